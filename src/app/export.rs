@@ -53,7 +53,18 @@ pub(super) fn count_on_standard_output(options: &Options) -> usize {
 /// before any work, so that no profile is lost. A saved model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
-    for (option, path) in outputs(options)? {
+    let saved = options.saved.save_to_file.as_deref();
+    if saved.is_some_and(is_standard_output) {
+        return Err(usage(
+            "--save-to-file - would mix with results on standard output; name a file, or ./- for \
+             one of this name",
+        ));
+    }
+    let forms = exports(options)
+        .map(|(option, path, _)| (option, path))
+        .filter(|(_, path)| !is_standard_output(path));
+    let saved = saved.map(|path| ("--save-to-file", path));
+    for (option, path) in saved.into_iter().chain(forms) {
         let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
@@ -103,29 +114,6 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     .into_iter()
     .filter_map(|(name, file)| Some((name, target(&file?))))
     .collect()
-}
-
-/// Returns the files that this run writes: of each, the option that names it, and its path as
-/// given. Exports to `-`, which is standard output, are left out.
-///
-/// # Errors
-/// If a model is to be saved to `-`.
-fn outputs(options: &Options) -> Result<Vec<(&'static str, &Path)>> {
-    let saved = options.saved.save_to_file.as_deref();
-    if saved.is_some_and(is_standard_output) {
-        return Err(usage(
-            "--save-to-file - would mix with results on standard output; name a file, or ./- for \
-             one of this name",
-        ));
-    }
-    let forms = exports(options)
-        .map(|(option, path, _)| (option, path))
-        .filter(|(_, path)| !is_standard_output(path));
-    Ok(saved
-        .map(|path| ("--save-to-file", path))
-        .into_iter()
-        .chain(forms)
-        .collect())
 }
 
 /// Writes the report in all requested forms: exports to `-` to `sections` (standard output), the

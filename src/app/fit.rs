@@ -9,25 +9,11 @@ use crate::report::{FitComparison, FitComparisonError, Report};
 use anyhow::{Context, Result};
 use std::io::Write;
 
-/// Judges the compilation in the profile, writes the results to `out`, and returns the exit code.
+/// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and `app.json`
+/// beside the profile if a report needs them. Judges the compilation in the profile, writes the
+/// results to `out`, and returns the exit code.
 /// `prediction` is the report of `--compare`.
 pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
-    let mut report = read(run)?.fit(&run.request)?;
-    run.check_verdict(&report)?;
-    if let Some((path, prediction)) = run.options.exports.compare.as_deref().zip(prediction) {
-        compare(&prediction, &mut report)
-            .with_context(|| format!("--compare {}", displayed(path)))?;
-    }
-    Outputs {
-        tables: report.tables(run.options.results.format),
-        ..Outputs::new(run, report)
-    }
-    .print(out)
-}
-
-/// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and
-/// `app.json` beside the profile if a report needs them.
-fn read(run: &Run) -> Result<Compilation> {
     let (options, messages) = (&run.options, run.messages);
     let read = CompilationOptions {
         debug: debug_path(options).ok(),
@@ -43,7 +29,17 @@ fn read(run: &Run) -> Result<Compilation> {
     }
     let (provenance, warnings) = (&mut compilation.provenance, &mut compilation.warnings);
     read_beside(options, messages, provenance, warnings);
-    Ok(compilation)
+    let mut report = compilation.fit(&run.request)?;
+    run.check_verdict(&report)?;
+    if let Some((path, prediction)) = options.exports.compare.as_deref().zip(prediction) {
+        compare(&prediction, &mut report)
+            .with_context(|| format!("--compare {}", displayed(path)))?;
+    }
+    Outputs {
+        tables: report.tables(options.results.format),
+        ..Outputs::new(run, report)
+    }
+    .print(out)
 }
 
 /// Adds to `report` the differences of the compilation from `prediction`. The reserve that would

@@ -14,7 +14,6 @@ mod options;
 mod output;
 mod profile_path;
 mod stdout;
-mod tables;
 
 pub use options::{Effect, NoEffect, Options};
 
@@ -22,7 +21,7 @@ use crate::analysis::{Answers, Layers, List, Request, SearchedLayers};
 use crate::atomic;
 use crate::message::{UsageError, refused};
 use crate::parallel;
-use crate::report::{PipelineFacts, Report};
+use crate::report::{PipelineFacts, Report, diagnosis};
 use crate::search::{Outcome, SearchError, Word};
 use crate::solve::SolveError;
 use crate::witnesses::check;
@@ -207,7 +206,10 @@ impl Run {
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
         let memory = layers.memory()?;
-        let tables = tables::tables(&self.options, layers, &memory)?;
+        let tables = output::tables(&self.options, layers, &memory)?;
+        let model = layers.model();
+        let peak = model.memory_peak.iter();
+        let peak = peak.filter(|_| self.options.tables.diagnose);
         let idle = layers.idle_ipus(&self.request);
         if !idle.is_empty() {
             self.messages.summary(format_args!(
@@ -228,7 +230,9 @@ impl Run {
         };
         Ok(Outputs {
             tables,
-            diagnosis: tables::diagnosis(&self.options, layers.model(), &memory),
+            diagnosis: peak
+                .flat_map(|peak| diagnosis(model, &memory, peak))
+                .collect(),
             greedy,
             ..Outputs::new(self, self.report(searched)?)
         })

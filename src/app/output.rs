@@ -1,4 +1,5 @@
-//! Prints all results of a run, in a fixed order, and chooses the exit code.
+//! Makes the requested tables of the model, prints all results of a run, in a fixed order, and
+//! chooses the exit code.
 
 use super::export;
 use super::input::read_bounded;
@@ -6,12 +7,17 @@ use super::messages::Messages;
 use super::options::Options;
 use super::stdout::Sections;
 use super::{Exit, Run};
+use crate::analysis::Layers;
 use crate::limits;
-use crate::message::displayed;
+use crate::memory::MemoryModel;
+use crate::message::{displayed, usage};
+use crate::model::Model;
+use crate::profile::RecordedTile;
 use crate::report::compare::{Comparison, read as read_report};
 use crate::report::emit;
 use crate::report::{
-    Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, sweep_table, terminal,
+    self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, sweep_table,
+    terminal,
 };
 use crate::solve::Greedy;
 use crate::wording::counted;
@@ -128,11 +134,31 @@ impl<'a> Outputs<'a> {
         tables + solved + search + results.forms().len() + exports + compared
     }
 
-    /// Prints the sweep, the plan, and the best split. Returns the exit code: 1 if a verdict was
+    /// Prints the table of `--sweep`, which has the best split for each number of IPUs, the table of
+    /// `--plan`, and the best split, as far as they were requested. Returns the exit code: 1 if a verdict was
     /// requested and the model does not fit, else 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
-        self.print_sweep_and_plan(sections)?;
+        let is_aligned = results.format == Format::Table;
+        let for_readers = |table: Table| {
+            if is_aligned {
+                table
+            } else {
+                table.shown_in(Form::Csv)
+            }
+        };
+        if report.sweep.is_some() {
+            sections.table(&for_readers(sweep_table(report)))?;
+        }
+        if let Some(plan) = &report.plan {
+            if plan.recommended().is_some() {
+                self.print_part(ScreenPart::Recommendation);
+            }
+            let table = plan_table(report);
+            if !(table.rows.is_empty() && is_aligned) {
+                sections.table(&for_readers(table))?;
+            }
+        }
         let Some(split) = &report.split else {
             return Ok(Exit::Done);
         };
@@ -148,32 +174,6 @@ impl<'a> Outputs<'a> {
         self.print_part(ScreenPart::Plan);
         self.messages.lines(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
-    }
-
-    /// Prints the table of `--sweep`, which has the best split for each number of IPUs, and the
-    /// table of `--plan`, if they were requested.
-    fn print_sweep_and_plan(&self, sections: &mut Sections<'_, impl Write>) -> Result<()> {
-        let is_aligned = self.options.results.format == Format::Table;
-        let for_readers = |table: Table| {
-            if is_aligned {
-                table
-            } else {
-                table.shown_in(Form::Csv)
-            }
-        };
-        if self.report.sweep.is_some() {
-            sections.table(&for_readers(sweep_table(&self.report)))?;
-        }
-        if let Some(plan) = &self.report.plan {
-            if plan.recommended().is_some() {
-                self.print_part(ScreenPart::Recommendation);
-            }
-            let table = plan_table(&self.report);
-            if !(table.rows.is_empty() && is_aligned) {
-                sections.table(&for_readers(table))?;
-            }
-        }
-        Ok(())
     }
 
     /// Prints the split on standard output: its stages if `--solve` was requested, and a
@@ -286,4 +286,94 @@ impl<'a> Outputs<'a> {
             self.messages.info(line);
         }
     }
+}
+
+/// Returns the requested tables in the order in which they are printed. The table of `--diagnose`
+/// is not among them.
+///
+/// # Errors
+/// If `--memory-totals` needs recorded memory that the profile lacks, or names an unknown tile.
+pub(super) fn tables(
+    options: &Options,
+    layers: &Layers<'_>,
+    memory: &MemoryModel<'_>,
+) -> Result<Vec<Table>> {
+    let model = layers.model();
+    let placement = &layers.placement;
+    let positions = &placement.positions;
+    let mut tables = Vec::new();
+    if options.layers.list_layers {
+        tables.extend(report::layer_list(
+            model,
+            &layers.layering,
+            placement,
+            memory,
+        ));
+    }
+    if options.tables.operation_breakdown {
+        tables.push(report::operations(
+            model,
+            &layers.layering,
+            placement,
+            &memory.operation_groups(),
+        ));
+    }
+    if options.tables.layer_breakdown {
+        tables.push(report::layers(positions, &memory.single_layers()));
+    }
+    if options.tables.memory_totals {
+        let whole = memory
+            .stages(std::slice::from_ref(&(0..positions.len())))
+            .iter()
+            .map(|stage| stage.sums().total())
+            .sum();
+        tables.push(report::totals(whole, &recorded_tiles(options, model)?));
+    }
+    if options.tables.memory_affinity || options.tables.interlayer_communication {
+        let (between, names) = (memory.layer_traffic(), positions.names());
+        if options.tables.memory_affinity {
+            tables.push(Table::matrix(
+                "memory-affinity",
+                &names,
+                &between.affinity(),
+            ));
+        }
+        if options.tables.interlayer_communication {
+            tables.push(Table::matrix(
+                "interlayer-communication",
+                &names,
+                &between.communication(),
+            ));
+        }
+    }
+    Ok(tables)
+}
+
+/// Number of tiles in the table of `--memory-totals` if `--tiles` names none.
+const FULLEST_TILES: usize = 10;
+
+/// Returns the number and the recorded bytes of each tile that `--memory-totals` shows: the tiles
+/// of `--tiles` in their order, or the fullest tiles, the fullest first.
+fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, RecordedTile)>> {
+    let recorded = &model.recorded.tiles;
+    if recorded.is_empty() {
+        anyhow::bail!(
+            "the profile has no table `memory_by_tile`, which --memory-totals shows; leave the \
+             option out, or record the profile again"
+        );
+    }
+    let Some(tiles) = &options.tables.tiles else {
+        let mut all: Vec<_> = (0u32..).zip(recorded.iter().copied()).collect();
+        all.sort_by_key(|&(_, tile)| std::cmp::Reverse(tile.total));
+        all.truncate(FULLEST_TILES);
+        return Ok(all);
+    };
+    let tile = |&tile: &u32| match recorded.get(tile as usize) {
+        Some(&recorded) => Ok((tile, recorded)),
+        None => Err(usage(format!(
+            "--tiles: there is no tile {tile}; give tiles from 0 to {}",
+            recorded.len() - 1
+        ))),
+    };
+    tiles.iter().map(tile).collect()
 }
