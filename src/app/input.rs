@@ -119,14 +119,11 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
         return Ok(path.clone());
     }
     let profile = &options.input.profile;
-    let folder = profile.parent().unwrap_or(Path::new(""));
-    if let Some(found) = [
-        folder.join("debug.cbor"),
-        folder.join("..").join("debug.cbor"),
-    ]
-    .into_iter()
-    .find(|place| place.is_file())
-    {
+    let places = [
+        beside(profile, "debug.cbor"),
+        beside(profile, "..").join("debug.cbor"),
+    ];
+    if let Some(found) = places.into_iter().find(|place| place.is_file()) {
         return Ok(found);
     }
     Outline::read(profile).with_context(|| displayed(profile))?;

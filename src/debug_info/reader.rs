@@ -252,22 +252,19 @@ struct TrackedReader<R> {
 
 impl<R: Read> Read for TrackedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = loop {
+        loop {
             match self.reader.read(buffer) {
+                Ok(count) => {
+                    self.received += count as u64;
+                    self.ended = count == 0;
+                    return Ok(count);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                other => break other,
-            }
-        };
-        match read {
-            Ok(count) => {
-                self.received += count as u64;
-                self.ended = count == 0;
-                Ok(count)
-            }
-            Err(error) => {
-                let kind = error.kind();
-                self.failure = Some(error);
-                Err(kind.into())
+                Err(error) => {
+                    let kind = error.kind();
+                    self.failure = Some(error);
+                    return Err(kind.into());
+                }
             }
         }
     }

@@ -137,7 +137,13 @@ fn read_estimates(
     target: &Target,
 ) -> Result<Option<Vec<u64>>> {
     let tiles = target.tiles_per_ipu;
-    let slowest = read_slowest(database, tiles)?;
+    // Tiles wait for each other between two steps, so the slowest tile of each row counts.
+    let mut slowest = FxHashMap::default();
+    if database.has_table(SLOWEST) {
+        slowest = database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
+            slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
+        })?;
+    }
     // The ids in exchanges are a plain list in a real profile. That they are one in compute sets
     // too, and that the older columns hold a run-length list, is assumed.
     let places = [
@@ -178,17 +184,6 @@ fn read_estimates(
 
 /// The table of the estimated cycles of each tile.
 const SLOWEST: &str = "compilation_cycles_by_tile";
-
-/// Reads [`SLOWEST`]: by id of a row, the cycles of its slowest tile. That tile counts, since tiles
-/// wait for each other between two steps. Empty if the profile lacks the table.
-fn read_slowest(database: &Database, tiles: u32) -> Result<FxHashMap<u64, u64>> {
-    if !database.has_table(SLOWEST) {
-        return Ok(FxHashMap::default());
-    }
-    database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
-        slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
-    })
-}
 
 /// Reads the estimates of cycles in `table`: by the key in its first column, for rows that have
 /// one. From format 3.2 on, the second column of `ids` lists a row of `compilation_cycles_by_tile`

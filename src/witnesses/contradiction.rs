@@ -185,6 +185,29 @@ impl Contradiction {
         let row = Some(row);
         Self { row, ..self }
     }
+
+    /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
+    /// with a verdict, which the contradiction does not turn unless it is refused.
+    pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
+        let same = if has_verdict {
+            ", but the verdict is the same"
+        } else {
+            ""
+        };
+        let (what, parts, again, cure) = if self.witness == Witness::DebugContexts {
+            let what = "the debug file cannot be trusted";
+            (what, "layers", DEBUG_AGAIN, DEBUG_AGAIN)
+        } else {
+            let what = "the profile contradicts itself";
+            let cure = "record it again if that matters";
+            (what, "figures", PROFILE_AGAIN, cure)
+        };
+        Warning::new(if self.refused {
+            format!("{what}: {self}, so there is no verdict; {again}")
+        } else {
+            format!("{what}: {self}, so {parts} may be off by that much{same}; {cure}")
+        })
+    }
 }
 
 impl fmt::Display for Contradiction {
@@ -355,29 +378,4 @@ pub(crate) fn check(
         (profile, Incomplete::Profile(text(of_profile)))
     };
     Err(anyhow::Error::from(error).context(file.clone()))
-}
-
-impl Contradiction {
-    /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
-    /// with a verdict, which the contradiction does not turn unless it is refused.
-    pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
-        let same = if has_verdict {
-            ", but the verdict is the same"
-        } else {
-            ""
-        };
-        let (what, parts, again, cure) = if self.witness == Witness::DebugContexts {
-            let what = "the debug file cannot be trusted";
-            (what, "layers", DEBUG_AGAIN, DEBUG_AGAIN)
-        } else {
-            let what = "the profile contradicts itself";
-            let cure = "record it again if that matters";
-            (what, "figures", PROFILE_AGAIN, cure)
-        };
-        Warning::new(if self.refused {
-            format!("{what}: {self}, so there is no verdict; {again}")
-        } else {
-            format!("{what}: {self}, so {parts} may be off by that much{same}; {cure}")
-        })
-    }
 }
