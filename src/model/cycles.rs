@@ -131,28 +131,33 @@ pub(super) fn of_operations(
     cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,
 ) -> Result<Option<OperationCycles>, Warning> {
-    let visits = || Visits {
+    let sums = |source| CycleSums {
         programs,
         found,
         executions: found.walk.executions(programs, &cycles.repeats),
         cluster_of,
-        backward: backward
-            .map(|(steps, start)| (steps, start, steps.walk_paths(&found.walk.paths))),
+        backward,
+        all: OperationCycles {
+            source,
+            by_operation: vec![WorkCycles::default(); found.operations.len()],
+            by_cluster: Vec::new(),
+            unexplained: WorkCycles::default(),
+            other: 0,
+        },
+        by_cluster: BTreeMap::new(),
     };
     let sums = match (&cycles.executed, &cycles.estimated) {
         (Some(executed), _) if has_any(programs, &executed.by_program) => {
-            share_out(&visits(), executed)
+            let runs = executed.runs;
+            sums(CycleSource::Executed { runs }).of_executed(executed)
         }
-        (_, Some(estimated)) if has_any(programs, estimated) => add_up(&visits(), estimated),
+        (_, Some(estimated)) if has_any(programs, estimated) => {
+            sums(CycleSource::Estimated).of_estimated(estimated)
+        }
         _ => return Ok(None),
     };
-    let sums = sums.finished();
-    let total = sums
-        .by_operation
-        .iter()
-        .chain([&sums.unexplained])
-        .map(|work| work.all)
-        .fold(sums.other, u64::saturating_add);
+    let works = sums.by_operation.iter().chain([&sums.unexplained]);
+    let total = works.fold(sums.other, |total, work| total.saturating_add(work.all));
     if total > limits::CYCLES {
         return Err(too_many(sums.source));
     }
@@ -191,96 +196,18 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
         .any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
 }
 
-/// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution, so
-/// each visit adds them as often as the program runs there.
-fn add_up(visits: &Visits<'_>, estimated: &[u64]) -> CycleSums {
-    let mut sums = CycleSums::none(CycleSource::Estimated, visits.found);
-    for (visit, program) in visits.all() {
-        let cycles = estimated[program].saturating_mul(visits.executions[visit]);
-        sums.add_visit(visits, visit, cycles);
-    }
-    sums
-}
-
-/// Sums up executed cycles. `executed` has, by program, the cycles of all its executions: they are
-/// divided among the visits of the program in proportion to how often each visit runs, without
-/// losing a cycle to rounding.
-fn share_out(visits: &Visits<'_>, executed: &Executed) -> CycleSums {
-    let source = CycleSource::Executed {
-        runs: executed.runs,
-    };
-    let mut sums = CycleSums::none(source, visits.found);
-    sums.all.other = executed.without_program;
-    let mut all = vec![0u128; visits.programs.all.len()];
-    for (visit, program) in visits.all() {
-        all[program] += u128::from(visits.executions[visit]);
-    }
-    for (program, &cycles) in executed.by_program.iter().enumerate() {
-        let kind = &visits.programs.all[program].kind;
-        if !is_work(kind) {
-            sums.all.other = sums.all.other.saturating_add(cycles);
-        } else if all[program] == 0 {
-            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
-        }
-    }
-    let mut before = vec![0u128; all.len()];
-    for (visit, program) in visits.all().filter(|&(_, program)| all[program] > 0) {
-        let from = before[program];
-        let to = from + u128::from(visits.executions[visit]);
-        before[program] = to;
-        let cycles = u128::from(executed.by_program[program]);
-        let part = cycles * to / all[program] - cycles * from / all[program];
-        sums.add_visit(visits, visit, part as u64);
-    }
-    sums
-}
-
-/// The visits of the walk over the program tree (each is a program on one call path), with all data
-/// that their cycles depend on.
-struct Visits<'a> {
+/// The sums of cycles by operation and by cluster, to which the visits of the walk over the program
+/// tree (each is a program on one call path) are added one by one; with all data that the cycles of
+/// a visit depend on.
+struct CycleSums<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
     /// By visit: how often the program runs on its call path.
     executions: Vec<u64>,
     /// By program: the index of its cluster in its operation group, or `NO_CLUSTER`.
     cluster_of: &'a [u32],
-    /// The steps of each program, the first step of the backward pass, and by step the call path
-    /// that leads to it in the walk (`None` if unknown). `None` for inference.
-    backward: Option<(&'a StepIndex, u32, Vec<Option<Path>>)>,
-}
-
-impl Visits<'_> {
-    /// Iterates over the visits of compute sets and exchanges: the index of the visit in the walk,
-    /// and the program as an index into `Programs::all`.
-    fn all(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.found
-            .walk
-            .visits
-            .iter()
-            .enumerate()
-            .map(|(visit, &(_, program))| (visit, program as usize))
-            .filter(|&(_, program)| is_work(&self.programs.all[program].kind))
-    }
-
-    /// Returns the part of `cycles`, those of one visit of `program` on `path`, that runs at or
-    /// after the start of the backward pass: the share of the visit's steps that are there. If no
-    /// step of the program is on the call path, as for a function body that is listed once for
-    /// several calls, all steps of the program count. 0 for inference.
-    fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
-        let Some((steps, start, paths)) = &self.backward else {
-            return 0;
-        };
-        let all = steps.of(program);
-        let is_on_path = |&step: &u32| paths[step as usize] == Some(path);
-        let on_path: Vec<u32> = all.iter().copied().filter(is_on_path).collect();
-        let counted = if on_path.is_empty() { all } else { &on_path };
-        let later = counted.len() - counted.partition_point(|step| step < start);
-        share(cycles, later as u64, counted.len() as u64)
-    }
-}
-
-/// The sums of cycles by operation and by cluster, to which visits are added one by one.
-struct CycleSums {
+    /// The steps of each program, and the first step of the backward pass. `None` for inference.
+    backward: Option<(&'a StepIndex, u32)>,
     /// All sums except those of clusters.
     all: OperationCycles,
     /// By index of the operation, and index of the cluster in the operation's group: the cycles of
@@ -288,28 +215,79 @@ struct CycleSums {
     by_cluster: BTreeMap<(u32, u32), WorkCycles>,
 }
 
-impl CycleSums {
-    fn none(source: CycleSource, found: &UnnamedOperations) -> Self {
-        Self {
-            all: OperationCycles {
-                source,
-                by_operation: vec![WorkCycles::default(); found.operations.len()],
-                by_cluster: Vec::new(),
-                unexplained: WorkCycles::default(),
-                other: 0,
-            },
-            by_cluster: BTreeMap::new(),
+impl<'a> CycleSums<'a> {
+    /// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution,
+    /// so each visit adds them as often as the program runs there.
+    fn of_estimated(mut self, estimated: &[u64]) -> OperationCycles {
+        for (visit, program) in self.visits() {
+            let cycles = estimated[program].saturating_mul(self.executions[visit]);
+            self.add_visit(visit, cycles);
         }
+        self.finished()
+    }
+
+    /// Sums up executed cycles. `executed` has, by program, the cycles of all its executions: they
+    /// are divided among the visits of the program in proportion to how often each visit runs,
+    /// without losing a cycle to rounding.
+    fn of_executed(mut self, executed: &Executed) -> OperationCycles {
+        self.all.other = executed.without_program;
+        let mut all = vec![0u128; self.programs.all.len()];
+        for (visit, program) in self.visits() {
+            all[program] += u128::from(self.executions[visit]);
+        }
+        for (program, &cycles) in executed.by_program.iter().enumerate() {
+            let kind = &self.programs.all[program].kind;
+            if !is_work(kind) {
+                self.all.other = self.all.other.saturating_add(cycles);
+            } else if all[program] == 0 {
+                self.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
+            }
+        }
+        let mut before = vec![0u128; all.len()];
+        for (visit, program) in self.visits().filter(|&(_, program)| all[program] > 0) {
+            let from = before[program];
+            let to = from + u128::from(self.executions[visit]);
+            before[program] = to;
+            let cycles = u128::from(executed.by_program[program]);
+            let part = cycles * to / all[program] - cycles * from / all[program];
+            self.add_visit(visit, part as u64);
+        }
+        self.finished()
+    }
+
+    /// Iterates over the visits of compute sets and exchanges: the index of the visit in the walk,
+    /// and the program as an index into `Programs::all`.
+    fn visits(&self) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+        let programs = self.programs;
+        let all = self.found.walk.visits.iter().enumerate();
+        all.map(|(visit, &(_, program))| (visit, program as usize))
+            .filter(|&(_, program)| is_work(&programs.all[program].kind))
     }
 
     /// Adds the `cycles` of one visit to its operation and its cluster.
-    fn add_visit(&mut self, visits: &Visits<'_>, visit: usize, cycles: u64) {
-        let (path, program) = visits.found.walk.visits[visit];
-        let later = visits.later(path, program, cycles);
-        let kind = &visits.programs.all[program as usize].kind;
-        let operation = visits.found.operation_of[visit];
-        let by = (operation, visits.cluster_of[program as usize]);
+    fn add_visit(&mut self, visit: usize, cycles: u64) {
+        let (path, program) = self.found.walk.visits[visit];
+        let later = self.later(path, program, cycles);
+        let kind = &self.programs.all[program as usize].kind;
+        let operation = self.found.operation_of[visit];
+        let by = (operation, self.cluster_of[program as usize]);
         self.add(by, kind, cycles, later);
+    }
+
+    /// Returns the part of `cycles`, those of one visit of `program` on `path`, that runs at or
+    /// after the start of the backward pass: the share of the visit's steps that are there. If no
+    /// step of the program is on the call path, as for a function body that is listed once for
+    /// several calls, all steps of the program count. 0 for inference.
+    fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
+        let Some((steps, start)) = self.backward else {
+            return 0;
+        };
+        let all = steps.of(program);
+        let is_on_path = |&step: &u32| steps.walk_path(step) == Some(path);
+        let on_path: Vec<u32> = all.iter().copied().filter(is_on_path).collect();
+        let counted = if on_path.is_empty() { all } else { &on_path };
+        let later = counted.len() - counted.partition_point(|&step| step < start);
+        share(cycles, later as u64, counted.len() as u64)
     }
 
     /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,

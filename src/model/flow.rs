@@ -5,14 +5,14 @@
 //! first user of the range is its producer, and the other users are its consumers. Nothing else in
 //! a profile shows dependencies between operations, whatever the framework calls them.
 
-use super::VariableUse;
+use super::Model;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_set_index::{Role, UseSetIndex};
-use super::walk::Path;
+use super::walk::{CallSites, Path};
 use super::windows::StepIndex;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
-use crate::profile::{LiveClasses, Profile, Step};
+use crate::profile::Profile;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
@@ -90,10 +90,8 @@ pub(super) struct FlowUses {
 }
 
 impl FlowUses {
-    /// Collects the variables that each step uses. `sets` is the number of use sets. `sites` has,
-    /// by call path, the outermost Call on the path of a function that is called from several
-    /// places, as a call path ([`CallSites::outermost`](super::walk::CallSites)); the steps of such
-    /// a Call form one node.
+    /// Collects the variables that each step uses, of which there are `sets` use sets. The steps of an outermost Call in `sites`, of a
+    /// function that is called from several places, form one node.
     ///
     /// # Errors
     /// If steps use variables more often than in any real model.
@@ -102,8 +100,8 @@ impl FlowUses {
         found: &UnnamedOperations,
         steps: &StepIndex,
         index: &UseSetIndex,
+        sites: &CallSites,
         sets: usize,
-        sites: &[Option<Path>],
     ) -> Result<Self, FileError> {
         // By program that a step runs: the use sets of its variables, each with its role.
         let mut roles = FxHashMap::default();
@@ -113,7 +111,7 @@ impl FlowUses {
                 .or_insert_with(|| index.roles(profile, program));
             !roles.is_empty()
         };
-        let mut used = used_steps(&profile.steps, found, steps, sites, has_roles);
+        let mut used = used_steps(profile, found, steps, sites, has_roles);
         join_copies(&mut used);
         let nodes: Vec<&[UsedStep]> = used.chunk_by(UsedStep::is_with).collect();
         let mut uses = Self {
@@ -132,28 +130,22 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// Builds the flow from the live ranges of all variables in `uses`. Variables that are live on
-    /// the first and the last step, or for whose use set `is_weight` is true, become parameters
-    /// instead of edges.
+    /// Builds the flow from the live ranges of all data variables of `model`. Parameters become no
+    /// edges.
     ///
     /// # Errors
     /// If the flow is larger than that of any real model.
-    pub(super) fn flow(
-        self,
-        classes: &LiveClasses,
-        uses: &[VariableUse],
-        is_weight: impl Fn(u32) -> bool,
-    ) -> Result<DataFlow, FileError> {
+    pub(super) fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
         let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);
-        for variable in uses {
+        for variable in model.variables.uses() {
             let users = &self.by_set[variable.set as usize];
-            if classes.lasts(variable.class) || is_weight(variable.set) {
+            if model.is_parameter(variable.class, variable.set) {
                 parameters.push(variable.set);
                 continue;
             }
-            for &(from, to) in classes.ranges(variable.class) {
+            for &(from, to) in model.classes.ranges(variable.class) {
                 let begin = users.partition_point(|user| user.step < from);
                 let end = users.partition_point(|user| user.step < to);
                 for (edge, looks) in edges_of(&users[begin..end.max(begin)]) {
@@ -242,25 +234,26 @@ fn node(steps: &[UsedStep]) -> FlowNode {
     }
 }
 
-/// Returns all steps of the profile, `all`, for whose programs `is_wanted` is true, ascending.
-/// `sites` is as for [`FlowUses::new`].
+/// Returns all steps of the profile for whose programs `is_wanted` is true, ascending. `sites` is as
+/// for [`FlowUses::new`].
 fn used_steps(
-    all: &[Step],
+    profile: &Profile,
     found: &UnnamedOperations,
     steps: &StepIndex,
-    sites: &[Option<Path>],
+    sites: &CallSites,
     mut is_wanted: impl FnMut(u32) -> bool,
 ) -> Vec<UsedStep> {
-    let paths = steps.walk_paths(&found.walk.paths);
     let operation = |step: u32| {
-        let path = paths[step as usize];
-        let visit = path.and_then(|path| found.walk.visit(path, all[step as usize].program));
+        let program = profile.steps[step as usize].program;
+        let path = steps.walk_path(step);
+        let visit = path.and_then(|path| found.walk.visit(path, program));
         visit.map_or(NO_OPERATION, |visit| found.operation_of[visit as usize])
     };
     let mut used = Vec::new();
     let mut open: Option<(Path, (u32, u32))> = None;
-    for (step, entry) in (0u32..).zip(all) {
-        let site = paths[step as usize].and_then(|path| sites[path as usize]);
+    for (step, entry) in (0u32..).zip(&profile.steps) {
+        let path = steps.walk_path(step);
+        let site = path.and_then(|path| sites.outermost[path as usize]);
         if open.map(|open| open.0) != site {
             let caller = entry.parent.map_or(NO_OPERATION, operation);
             open = site.map(|site| (site, (step, caller)));

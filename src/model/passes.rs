@@ -9,10 +9,8 @@ mod module_order;
 
 use super::code::OperationGroup;
 use super::operations::{NUMBER_BYTES, Operation, Pass};
-use super::recording::{Label, TensorKind};
-use super::{UseSets, VariableGroups};
+use super::{Model, VariableUse};
 use crate::limits;
-use crate::profile::LiveClasses;
 use crate::witnesses::Contradiction;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
@@ -77,18 +75,13 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
 /// - Only parameters among the variables that it uses are live after its last step.
-pub(super) fn mark_updates(
-    named: (&[OperationGroup], &UseSets, &[Label]),
-    live: (&VariableGroups, &LiveClasses),
-    backward_start: u32,
-    operations: &mut [Operation],
-) {
-    if operations.iter().any(|operation| operation.is_update) {
+pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
+    if model.operations.iter().any(|operation| operation.is_update) {
         return;
     }
-    let found = Uses::of_groups(named, live, backward_start);
-    let number = NUMBER_BYTES * u64::from(live.0.tiles());
-    for operation in operations {
+    let found = Uses::of_groups(model, backward_start);
+    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    for operation in &mut model.operations {
         // A gradient may be a single number.
         let tolerated = if operation.is_backward { 1 } else { number };
         if found[operation.group as usize].are_of_update(tolerated) {
@@ -108,19 +101,15 @@ pub(super) fn mark_updates(
 /// begins. A parameter that any other operation without results uses does not count. Nor do a
 /// weight and a bias that the last operation uses, which may be the head of a language model: its
 /// result goes to the host, and the weight is also that of the embedding.
-pub(super) fn updates_without_backward(
-    named: (&[OperationGroup], &UseSets, &[Label]),
-    live: (&VariableGroups, &LiveClasses),
-) -> Option<Contradiction> {
+pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
     const LAST: u8 = 4;
-    let ((groups, sets, labels), (variables, classes)) = (named, live);
-    let number = NUMBER_BYTES * u64::from(variables.tiles());
-    let updates = |start| {
-        let uses = Uses::of_groups(named, live, start).into_iter();
-        uses.map(|uses| uses.are_of_update(number))
-            .collect::<Vec<bool>>()
+    let (groups, sets) = (&model.operation_groups, &model.use_sets);
+    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    let updates = |start| -> Vec<bool> {
+        let uses = Uses::of_groups(model, start).into_iter();
+        uses.map(|uses| uses.are_of_update(number)).collect()
     };
     let without_results = updates(0);
     let mut first_reads = vec![u32::MAX; sets.len()];
@@ -131,11 +120,11 @@ pub(super) fn updates_without_backward(
         let first = window.map_or(u32::MAX, |(first, _)| first);
         first_reads[set as usize] = first_reads[smaller as usize].min(first);
     }
-    let parameters = variables.uses().iter().filter_map(|variable| {
-        let first = first_reads[variable.set as usize];
-        let label = &labels[sets.label(variable.set) as usize];
-        let is_read = first < u32::MAX && is_parameter(classes, variable.class, label);
-        is_read.then_some((first, variable.bytes, variable.set))
+    let parameters = model.variables.uses().iter().filter_map(|variable| {
+        let VariableUse { class, set, bytes } = *variable;
+        let first = first_reads[set as usize];
+        let is_read = first < u32::MAX && model.is_parameter(class, set);
+        is_read.then_some((first, bytes, set))
     });
     let mut parameters: Vec<(u32, u64, u32)> = parameters.collect();
     parameters.sort_unstable();
@@ -173,11 +162,6 @@ pub(super) fn updates_without_backward(
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }
 
-/// As [`Model::is_parameter`](super::Model::is_parameter), for the label of the use set.
-fn is_parameter(classes: &LiveClasses, class: u32, label: &Label) -> bool {
-    classes.lasts(class) || label.kind == TensorKind::Variable
-}
-
 /// Properties of the variables that one operation group of the backward pass uses.
 #[derive(Debug, Clone, Copy, Default)]
 struct Uses {
@@ -205,11 +189,8 @@ impl Uses {
     /// Returns the properties of each group. All are zero or false for groups that begin before the
     /// backward pass, run no vertices, or copy from or to the host; and for all groups if the file
     /// is too large to look at.
-    fn of_groups(
-        (groups, sets, labels): (&[OperationGroup], &UseSets, &[Label]),
-        (variables, classes): (&VariableGroups, &LiveClasses),
-        backward_start: u32,
-    ) -> Vec<Self> {
+    fn of_groups(model: &Model, backward_start: u32) -> Vec<Self> {
+        let (groups, sets) = (&model.operation_groups, &model.use_sets);
         let last_step = |group: &OperationGroup| {
             let (first, last) = group.window?;
             let may_be =
@@ -219,18 +200,17 @@ impl Uses {
         let last_steps: Vec<Option<u32>> = groups.iter().map(last_step).collect();
         let mut found = vec![Self::default(); groups.len()];
         let mut left = limits::ENTRIES;
-        for variable_use in variables.uses() {
-            let ranges = classes.ranges(variable_use.class);
+        for &VariableUse { class, set, bytes } in model.variables.uses() {
+            let ranges = model.classes.ranges(class);
             let Some(&(_, end)) = ranges.last() else {
                 continue;
             };
             let is_over = |&(from, to): &(u32, u32)| from < backward_start && to > backward_start;
             let is_from_forward = ranges.iter().any(is_over);
-            let label = &labels[sets.label(variable_use.set) as usize];
-            let is_parameter = is_parameter(classes, variable_use.class, label);
-            let is_accumulator = label.is_accumulator();
-            let is_of_others = sets.groups(variable_use.set).nth(1).is_some();
-            for group in sets.groups(variable_use.set) {
+            let is_parameter = model.is_parameter(class, set);
+            let is_accumulator = model.label_of(set).is_accumulator();
+            let is_of_others = sets.groups(set).nth(1).is_some();
+            for group in sets.groups(set) {
                 // A file that was made to take long gets no updates.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
@@ -242,7 +222,6 @@ impl Uses {
                 let uses = &mut found[group as usize];
                 uses.has_parameter |= is_parameter && !is_accumulator;
                 uses.has_other |= is_accumulator || !is_parameter && is_of_others;
-                let bytes = variable_use.bytes;
                 if !is_parameter && end > last + 1 {
                     uses.outliving = uses.outliving.saturating_add(bytes);
                 }

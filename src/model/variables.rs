@@ -2,9 +2,9 @@
 //! needs the most memory.
 
 use super::profile_lookup::{NamedVariable, ProfileLookup, TileVariable};
-use super::{NO_USERS, VariableGroup, VariableGroups};
+use super::{Model, NO_USERS, VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN};
-use crate::profile::{CodeKind, LiveClasses, NEVER_LIVE, Profile, TileBytes};
+use crate::profile::{CodeKind, NEVER_LIVE, Profile, TileBytes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -111,17 +111,18 @@ pub struct MemoryPeak {
 
 impl MemoryPeak {
     /// Finds the tile and step with the most live bytes, and reads the names of the variables that
-    /// are live there from the profile of `lookup`.
+    /// are live there from the profile of `lookup`. `code` has the variables that hold code or
+    /// vertex state.
     ///
     /// # Errors
     /// If the names cannot be read.
     pub(super) fn find(
-        variables: &LoweredVariables,
+        model: &Model,
+        code: &VariableGroups,
         lookup: &ProfileLookup,
-        classes: &LiveClasses,
     ) -> Result<Self, FileError> {
-        let peaks = (0..variables.data.tiles()).into_par_iter().map(|tile| {
-            let (data, code) = (&variables.data, &variables.code);
+        let (data, classes) = (&model.variables, &model.classes);
+        let peaks = (0..data.tiles()).into_par_iter().map(|tile| {
             let on_tile = data.on_tile(tile).chain(code.on_tile(tile));
             let (bytes, step) = classes.peak(on_tile.map(|group| (group.class, group.bytes)));
             (bytes, Reverse(tile), step)

@@ -12,19 +12,28 @@ pub(super) struct StepIndex {
     /// By step: the Calls that lead to it, as an index into `paths`.
     calls: Vec<Path>,
     paths: CallPaths,
+    /// By index in `paths`: the same call path in the walk; `None` if the walk did not take it.
+    walked: Vec<Option<Path>>,
 }
 
 impl StepIndex {
-    pub(super) fn new(programs: &Programs, steps: &[Step]) -> Self {
+    /// Builds the index; `walk` has the call paths of the walk over the program tree.
+    pub(super) fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
         let mut of_program = vec![Vec::new(); programs.all.len()];
         for (index, step) in (0..).zip(steps) {
             of_program[step.program as usize].push(index);
         }
         let (calls, paths) = calls_above(programs, steps);
+        let mut walked = vec![Some(EMPTY_PATH)];
+        for (_, outer, call) in paths.all() {
+            let outer: Option<Path> = walked[outer as usize];
+            walked.push(outer.and_then(|outer| walk.find(outer, call)));
+        }
         Self {
             of_program,
             calls,
             paths,
+            walked,
         }
     }
 
@@ -33,18 +42,9 @@ impl StepIndex {
         &self.of_program[program as usize]
     }
 
-    /// Returns, by step, the call path in `walked`, the paths of a walk, on which the step runs;
-    /// `None` if the walk did not take this path.
-    pub(super) fn walk_paths(&self, walked: &CallPaths) -> Vec<Option<Path>> {
-        let mut of_path = vec![Some(EMPTY_PATH)];
-        for (_, outer, call) in self.paths.all() {
-            let outer: Option<Path> = of_path[outer as usize];
-            of_path.push(outer.and_then(|outer| walked.find(outer, call)));
-        }
-        self.calls
-            .iter()
-            .map(|&path| of_path[path as usize])
-            .collect()
+    /// Returns the call path of the walk on which `step` runs; `None` if the walk did not take it.
+    pub(super) fn walk_path(&self, step: u32) -> Option<Path> {
+        self.walked[self.calls[step as usize] as usize]
     }
 
     /// Returns the first and the last step, both inclusive, of an operation, whose call path is one
