@@ -5,7 +5,7 @@
 use super::evidence::LARGE;
 use super::paths::shared;
 use super::which_are_layers::Lengths;
-use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
+use super::{ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -87,36 +87,30 @@ impl ModuleLayers {
         let runs = self.runs_of(layers);
         let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
         ends.map(|end| {
-            let (_, end) = end.filter(|(layer, _)| *layer == 0)?;
-            let is_in = |ModuleLayer { runs, .. }: &&ModuleLayer| {
-                runs.iter().all(|Run { operations, .. }| {
-                    end.start <= operations.start && operations.end <= end.end
-                })
-            };
+            let end = end.map_or(
+                0..0,
+                |(layer, end)| if *layer == 0 { end.clone() } else { 0..0 },
+            );
+            let is_in = |layer: &&ModuleLayer| layer.operations().all(|at| end.contains(&at));
             let inside = self.layers.iter().filter(is_in);
-            Some(inside.map(|layer| &*layer.name).collect())
+            inside.map(|layer| &*layer.name).collect()
         })
-        .map(Option::unwrap_or_default)
     }
 
     /// Returns whether a module is in In or Out that has the same types of operations as a module
     /// in other layers. `layers` is as for [`descriptions`](Self::descriptions).
     fn has_block_outside(&self, layers: &[u32]) -> bool {
-        let ForwardModules {
-            tree,
-            sums,
-            forward,
-            ..
-        } = &*self.modules;
+        let forward = &self.modules.forward;
         let (inside, outside): (Vec<_>, Vec<_>) = self
             .layers
             .iter()
-            .map(|layer| &tree.nodes[self.modules.module(&layer.runs[0].nodes)].operations)
+            .map(|layer| self.modules.block(&layer.runs[0]))
             .partition(|run| layers[forward[run.start] as usize] != 0);
-        let inside: FxHashSet<u64> = inside.into_iter().map(|run| sums.likeness(run)).collect();
+        let likeness = |run| self.modules.sums.likeness(run);
+        let inside: FxHashSet<u64> = inside.into_iter().map(likeness).collect();
         outside
             .into_iter()
-            .any(|run| inside.contains(&sums.likeness(run)))
+            .any(|run| inside.contains(&likeness(run)))
     }
 
     /// Returns whether other layers describe the model as well as its modules do: each is a single
@@ -126,10 +120,8 @@ impl ModuleLayers {
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let mut runs = self.runs_of(layers).into_iter();
-        if !runs.all(|(layer, _)| layer == 0 || seen.insert(layer)) {
-            return false;
-        }
-        if self.has_block_outside(layers) {
+        let are_single = runs.all(|(layer, _)| layer == 0 || seen.insert(layer));
+        if !are_single || self.has_block_outside(layers) {
             return false;
         }
         let [own, other] = self.descriptions(layers);

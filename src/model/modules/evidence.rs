@@ -115,11 +115,16 @@ impl<'a> Evidence<'a> {
         }
         self.flow.sort_unstable();
         self.flow.dedup();
-        let mut bytes = 0;
-        for change in &mut self.crossing {
-            bytes += *change;
-            *change = bytes;
-        }
+        add_up(&mut self.crossing);
+    }
+}
+
+/// Adds to each number all numbers before it.
+pub(super) fn add_up(numbers: &mut [i64]) {
+    let mut sum = 0;
+    for number in numbers {
+        sum += *number;
+        *number = sum;
     }
 }
 

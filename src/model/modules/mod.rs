@@ -25,7 +25,7 @@ use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use evidence::{Evidence, RunSums, forward};
+use evidence::{Evidence, RunSums, add_up, forward};
 pub(crate) use names::without_numbers;
 pub(crate) use outline::ModuleRow;
 use paths::{Lookup, components, full_paths, scope_and_type};
@@ -179,16 +179,15 @@ impl ForwardModules {
         }
     }
 
-    /// Chooses the modules that are layers. Returns, by layer in the order of the program, its
-    /// consecutive nodes of the module tree.
-    fn choose(&self) -> Vec<Vec<usize>> {
+    /// Chooses the modules that are layers. Returns the run of each, in the order of the program.
+    fn choose(&self) -> Vec<Run> {
         if self.forward.is_empty() {
-            return Vec::new();
+            Vec::new()
+        } else if self.names.is_some() {
+            self.of_few_bytes()
+        } else {
+            self.with_own(self.cover())
         }
-        if self.names.is_some() {
-            return which_are_layers::by_flow(&self.tree, &self.sums);
-        }
-        self.cover()
     }
 
     /// Returns whether data flows from an operation of `from` to an operation of `to`, ranges of
@@ -200,79 +199,76 @@ impl ForwardModules {
         of_run.any(|edge| to.contains(&edge.1))
     }
 
-    /// Returns the operations that consecutive `nodes` (at least one) of the module tree have
-    /// together, as a range of indices into `forward`.
-    fn run(&self, nodes: &[usize]) -> Range<usize> {
+    /// Returns the run of consecutive `nodes` (at least one) of the module tree.
+    fn run(&self, nodes: Vec<usize>) -> Run {
         let operations = |node: usize| &self.tree.nodes[node].operations;
-        operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end
+        Run {
+            operations: operations(nodes[0]).start..operations(nodes[nodes.len() - 1]).end,
+            nodes,
+        }
     }
 
-    /// Builds layers, given as the nodes of each of their runs. `names` computes the names of all
-    /// layers from the paths of all.
+    /// Builds layers, given as their runs. `names` computes the names of all layers from the paths
+    /// of all.
     fn layers(
         &self,
-        layers: Vec<Vec<Vec<usize>>>,
+        layers: Vec<Vec<Run>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
         let paths = self.paths(&layers);
-        let run = |nodes: Vec<usize>| Run {
-            operations: self.run(&nodes),
-            nodes,
-        };
         names(&paths)
             .into_iter()
             .zip(paths)
             .zip(layers)
-            .map(|((name, path), runs)| ModuleLayer {
-                name,
-                path,
-                runs: runs.into_iter().map(run).collect(),
-            })
+            .map(|((name, path), runs)| ModuleLayer { name, path, runs })
             .collect()
     }
 
-    /// Returns the paths of layers, given as the nodes of each of their runs. A path that several
-    /// layers have is that of a module which runs several times, or the beginning of several modules'
-    /// names; then it is the path of the module whose operation is the first.
-    fn paths(&self, layers: &[Vec<Vec<usize>>]) -> Vec<String> {
-        let first = |nodes: &[usize]| {
-            let module = &self.tree.nodes[self.module(nodes)];
-            self.tree.paths[module.operations.start].concat()
-        };
+    /// Returns the paths of layers, given as their runs. A path that several layers have is that of
+    /// a module which runs several times, or the beginning of several modules' names; then it is
+    /// the path of the module whose operation is the first.
+    fn paths(&self, layers: &[Vec<Run>]) -> Vec<String> {
+        let first = |run: &Run| self.tree.paths[self.block(run).start].concat();
         let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
         for runs in layers {
             let firsts = firsts.entry(self.path(&runs[0])).or_default();
             firsts.insert(first(&runs[0]));
         }
-        let path = |runs: &Vec<Vec<usize>>| match self.path(&runs[0]) {
+        let path = |runs: &Vec<Run>| match self.path(&runs[0]) {
             path if firsts[&path].len() > 1 => first(&runs[0]),
             path => path,
         };
         layers.iter().map(path).collect()
     }
 
-    /// Returns the node with the most operations of the modules among `nodes` (at least one), the
-    /// nodes of a layer: the others were joined to it.
-    fn module(&self, nodes: &[usize]) -> usize {
+    /// Returns the node with the most operations of the modules among the nodes of a run: the
+    /// others were joined to it.
+    fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
             (!node.is_own, node.operations.len())
         };
-        nodes.iter().rev().max_by_key(size).copied().unwrap_or(0)
+        let module = run.nodes.iter().rev().max_by_key(size);
+        module.copied().unwrap_or(0)
     }
 
-    /// Returns the path of the [module](Self::module) that a layer with `nodes` is. If names show
-    /// no modules, returns the name of the first operation, or the range of steps, such as
-    /// `step3-17`, if none has a name.
-    fn path(&self, nodes: &[usize]) -> String {
+    /// Returns the operations of the [module](Self::module) of a run.
+    fn block(&self, run: &Run) -> &Range<usize> {
+        &self.tree.nodes[self.module(run)].operations
+    }
+
+    /// Returns the path of the [module](Self::module) of a run. If names show no modules, returns
+    /// the name of the first operation, or the range of steps, such as `step3-17`, if none has a
+    /// name.
+    fn path(&self, run: &Run) -> String {
         let Some(names) = &self.names else {
-            return self.tree.path(self.module(nodes)).concat();
+            return self.tree.path(self.module(run)).concat();
         };
-        let run = self.run(nodes);
-        if let Some(name) = names[run.clone()].iter().find(|name| !name.is_empty()) {
+        let mut names = names[run.operations.clone()].iter();
+        if let Some(name) = names.find(|name| !name.is_empty()) {
             return name.clone();
         }
-        let steps = &self.steps[run];
+        let steps = &self.steps[run.operations.clone()];
         let first = steps.iter().map(|steps| steps.0).min();
         let last = steps.iter().map(|steps| steps.1).max();
         format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0))
@@ -288,11 +284,7 @@ fn tensors(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
         crossing[of_one[0].0 + 1] += 1;
         crossing[last + 1] -= 1;
     }
-    let mut sum = 0;
-    for change in &mut crossing {
-        sum += *change;
-        *change = sum;
-    }
+    add_up(&mut crossing);
     crossing
 }
 
@@ -330,24 +322,25 @@ impl ModuleLayers {
             None => names::names,
         };
         let layers = modules.layers(layers, names);
-        Self::with_layers(Arc::new(modules), layers, |_| false)
+        let none = Self {
+            modules: Arc::new(modules),
+            layers: Vec::new(),
+            layer_at: Vec::new(),
+        };
+        none.with_layers(layers, |_| false)
     }
 
-    /// Builds the layers `layers` of `modules`. `is_released` says of an operation, given as an
-    /// index into the forward pass, whether it belongs to In or Out although its module is a layer.
-    fn with_layers(
-        modules: Arc<ForwardModules>,
-        layers: Vec<ModuleLayer>,
-        is_released: impl Fn(usize) -> bool,
-    ) -> Self {
-        let mut layer_at = vec![None; modules.forward.len()];
+    /// Replaces the layers by `layers`. `is_released` says of an operation, given as an index into
+    /// the forward pass, whether it belongs to In or Out although its module is a layer.
+    fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
+        let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in (0u32..).zip(&layers) {
             for at in layer.operations().filter(|&at| !is_released(at)) {
                 layer_at[at] = Some(number);
             }
         }
         Self {
-            modules,
+            modules: Arc::clone(&self.modules),
             layers,
             layer_at,
         }
@@ -371,12 +364,7 @@ impl ModuleLayers {
         let parts = self.modules.layers(parts, names);
         let mut layers = self.layers.clone();
         layers.splice(layer..=layer, parts);
-        let is_released = |at: usize| self.layer_at[at].is_none();
-        Some(Self::with_layers(
-            Arc::clone(&self.modules),
-            layers,
-            is_released,
-        ))
+        Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
     /// Divides the layer with whose name `name` begins, repeatedly if needed, until a layer has the
@@ -399,26 +387,18 @@ impl ModuleLayers {
     /// is neither, or if `text` stands for several modules.
     pub(crate) fn first_operation(&self, text: &str, operations: &[Operation]) -> Option<u32> {
         let ForwardModules { tree, forward, .. } = &*self.modules;
-        let mut found: Option<usize> = None;
-        for number in (0..tree.nodes.len()).filter(|&number| !tree.nodes[number].is_own) {
-            if !is_module(&tree.path(number).concat(), text) {
-                continue;
-            }
-            // Later runs of a module, and what it is called by alone, have its path too.
-            match found {
-                Some(first) if tree.path(first) != tree.path(number) => return None,
-                Some(_) => {}
-                None => found = Some(number),
-            }
-        }
-        let by_name = || {
+        let is_found =
+            |&node: &usize| !tree.nodes[node].is_own && is_module(&tree.path(node).concat(), text);
+        let mut found = (0..tree.nodes.len()).filter(is_found);
+        let Some(first) = found.next() else {
             let is_named = |&&number: &&u32| unwrapped(&operations[number as usize].name) == text;
-            forward.iter().find(is_named).copied()
+            return forward.iter().find(is_named).copied();
         };
-        match found {
-            Some(node) => forward.get(tree.nodes[node].operations.start).copied(),
-            None => by_name(),
+        // Later runs of a module, and what it is called by alone, have its path too.
+        if found.any(|node| tree.path(node) != tree.path(first)) {
+            return None;
         }
+        forward.get(tree.nodes[first].operations.start).copied()
     }
 
     /// Divides layers until one begins with `operation`, an index into the operations of the model.
@@ -426,15 +406,16 @@ impl ModuleLayers {
     pub(crate) fn beginning_at(&self, operation: u32) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
         let layer = self.layer_at[at]? as usize;
-        if self.layers[layer].runs[0].operations.start == at {
+        let begins =
+            |layers: &Self, layer: usize| layers.layers[layer].runs[0].operations.start == at;
+        if begins(self, layer) {
             return None;
         }
         let refined = self.refined(layer)?;
-        let layer = refined.layer_at[at]? as usize;
-        if refined.layers[layer].runs[0].operations.start == at {
-            return Some(refined);
+        match begins(&refined, refined.layer_at[at]? as usize) {
+            true => Some(refined),
+            false => refined.beginning_at(operation),
         }
-        refined.beginning_at(operation)
     }
 
     /// Returns, by operation of the model, the index of its layer from 0; `None` if it has none.
@@ -443,9 +424,8 @@ impl ModuleLayers {
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
         let by_name = |operation: &Operation| {
             let is_named = !operation.is_tensor && !operation.is_anonymous;
-            is_named
-                .then(|| self.layer_of_module_in(&operation.name))
-                .flatten()
+            self.layer_of_module_in(&operation.name)
+                .filter(|_| is_named)
         };
         let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
         for (&operation, &layer) in self.modules.forward.iter().zip(&self.layer_at) {

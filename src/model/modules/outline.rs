@@ -46,7 +46,7 @@ impl ModuleLayers {
         let mut left = vec![(0, 0, String::new())];
         while let Some((number, depth, parent)) = left.pop() {
             let node = &tree.nodes[number];
-            let path = self.modules.path(&[number]);
+            let path = self.modules.path(&self.modules.run(vec![number]));
             let layer = layer_of.get(&number);
             let below = path.strip_prefix(&parent).unwrap_or(&path);
             rows.push(ModuleRow {

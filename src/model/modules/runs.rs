@@ -6,7 +6,6 @@ use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Model, TensorKind};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
 /// through several times. With a cut between them, their IPUs take turns.
@@ -36,45 +35,36 @@ impl ModuleLayers {
         if (0..first_run.len()).all(|layer| first_run[layer] == layer) {
             return self;
         }
-        let mut joined: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
+        let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
         for (layer, first) in self.layers.iter().zip(first_run) {
-            let nodes = layer.runs.iter().map(|run| run.nodes.clone());
-            joined.entry(first).or_default().extend(nodes);
+            let runs = layer.runs.iter().cloned();
+            joined.entry(first).or_default().extend(runs);
         }
         let layers = joined.into_values().collect();
-        let layers = self.modules.layers(layers, names::names);
-        Self::with_layers(Arc::clone(&self.modules), layers, |_| false)
+        self.with_layers(self.modules.layers(layers, names::names), |_| false)
     }
 
     /// Returns, by layer, the first layer that is a run of the same module, as an index.
     fn first_runs(&self, model: &Model) -> Vec<usize> {
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
-        let mut by_path: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-        for (number, layer) in self.layers.iter().enumerate() {
-            by_path.entry(&layer.path).or_default().push(number);
-        }
-        by_path.retain(|_, layers| layers.len() > 1);
-        if by_path.is_empty() {
-            return first_run;
-        }
         let mut of_group: Vec<BTreeSet<usize>> =
             vec![BTreeSet::new(); model.operation_groups.len()];
-        for &layer in by_path.values().flatten() {
-            for at in self.layers[layer].operations() {
+        for (number, layer) in self.layers.iter().enumerate() {
+            for at in layer.operations() {
                 let operation = &model.operations[self.modules.forward[at] as usize];
-                of_group[operation.group as usize].insert(layer);
+                of_group[operation.group as usize].insert(number);
             }
         }
         for set in weights(model) {
-            let groups = model.use_sets.groups(set);
-            let users: BTreeSet<usize> = groups
-                .flat_map(|group| &of_group[group as usize])
-                .copied()
-                .collect();
             let mut first_user: FxHashMap<&str, usize> = FxHashMap::default();
-            for layer in users {
-                let path = &*self.layers[layer].path;
-                first_run[layer] = *first_user.entry(path).or_insert(first_run[layer]);
+            let groups = model.use_sets.groups(set);
+            for &layer in groups.flat_map(|group| &of_group[group as usize]) {
+                let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
+                let (a, b) = (first_run[known], first_run[layer]);
+                if a != b {
+                    let joined = first_run.iter_mut().filter(|first| **first == a.max(b));
+                    joined.for_each(|first| *first = a.min(b));
+                }
             }
         }
         first_run
@@ -146,31 +136,30 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 
 impl ForwardModules {
     /// Divides each run of `layer` into the submodules of its module. Parts with equal paths, the
-    /// first of each run, the second and so on, are runs of one part. Returns, by part, the nodes of
-    /// each of its runs.
-    pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Vec<usize>>> {
-        let mut parts: Vec<Vec<Vec<usize>>> = Vec::new();
+    /// first of each run, the second and so on, are runs of one part. Returns, by part, its runs.
+    pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
+        let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            for nodes in self.parts_of_run(run) {
-                let path = self.path(&nodes);
+            for part_run in self.parts_of_run(run) {
+                let path = self.path(&part_run);
                 let turn = earlier.entry(path.clone()).or_default();
                 *turn += 1;
                 let part = *known.entry((path, *turn)).or_insert(parts.len());
                 if part == parts.len() {
                     parts.push(Vec::new());
                 }
-                parts[part].push(nodes);
+                parts[part].push(part_run);
             }
         }
         parts
     }
 
-    /// Returns the nodes of each submodule of a run. Modules that were joined to the module of the
+    /// Divides a run into its submodules. Modules that were joined to the module of the
     /// run stay whole, beside its submodules.
-    fn parts_of_run(&self, run: &Run) -> Vec<Vec<usize>> {
-        let module = self.module(&run.nodes);
+    fn parts_of_run(&self, run: &Run) -> Vec<Run> {
+        let module = self.module(run);
         let parts_of = |&node: &usize| match self.tree.nodes[node].children.as_slice() {
             children if node == module && !children.is_empty() => children.to_vec(),
             _ => vec![node],

@@ -7,12 +7,11 @@
 //! layers they would have to be on one IPU with all layers between them.
 
 use super::evidence::RunSums;
-use super::tree::{Node, Tree};
-use super::{ForwardModules, ModuleLayer, ModuleLayers};
+use super::tree::Node;
+use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Cost of describing one layer besides its operations, counted in operations. With a lower cost,
 /// parts of blocks become layers; with a higher cost, pairs of different blocks do.
@@ -52,9 +51,9 @@ impl<'a> Lengths<'a> {
 
 impl ForwardModules {
     /// Covers the program with the modules whose description is shortest, except that
-    /// [`containers`](Self::containers) are divided. Returns, by layer in the order of the program,
-    /// its consecutive nodes of the module tree.
-    pub(super) fn cover(&self) -> Vec<Vec<usize>> {
+    /// [`containers`](Self::containers) are divided. Returns nodes of the module tree, in the order
+    /// of the program.
+    pub(super) fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
         let is_container = self.containers(&described);
@@ -70,16 +69,23 @@ impl ForwardModules {
         for node in nodes {
             self.cut_alike(&node.children, &is_container, &mut is_cut);
         }
+        self.undivided(|node| is_cut[node])
+    }
+
+    /// Returns the nodes of the module tree, in the order of the program, that are reached from the
+    /// root through nodes that are divided. Nodes without children are never divided.
+    fn undivided(&self, is_divided: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut chosen = Vec::new();
         let mut left = vec![0];
         while let Some(number) = left.pop() {
-            if is_cut[number] {
-                left.extend(nodes[number].children.iter().rev());
+            let children = &self.tree.nodes[number].children;
+            if is_divided(number) && !children.is_empty() {
+                left.extend(children.iter().rev());
             } else {
                 chosen.push(number);
             }
         }
-        self.with_own(chosen)
+        chosen
     }
 
     /// Returns, by node of the module tree, whether it is a container of layers and no layer
@@ -203,7 +209,7 @@ impl ForwardModules {
     /// Groups consecutive `nodes` into runs of one module each: an operation that a module calls
     /// itself, between its submodules, belongs to the run before it, or to the one after it if only
     /// that one uses it.
-    pub(super) fn with_own(&self, nodes: Vec<usize>) -> Vec<Vec<usize>> {
+    pub(super) fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
         let node = |number: usize| &self.tree.nodes[number];
         let mut runs: Vec<Vec<usize>> = Vec::new();
         let mut own: Vec<usize> = Vec::new();
@@ -234,28 +240,24 @@ impl ForwardModules {
             Some(last) => last.extend(own),
             None => runs.extend((!own.is_empty()).then_some(own)),
         }
-        runs
+        runs.into_iter().map(|nodes| self.run(nodes)).collect()
+    }
+
+    /// Divides the tree where names show no modules. Returns the runs, in the order of the program,
+    /// of the largest nodes that have at most 1/[`RUNS`] of all bytes, or one operation.
+    pub(super) fn of_few_bytes(&self) -> Vec<Run> {
+        let most = self.sums.all_bytes() / RUNS;
+        let chosen =
+            self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most);
+        chosen
+            .into_iter()
+            .map(|node| self.run(vec![node]))
+            .collect()
     }
 }
 
 /// If names show no modules, a layer has at most 1/`RUNS` of the bytes of all operations.
 const RUNS: u64 = 32;
-
-/// Returns the layers of a tree that was divided by data flow, in the order of the program, each as
-/// a list of one node: the largest nodes that have at most 1/`RUNS` of all bytes, or one operation.
-pub(super) fn by_flow(tree: &Tree, sums: &RunSums) -> Vec<Vec<usize>> {
-    let mut layers = Vec::new();
-    let mut left = vec![0];
-    while let Some(number) = left.pop() {
-        let node = &tree.nodes[number];
-        if node.children.is_empty() || sums.bytes(&node.operations) <= sums.all_bytes() / RUNS {
-            layers.push(vec![number]);
-        } else {
-            left.extend(node.children.iter().rev());
-        }
-    }
-    layers
-}
 
 impl ModuleLayers {
     /// Moves operations that use a weight named in `tied` to In or Out, so that the weight does not
@@ -296,7 +298,7 @@ impl ModuleLayers {
             (0..self.layer_at.len()).any(|at| self.layer_at[at].is_some() && is_released(at));
         moves.then(|| {
             let layers = self.layers.iter().filter(is_left).cloned().collect();
-            Self::with_layers(Arc::clone(&self.modules), layers, is_released)
+            self.with_layers(layers, is_released)
         })
     }
 
@@ -321,11 +323,9 @@ impl ModuleLayers {
     /// operations as that of another layer, such as the blocks of a transformer; `None` if there
     /// are none.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
-        let ForwardModules { tree, sums, .. } = &*self.modules;
-        let module = |layer: &ModuleLayer| self.modules.module(&layer.runs[0].nodes);
-        let modules = self.layers.iter().map(module);
-        let mut runs = modules.map(|module| &tree.nodes[module].operations);
-        let described = Lengths::new(sums, runs.clone());
+        let layers = self.layers.iter();
+        let mut runs = layers.map(|layer| self.modules.block(&layer.runs[0]));
+        let described = Lengths::new(&self.modules.sums, runs.clone());
         let has_like = |run| !described.is_unique(run);
         Some((runs.clone().position(has_like)?, runs.rposition(has_like)?))
     }
