@@ -46,8 +46,12 @@ impl Model {
             operation.call = sites.call_of[unnamed.path as usize];
         }
         let backward_start = passes::find(&mut operations);
-        let own_labels = profile.variables.labels.iter();
-        let labels: Vec<Label> = own_labels.map(|own| Label::new(own, &debug_info)).collect();
+        let labels: Vec<Label> = profile
+            .variables
+            .labels
+            .iter()
+            .map(|own| Label::new(own, &debug_info))
+            .collect();
         let recording = Recording::new(&debug_info, &found, &operations, &labels);
         let disagreement = recording::disagreement(&debug_info, &found, &operations);
         drop(debug_info);
@@ -155,7 +159,8 @@ impl Model {
 /// Returns the steps at which the programs of `group` (indices of programs) copy from or to the
 /// host, ascending.
 fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
-    let is_copy = |&&program: &&u32| programs.all[program as usize].kind.is_stream_copy();
-    let copies = group.iter().filter(is_copy);
+    let copies = group
+        .iter()
+        .filter(|&&program| programs.all[program as usize].kind.is_stream_copy());
     ascending(copies.flat_map(|&program| steps.of(program)).copied()).into()
 }

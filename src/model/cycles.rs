@@ -156,8 +156,11 @@ pub(super) fn of_operations(
         }
         _ => return Ok(None),
     };
-    let works = sums.by_operation.iter().chain([&sums.unexplained]);
-    let total = works.fold(sums.other, |total, work| total.saturating_add(work.all));
+    let total = sums
+        .by_operation
+        .iter()
+        .chain([&sums.unexplained])
+        .fold(sums.other, |total, work| total.saturating_add(work.all));
     if total > limits::CYCLES {
         return Err(too_many(sums.source));
     }
@@ -259,8 +262,12 @@ impl<'a> CycleSums<'a> {
     /// and the program as an index into `Programs::all`.
     fn visits(&self) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let programs = self.programs;
-        let all = self.found.walk.visits.iter().enumerate();
-        all.map(|(visit, &(_, program))| (visit, program as usize))
+        self.found
+            .walk
+            .visits
+            .iter()
+            .enumerate()
+            .map(|(visit, &(_, program))| (visit, program as usize))
             .filter(|&(_, program)| is_work(&programs.all[program].kind))
     }
 
@@ -283,8 +290,11 @@ impl<'a> CycleSums<'a> {
             return 0;
         };
         let all = steps.of(program);
-        let is_on_path = |&step: &u32| steps.walk_path(step) == Some(path);
-        let on_path: Vec<u32> = all.iter().copied().filter(is_on_path).collect();
+        let on_path: Vec<u32> = all
+            .iter()
+            .copied()
+            .filter(|&step| steps.walk_path(step) == Some(path))
+            .collect();
         let counted = if on_path.is_empty() { all } else { &on_path };
         let later = counted.len() - counted.partition_point(|&step| step < start);
         share(cycles, later as u64, counted.len() as u64)

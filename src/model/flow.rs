@@ -164,8 +164,10 @@ impl FlowUses {
             (set, ascending(users.map(|user| user.node)))
         };
         let parameters = ascending(parameters).into_iter().map(nodes_of);
-        let edge = |((from, to), bytes)| FlowEdge { from, to, bytes };
-        let mut edges: Vec<FlowEdge> = edges.into_iter().map(edge).collect();
+        let mut edges: Vec<FlowEdge> = edges
+            .into_iter()
+            .map(|((from, to), bytes)| FlowEdge { from, to, bytes })
+            .collect();
         edges.sort_unstable();
         Ok(DataFlow {
             nodes: self.nodes,
@@ -276,8 +278,10 @@ fn join_copies(all: &mut [UsedStep]) {
     while end < all.len() {
         let begin = end;
         let call = all[begin].call;
-        let is_in_call = |step: &&UsedStep| step.call == call;
-        end += all[begin..].iter().take_while(is_in_call).count();
+        end += all[begin..]
+            .iter()
+            .take_while(|step| step.call == call)
+            .count();
         let Some((_, caller)) = call.filter(|&(_, caller)| caller != NO_OPERATION) else {
             continue;
         };

@@ -24,8 +24,9 @@ pub struct PassCycles {
 impl PassCycles {
     /// Returns the sum over all passes; saturates at `u64::MAX`.
     pub fn total(self) -> u64 {
-        let passes = [self.forward, self.backward, self.recomputed, self.update];
-        passes.into_iter().fold(0, u64::saturating_add)
+        [self.forward, self.backward, self.recomputed, self.update]
+            .into_iter()
+            .fold(0, u64::saturating_add)
     }
 
     fn from_running_sums([forward, backward, recomputed, update, _]: PassSums) -> Self {
@@ -104,12 +105,15 @@ impl Model {
     /// placed by their own data ([`Reason::is_own`](super::placement::Reason)); `None` without such
     /// operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
-        let operations = self.operations.iter().enumerate();
-        let placed = operations.filter(|&(number, operation)| {
-            operation.pass == Pass::Backward
-                && cycles.by_operation[number].all > 0
-                && placement.operations[number].reason.is_own()
-        });
+        let placed = self
+            .operations
+            .iter()
+            .enumerate()
+            .filter(|&(number, operation)| {
+                operation.pass == Pass::Backward
+                    && cycles.by_operation[number].all > 0
+                    && placement.operations[number].reason.is_own()
+            });
         placed.filter_map(|(_, own)| Some(own.window?.1)).max()
     }
 

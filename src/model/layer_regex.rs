@@ -3,7 +3,7 @@
 
 use super::Operation;
 use clap::ValueEnum;
-use regex::{Match, Regex};
+use regex::Regex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
@@ -110,9 +110,11 @@ pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     // Long lists of inputs can contain many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     for captures in regex.captures_iter(text) {
-        let groups = captures.iter().skip(usize::from(captures.len() > 1));
-        let text = |group: Option<Match<'_>>| group.map_or("", |m| m.as_str()).to_string();
-        let groups: CaptureGroups = groups.map(text).collect();
+        let groups: CaptureGroups = captures
+            .iter()
+            .skip(usize::from(captures.len() > 1))
+            .map(|group| group.map_or("", |m| m.as_str()).to_string())
+            .collect();
         if seen.insert(groups.clone()) {
             distinct.push(groups);
         }

@@ -11,12 +11,14 @@ impl Model {
     /// `rules`, layers are not compared with modules.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         let better = better_modules(self, layering);
-        let all = [
+        [
             better.filter(|_| rules == Rules::Full),
             outlined_across_layers(self, layering),
             lost_in_functions(self, layering),
-        ];
-        all.into_iter().flatten().collect()
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
@@ -53,12 +55,14 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
 /// because they run before the first or after the last of `layers` (by operation, from 1, or 0 for
 /// none). Says nothing on an end with only one module.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
-    let ends = ["In", "Out"].into_iter().zip(modules.outside(layers));
-    ends.map(|(end, names)| match &names[..] {
-        [] | [_] => String::new(),
-        [first, .., last] => format!(", {} of them in {end} ({first} to {last})", names.len()),
-    })
-    .collect()
+    ["In", "Out"]
+        .into_iter()
+        .zip(modules.outside(layers))
+        .map(|(end, names)| match &names[..] {
+            [] | [_] => String::new(),
+            [first, .., last] => format!(", {} of them in {end} ({first} to {last})", names.len()),
+        })
+        .collect()
 }
 
 /// Returns a warning if a Call has inputs of several layers, since the called code was outlined

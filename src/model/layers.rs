@@ -104,8 +104,11 @@ impl Layering {
         let keys = in_order(found, &mut layers, options.order);
         let mut names = vec![String::new()];
         let name = |groups: &CaptureGroups| {
-            let texts = groups.iter().filter(|text| !text.is_empty());
-            let texts: Vec<&str> = texts.map(String::as_str).collect();
+            let texts: Vec<&str> = groups
+                .iter()
+                .filter(|text| !text.is_empty())
+                .map(String::as_str)
+                .collect();
             texts.join(options.separator)
         };
         names.extend(keys.iter().map(name));
@@ -120,8 +123,9 @@ impl Layering {
     /// Builds the layering in which each of `modules.layers` is a layer. `operations` are all
     /// operations of the model.
     fn by_modules(operations: &[Operation], modules: ModuleLayers) -> Self {
-        let layers = modules.layers(operations).into_iter();
-        let layers: Vec<u32> = layers
+        let layers: Vec<u32> = modules
+            .layers(operations)
+            .into_iter()
             .map(|layer| layer.map_or(NO_LAYER, |layer| layer + 1))
             .collect();
         let note = |(operation, &layer): (&Operation, &u32)| match layer {
@@ -230,8 +234,8 @@ impl Layering {
 
     /// Returns whether `name` stands for one of the layers.
     pub(crate) fn has(&self, name: &str) -> bool {
-        let is_known = |(text, _): &(String, u32)| text == name;
-        matches!(self.named_by(name), Named::Layer(_)) || self.named.iter().any(is_known)
+        matches!(self.named_by(name), Named::Layer(_))
+            || self.named.iter().any(|(text, _)| text == name)
     }
 
     /// Returns whether any of `names` stands for the layer with this index in [`names`](Self::names).
@@ -266,9 +270,11 @@ impl Layering {
             None => self,
         };
         let layer = layers.layers[operation as usize];
-        let by_name = layers.layers_by_name();
-        let is_first = by_name.iter().position(|&other| other == layer) == Some(operation as usize);
-        if layer != NO_LAYER && is_first {
+        let first = layers
+            .layers_by_name()
+            .iter()
+            .position(|&other| other == layer);
+        if layer != NO_LAYER && first == Some(operation as usize) {
             layers.named.push((name.to_owned(), layer));
         }
         layers

@@ -97,8 +97,9 @@ impl<'a> Namer<'a> {
         let with_pairs = chain.iter().find(|&&context| self.has_pairs(context));
         let candidates = with_pairs.map_or(&chain[..], std::slice::from_ref);
         let replaced = enclosing.iter().rev().find_map(|context| {
-            let replaced = |&id| self.pairs[context].get(&self.debug_info.id(id));
-            candidates.iter().find_map(replaced)
+            candidates
+                .iter()
+                .find_map(|&id| self.pairs[context].get(&self.debug_info.id(id)))
         });
         let context = match replaced {
             Some(&id) => self.debug_info.position(id),
@@ -159,8 +160,8 @@ impl<'a> Namer<'a> {
                 let kind = op_type(text(ContextField::Opid).unwrap_or(""));
                 let is_update = kind.ends_with("VarUpdate")
                     || text(ContextField::ExecutionContext) == Some(UPDATE_CONTEXT);
-                let gradients = text(ContextField::Gradients);
-                let makes_gradients = gradients.is_some_and(|made| !is_of_clipping(kind, made));
+                let makes_gradients =
+                    text(ContextField::Gradients).is_some_and(|made| !is_of_clipping(kind, made));
                 (makes_gradients && !is_update, is_update)
             }
             Some(_) => {

@@ -51,8 +51,10 @@ fn sentence<'a>(
     let most = |of: fn(&MissedSteps) -> u32| all.clone().map(of).max().unwrap_or_default();
     let (missed, last) = (most(|one| one.count), most(|one| one.last));
     let first = all.clone().map(|one| one.first).min().unwrap_or_default();
-    let is_at_end = |one: &&MissedSteps| one.first == 0 || one.last + 1 == steps;
-    let result = match all.filter(is_at_end).count() {
+    let result = match all
+        .filter(|one| one.first == 0 || one.last + 1 == steps)
+        .count()
+    {
         at_ends @ 1.. if is_training => format!(
             "; {at_ends} of them miss the first or the last step, so a pipeline that trains keeps \
              copies of them like activations, unless a context says that they are weights; try \

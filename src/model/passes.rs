@@ -19,8 +19,10 @@ use std::ops::RangeInclusive;
 /// inference, where no operation changes: all are in the forward pass from the start.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let single: Vec<&Operation> = single(operations).collect();
-    let backward = single.iter().filter(|operation| operation.is_backward);
-    let first_steps = backward.filter_map(|operation| Some(operation.window?.0));
+    let first_steps = single
+        .iter()
+        .filter(|operation| operation.is_backward)
+        .filter_map(|operation| Some(operation.window?.0));
     let backward_start = match first_steps.min() {
         Some(marked) => marked,
         None => {
@@ -41,8 +43,9 @@ fn single(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
     for operation in operations {
         *calls.entry(operation.group).or_default() += 1;
     }
-    let is_single = move |own: &&Operation| !own.is_nested || calls[&own.group] == 1;
-    operations.iter().filter(is_single)
+    operations
+        .iter()
+        .filter(move |own| !own.is_nested || calls[&own.group] == 1)
 }
 
 /// Marks the operations that begin in `steps` as backward, unless they are updates by their names.
@@ -115,9 +118,11 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     let mut first_reads = vec![u32::MAX; sets.len()];
     for (set, smaller, group) in sets.iter() {
         let of_group = &groups[group as usize];
-        let window = of_group.window.filter(|_| of_group.computes());
-        let window = window.filter(|_| !without_results[group as usize]);
-        let first = window.map_or(u32::MAX, |(first, _)| first);
+        let first = of_group
+            .window
+            .filter(|_| of_group.computes())
+            .filter(|_| !without_results[group as usize])
+            .map_or(u32::MAX, |(first, _)| first);
         first_reads[set as usize] = first_reads[smaller as usize].min(first);
     }
     let parameters = model.variables.uses().iter().filter_map(|variable| {
@@ -151,14 +156,17 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     }
     let changes = &changes;
     let sets_with = |change| {
-        let change_of = move |&&(_, _, set): &&(u32, u64, u32)| changes[set as usize] == change;
-        parameters.iter().filter(change_of)
+        parameters
+            .iter()
+            .filter(move |&&(_, _, set)| changes[set as usize] == change)
     };
     let of_last: FxHashSet<u32> = sets_with(LAST).map(|&(_, _, set)| set).collect();
     let is_head = of_last.len() <= 2;
     let last = sets_with(LAST).filter(|_| !is_head);
-    let updated = sets_with(UPDATED).chain(last);
-    let updated: u64 = updated.map(|&(_, bytes, _)| bytes).sum();
+    let updated: u64 = sets_with(UPDATED)
+        .chain(last)
+        .map(|&(_, bytes, _)| bytes)
+        .sum();
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }
 
@@ -205,8 +213,9 @@ impl Uses {
             let Some(&(_, end)) = ranges.last() else {
                 continue;
             };
-            let is_over = |&(from, to): &(u32, u32)| from < backward_start && to > backward_start;
-            let is_from_forward = ranges.iter().any(is_over);
+            let is_from_forward = ranges
+                .iter()
+                .any(|&(from, to)| from < backward_start && to > backward_start);
             let is_parameter = model.is_parameter(class, set);
             let is_accumulator = model.label_of(set).is_accumulator();
             let is_of_others = sets.groups(set).nth(1).is_some();

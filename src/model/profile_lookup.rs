@@ -105,8 +105,8 @@ impl ProfileLookup {
         };
         let count = highest.map_or(0, |_| self.variables.tiles.len());
         let of_part = |part| self.of_part(part, &max_counts);
-        let found = parallel::by_parts(count, rayon::current_num_threads(), of_part, join);
-        let mut by_tile = found.unwrap_or_default();
+        let mut by_tile = parallel::by_parts(count, rayon::current_num_threads(), of_part, join)
+            .unwrap_or_default();
         for (list, &max_count) in by_tile.iter_mut().zip(&max_counts) {
             self.keep_largest(list, max_count);
         }

@@ -204,8 +204,8 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
         add_all(&mut all, part);
         Some(all)
     };
-    let found = by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add);
-    found.unwrap_or_else(|| Some(vec![0; uses]))
+    by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add)
+        .unwrap_or_else(|| Some(vec![0; uses]))
 }
 
 /// Sorts the groups with numbers from 0 to `count`, exclusive, by tile; on each tile they keep
@@ -219,8 +219,12 @@ fn by_tile(
 ) -> Vec<TileUse> {
     let mut sorted = filled(TileUse::default(), starts[starts.len() - 1] as usize);
     let tiles = equal_parts(starts.len() - 1, rayon::current_num_threads());
-    let length = |tiles: &Range<usize>| (starts[tiles.end] - starts[tiles.start]) as usize;
-    let parts = split_by(&mut sorted, tiles.iter().map(length));
+    let parts = split_by(
+        &mut sorted,
+        tiles
+            .iter()
+            .map(|tiles| (starts[tiles.end] - starts[tiles.start]) as usize),
+    );
     tiles.into_par_iter().zip(parts).for_each(|(tiles, part)| {
         let first = starts[tiles.start];
         let mut next = starts[tiles.clone()].to_vec();

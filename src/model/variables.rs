@@ -1,7 +1,7 @@
 //! Sorts the lowered variables of a profile into data and code, and finds where the whole model
 //! needs the most memory.
 
-use super::profile_lookup::{NamedVariable, ProfileLookup, TileVariable};
+use super::profile_lookup::{NamedVariable, ProfileLookup};
 use super::{Model, NO_USERS, VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN};
 use crate::profile::{CodeKind, NEVER_LIVE, Profile, TileBytes};
@@ -128,9 +128,11 @@ impl MemoryPeak {
             (bytes, Reverse(tile), step)
         });
         let (bytes, Reverse(tile), step) = peaks.max().unwrap_or_default();
-        let lists = lookup.on_tiles(&[(tile, usize::MAX)]);
-        let is_live = |variable: &TileVariable| classes.is_live(variable.class, step);
-        let live: Vec<_> = lists.of(tile).filter(is_live).collect();
+        let live: Vec<_> = lookup
+            .on_tiles(&[(tile, usize::MAX)])
+            .of(tile)
+            .filter(|variable| classes.is_live(variable.class, step))
+            .collect();
         let names = lookup.names(live.iter())?;
         Ok(Self {
             tile,

@@ -54,8 +54,7 @@ impl Calls {
             for (depth, &end) in (1..).zip(&path.ends) {
                 let begin = path.ends[..depth - 1].last().map_or(0, |&end| end);
                 let name = path.text[begin..end].trim_start_matches(['/', '.']);
-                let owner = owners.get(name).copied();
-                let elsewhere = owner.filter(|_| depth > path.aligned);
+                let elsewhere = owners.get(name).copied().filter(|_| depth > path.aligned);
                 let own = elsewhere.unwrap_or(&path.text[..end]);
                 let is_certain = elsewhere.is_some() || depth <= path.certain;
                 let next = calls.paths.len() as u32;
@@ -100,8 +99,10 @@ impl Calls {
     /// `None` without `modules`.
     fn outermost(&self, modules: &[u32], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
-        let is_inside = |module: &&u32| !outside.iter().any(|&at| self.at(at).contains(module));
-        let module = modules.iter().find(is_inside).or(modules.last());
+        let module = modules
+            .iter()
+            .find(|module| !outside.iter().any(|&at| self.at(at).contains(module)))
+            .or(modules.last());
         module.map(|&module| self.path(module))
     }
 
@@ -123,8 +124,10 @@ impl Calls {
             .find(|(_, modules)| !modules.is_empty());
         let (begin, modules) = begin.unwrap_or((first, Vec::new()));
         let called = self.at(Some(first));
-        let inside = called[..shared(self.at(before), called)].iter();
-        let mut inside = inside.rev().map(|&module| self.path(module));
+        let mut inside = called[..shared(self.at(before), called)]
+            .iter()
+            .rev()
+            .map(|&module| self.path(module));
         ModuleCalls {
             begin: self.outermost(&modules, &run),
             leaf: modules.last().map(|&module| self.path(module)),
@@ -140,8 +143,9 @@ impl Calls {
     /// path.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
-        let modules = run.filter_map(|at| self.at(Some(at)).iter().take(2).next_back());
-        let modules = modules.filter(|&module| seen.insert(module));
+        let modules = run
+            .filter_map(|at| self.at(Some(at)).iter().take(2).next_back())
+            .filter(|&module| seen.insert(module));
         let last = |&module: &u32| self.path(module).rsplit('.').next().map(str::to_string);
         modules
             .filter_map(last)
@@ -178,8 +182,11 @@ impl ModuleLayers {
         let layered = || runs[1..=count].iter().map(|(run, _)| run.clone());
         let first = layered().map(|run| run.start).min().unwrap_or_default();
         let last = layered().map(|run| run.end).max().unwrap_or_default();
-        let most = runs[1..=count].iter().map(|(_, count)| *count).max();
-        let most = most.unwrap_or(1);
+        let most = runs[1..=count]
+            .iter()
+            .map(|(_, count)| *count)
+            .max()
+            .unwrap_or(1);
         runs[0] = (0..first, most);
         runs[count + 1] = (last..forward.len(), most);
         let calls = &self.modules.calls;

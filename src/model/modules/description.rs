@@ -2,10 +2,10 @@
 //! those of a regex. Other layers are given as the layer of each operation of the model, from 1, or
 //! 0 for none.
 
+use super::ModuleLayers;
 use super::evidence::LARGE;
 use super::paths::shared;
 use super::which_are_layers::Lengths;
-use super::{ModuleLayer, ModuleLayers};
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
@@ -36,8 +36,10 @@ impl ModuleLayers {
             let known = shared_by[layer].get_or_insert(path);
             *known = &known[..shared(*known, path)];
         }
-        let path = |path: Option<&[Box<str>]>| path.unwrap_or_default().concat();
-        shared_by.into_iter().map(path).collect()
+        shared_by
+            .into_iter()
+            .map(|path| path.unwrap_or_default().concat())
+            .collect()
     }
 
     /// Describes the model with its modules as layers (first item) and with other layers, such as
@@ -49,8 +51,11 @@ impl ModuleLayers {
             .iter()
             .map(|layer| layer.runs[0].operations.clone())
             .collect();
-        let others = self.runs_of(layers).into_iter();
-        let others = others.map(|(_, run)| run).collect();
+        let others = self
+            .runs_of(layers)
+            .into_iter()
+            .map(|(_, run)| run)
+            .collect();
         let sums = &self.modules.sums;
         [own, others].map(|runs: Vec<Range<usize>>| {
             let lengths = Lengths::new(sums, runs.iter());
@@ -85,15 +90,16 @@ impl ModuleLayers {
     /// is as for [`descriptions`](Self::descriptions).
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
-        let ends = [runs.first(), runs.last().filter(|_| runs.len() > 1)];
-        ends.map(|end| {
+        [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
             let end = end.map_or(
                 0..0,
                 |(layer, end)| if *layer == 0 { end.clone() } else { 0..0 },
             );
-            let is_in = |layer: &&ModuleLayer| layer.operations().all(|at| end.contains(&at));
-            let inside = self.layers.iter().filter(is_in);
-            inside.map(|layer| &*layer.name).collect()
+            self.layers
+                .iter()
+                .filter(|layer| layer.operations().all(|at| end.contains(&at)))
+                .map(|layer| &*layer.name)
+                .collect()
         })
     }
 
@@ -119,16 +125,20 @@ impl ModuleLayers {
     /// (or a quarter of all bytes). `layers` is as for [`descriptions`](Self::descriptions).
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
-        let mut runs = self.runs_of(layers).into_iter();
-        let are_single = runs.all(|(layer, _)| layer == 0 || seen.insert(layer));
+        let are_single = self
+            .runs_of(layers)
+            .into_iter()
+            .all(|(layer, _)| layer == 0 || seen.insert(layer));
         if !are_single || self.has_block_outside(layers) {
             return false;
         }
         let [own, other] = self.descriptions(layers);
         // The largest layer may be half as large again: a smaller difference does not justify more
         // layers.
-        let allowed = own.largest.saturating_add(own.largest / 2);
-        let allowed = allowed.max(self.modules.sums.all_bytes() / LARGE);
+        let allowed = own
+            .largest
+            .saturating_add(own.largest / 2)
+            .max(self.modules.sums.all_bytes() / LARGE);
         other.length <= own.length && other.longest <= own.longest && other.largest <= allowed
     }
 }

@@ -36,9 +36,11 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
             && !operation.is_update;
         !operation.is_tensor && is_forward && (is_named || !named && operation.window.is_some())
     };
-    let numbered = (0u32..).zip(operations);
-    let forward = numbered.filter(|(_, operation)| is_forward(operation));
-    forward.map(|(number, _)| number).collect()
+    (0u32..)
+        .zip(operations)
+        .filter(|(_, operation)| is_forward(operation))
+        .map(|(number, _)| number)
+        .collect()
 }
 
 /// Sentinel in place of an index into the forward pass: the operation is not in it.
@@ -83,8 +85,9 @@ impl<'a> Evidence<'a> {
             used.sort_unstable();
             used.dedup();
         }
-        let names = forward.iter();
-        let names = names.map(|&operation| &*model.operations[operation as usize].name);
+        let names = forward
+            .iter()
+            .map(|&operation| &*model.operations[operation as usize].name);
         if unscoped::lack_scopes(names.zip(&evidence.parameters)) {
             let used = uses_of_parameters(model, &first_of_group);
             evidence.scopes = unscoped::scopes(used, &evidence.crossing);
@@ -96,9 +99,11 @@ impl<'a> Evidence<'a> {
     /// operation of the model, its index in the forward pass, or [`NONE`].
     fn add_flow(&mut self, model: &Model, position: &[usize]) {
         let of_node = |node: u32| {
-            let operations = model.flow.nodes[node as usize].operations.iter();
-            let mut positions = operations.map(|&operation| position[operation as usize]);
-            positions.find(|&at| at < usize::MAX)
+            model.flow.nodes[node as usize]
+                .operations
+                .iter()
+                .map(|&operation| position[operation as usize])
+                .find(|&at| at < usize::MAX)
         };
         for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
             let Some(from) = of_node(edge.from) else {
@@ -143,12 +148,16 @@ fn uses_of_parameters<'a>(
     model: &'a Model,
     positions: &'a [usize],
 ) -> impl Iterator<Item = (usize, &'a str)> {
-    let sets = model.use_sets.iter();
-    let named = sets.filter_map(|(set, ..)| Some((set, parameter(model, set)?)));
-    let uses = named.flat_map(move |(set, parameter)| {
-        let users = model.use_sets.groups(set);
-        users.map(move |group| (positions[group as usize], parameter))
-    });
+    let uses = model
+        .use_sets
+        .iter()
+        .filter_map(|(set, ..)| Some((set, parameter(model, set)?)))
+        .flat_map(move |(set, parameter)| {
+            model
+                .use_sets
+                .groups(set)
+                .map(move |group| (positions[group as usize], parameter))
+        });
     uses.filter(|&(at, _)| at != NONE)
 }
 

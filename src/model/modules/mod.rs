@@ -108,10 +108,10 @@ impl ForwardModules {
     /// of the model; `forward` has the indices of those of the forward pass, in the order of
     /// `evidence`.
     fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
-        let names = forward
+        let names: Vec<_> = forward
             .iter()
-            .map(|&number| unwrapped(&operations[number as usize].name));
-        let names: Vec<_> = names.collect();
+            .map(|&number| unwrapped(&operations[number as usize].name))
+            .collect();
         let of_names = names.iter().map(|name| scope_and_type(name));
         let (mut scopes, types): (Vec<&str>, Vec<&str>) = of_names.unzip();
         if !evidence.scopes.is_empty() {
@@ -120,8 +120,12 @@ impl ForwardModules {
         let paths = full_paths(&scopes, &evidence.parameters);
         let calls = Calls::new(&paths);
         let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
-        let split = |path: &String| components(path).map(Box::from).collect();
-        let tree = Tree::new(paths.iter().map(split).collect());
+        let tree = Tree::new(
+            paths
+                .iter()
+                .map(|path| components(path).map(Box::from).collect())
+                .collect(),
+        );
         let mut lookup = Lookup::default();
         for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
             lookup.add(scope, number);
@@ -194,9 +198,10 @@ impl ForwardModules {
     /// indices into `forward`.
     fn flows(&self, from: &Range<usize>, to: &Range<usize>) -> bool {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
-        let of_run = self.flow[begin..].iter();
-        let mut of_run = of_run.take_while(|edge| edge.0 < from.end);
-        of_run.any(|edge| to.contains(&edge.1))
+        self.flow[begin..]
+            .iter()
+            .take_while(|edge| edge.0 < from.end)
+            .any(|edge| to.contains(&edge.1))
     }
 
     /// Returns the run of consecutive `nodes` (at least one) of the module tree.
@@ -231,8 +236,10 @@ impl ForwardModules {
         let first = |run: &Run| self.tree.paths[self.block(run).start].concat();
         let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
         for runs in layers {
-            let firsts = firsts.entry(self.path(&runs[0])).or_default();
-            firsts.insert(first(&runs[0]));
+            firsts
+                .entry(self.path(&runs[0]))
+                .or_default()
+                .insert(first(&runs[0]));
         }
         let path = |runs: &Vec<Run>| match self.path(&runs[0]) {
             path if firsts[&path].len() > 1 => first(&runs[0]),
@@ -248,8 +255,12 @@ impl ForwardModules {
             let node = &self.tree.nodes[node];
             (!node.is_own, node.operations.len())
         };
-        let module = run.nodes.iter().rev().max_by_key(size);
-        module.copied().unwrap_or(0)
+        run.nodes
+            .iter()
+            .rev()
+            .max_by_key(size)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Returns the operations of the [module](Self::module) of a run.
@@ -391,8 +402,10 @@ impl ModuleLayers {
             |&node: &usize| !tree.nodes[node].is_own && is_module(&tree.path(node).concat(), text);
         let mut found = (0..tree.nodes.len()).filter(is_found);
         let Some(first) = found.next() else {
-            let is_named = |&&number: &&u32| unwrapped(&operations[number as usize].name) == text;
-            return forward.iter().find(is_named).copied();
+            return forward
+                .iter()
+                .find(|&&number| unwrapped(&operations[number as usize].name) == text)
+                .copied();
         };
         // Later runs of a module, and what it is called by alone, have its path too.
         if found.any(|node| tree.path(node) != tree.path(first)) {
@@ -438,9 +451,11 @@ impl ModuleLayers {
     /// parameter of this name first, or else the layer of the module whose path the name contains;
     /// `None` if there is neither.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
-        let parameter = self.modules.parameters.get(variable);
-        let layer = parameter.and_then(|&operation| self.layer_at[operation as usize]);
-        layer.or_else(|| self.layer_of_module_in(variable))
+        self.modules
+            .parameters
+            .get(variable)
+            .and_then(|&operation| self.layer_at[operation as usize])
+            .or_else(|| self.layer_of_module_in(variable))
     }
 
     /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no

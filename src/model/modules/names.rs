@@ -66,10 +66,10 @@ pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String>
 /// Iterates over the ends of a path that begin with one of its modules, the shortest first, the
 /// whole path last.
 fn ends_of(path: &str) -> impl Iterator<Item = &str> {
-    let inner = path
-        .rmatch_indices(['/', '.'])
-        .map(|(at, _)| &path[at + 1..]);
-    inner.filter(|end| !end.is_empty()).chain([path])
+    path.rmatch_indices(['/', '.'])
+        .map(|(at, _)| &path[at + 1..])
+        .filter(|end| !end.is_empty())
+        .chain([path])
 }
 
 /// Appends `@` and the number of the run (from 1) to each name that occurs several times.

@@ -58,8 +58,11 @@ impl ModuleLayers {
                 layer: layer.map(|&name| name.clone()),
             });
             if layer.is_none() {
-                let children = node.children.iter().rev();
-                let modules = children.filter(|&&child| !tree.nodes[child].is_own);
+                let modules = node
+                    .children
+                    .iter()
+                    .rev()
+                    .filter(|&&child| !tree.nodes[child].is_own);
                 left.extend(modules.map(|&child| (child, depth + 1, path.clone())));
             }
         }
@@ -74,17 +77,17 @@ impl ModuleLayers {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
         for layer in &self.layers {
-            let of_layer = layer
+            let names = layer
                 .operations()
-                .map(|at| self.modules.forward[at] as usize);
-            let names = of_layer.map(|operation| &*operations[operation].name);
+                .map(|at| &*operations[self.modules.forward[at] as usize].name);
             let scope = pattern(&shared_scope(names));
             if !scope.is_empty() && seen.insert(scope.clone()) {
                 scopes.push(scope);
             }
         }
-        let is_short = (1..=ALTERNATIVES).contains(&scopes.len());
-        is_short.then(|| format!("^({})(?:/|$)", scopes.join("|")))
+        (1..=ALTERNATIVES)
+            .contains(&scopes.len())
+            .then(|| format!("^({})(?:/|$)", scopes.join("|")))
     }
 }
 

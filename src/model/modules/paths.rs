@@ -21,8 +21,7 @@ pub(super) fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
 ) -> usize {
-    let pairs = a.into_iter().zip(b);
-    pairs.take_while(|(a, b)| a == b).count()
+    a.into_iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components, of which the last has
@@ -68,8 +67,9 @@ pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
 
 /// Splits a path into the names of its modules: `a.b/c` has `a`, `b` and `c`.
 pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
-    let modules = path.split(['/', '.']).filter(|module| !module.is_empty());
-    modules.take(COMPONENTS)
+    path.split(['/', '.'])
+        .filter(|module| !module.is_empty())
+        .take(COMPONENTS)
 }
 
 /// The modules of a scope (an operation name without its type), located in the name of a parameter.
@@ -158,8 +158,9 @@ pub(super) fn is_number(module: &str) -> bool {
 /// parameters, before or after it.
 pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
     let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
-        let found = used.iter().filter_map(|parameter| align(scope, parameter));
-        found.max_by_key(|alignment| alignment.ends.last().copied())
+        used.iter()
+            .filter_map(|parameter| align(scope, parameter))
+            .max_by_key(|alignment| alignment.ends.last().copied())
     });
     let mut aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
     let by_scope = by_scope(scopes, &aligned);
@@ -181,8 +182,10 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
         let neighbours = [before, following[number]].into_iter().flatten();
         let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
         // If both neighbours share equally many modules, the earlier one.
-        let best = neighbours.rev().max_by_key(depth);
-        let best = best.and_then(|other| Some((aligned[other].as_ref()?, depth(&other))));
+        let best = neighbours
+            .rev()
+            .max_by_key(depth)
+            .and_then(|other| Some((aligned[other].as_ref()?, depth(&other))));
         let path = aligned_path(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
         let mut owners = parameters[number].iter();
         ModulePath {
@@ -279,8 +282,10 @@ impl Lookup {
         let mut beginning = 0;
         for component in components(path) {
             beginning = longer(beginning, component);
-            let found = self.operations.entry(beginning);
-            found.or_insert((operation, operation)).1 = operation;
+            self.operations
+                .entry(beginning)
+                .or_insert((operation, operation))
+                .1 = operation;
         }
     }
 

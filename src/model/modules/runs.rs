@@ -62,8 +62,10 @@ impl ModuleLayers {
                 let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
                 let (a, b) = (first_run[known], first_run[layer]);
                 if a != b {
-                    let joined = first_run.iter_mut().filter(|first| **first == a.max(b));
-                    joined.for_each(|first| *first = a.min(b));
+                    first_run
+                        .iter_mut()
+                        .filter(|first| **first == a.max(b))
+                        .for_each(|first| *first = a.min(b));
                 }
             }
         }

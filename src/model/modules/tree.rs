@@ -105,8 +105,9 @@ impl Tree {
         if runs.iter().any(|run| run.component.is_some()) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
-                let calls = runs.chunks(period);
-                calls.map(|runs| self.add_call(runs, depth)).collect()
+                runs.chunks(period)
+                    .map(|runs| self.add_call(runs, depth))
+                    .collect()
             } else {
                 self.add_all(&runs, depth)
             };
@@ -183,8 +184,10 @@ impl Tree {
     /// Returns the components that the paths of all operations of `run` begin with.
     fn shared_path(&self, run: &ChildRun) -> &[Box<str>] {
         let first = &self.paths[run.operations.start];
-        let paths = self.paths[run.operations.clone()].iter();
-        let depth = paths.map(|path| shared(first, path)).min();
+        let depth = self.paths[run.operations.clone()]
+            .iter()
+            .map(|path| shared(first, path))
+            .min();
         &first[..depth.unwrap_or(0)]
     }
 
@@ -193,9 +196,10 @@ impl Tree {
         let Node {
             operations, depth, ..
         } = &self.nodes[node];
-        let mut paths = self.paths[operations.clone()].iter();
-        let long = paths.find(|path| path.len() >= *depth);
-        long.map_or(&[], |path| &path[..*depth])
+        self.paths[operations.clone()]
+            .iter()
+            .find(|path| path.len() >= *depth)
+            .map_or(&[], |path| &path[..*depth])
     }
 }
 
@@ -236,9 +240,10 @@ fn cut<C: Ord>(sums: &RunSums, cost: impl Fn(usize) -> C, run: &Range<usize>) ->
         before >= all / 4 && before <= all - all / 4
     };
     let places = run.start + 1..run.end;
-    let central = places.clone().filter(is_central).min_by_key(|&at| cost(at));
-    let nearest = |&at: &usize| sums.bytes(&(run.start..at)).abs_diff(all / 2);
-    central
-        .or_else(|| places.min_by_key(nearest))
+    places
+        .clone()
+        .filter(is_central)
+        .min_by_key(|&at| cost(at))
+        .or_else(|| places.min_by_key(|&at| sums.bytes(&(run.start..at)).abs_diff(all / 2)))
         .unwrap_or(run.end - 1)
 }

@@ -56,8 +56,12 @@ fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
     let is_list = |at: usize| path.get(at + 1).is_some_and(|part| is_number(part));
-    let called = path.iter().enumerate().filter(|&(at, _)| !is_list(at));
-    let called: Vec<&str> = called.map(|(_, &part)| part).collect();
+    let called: Vec<&str> = path
+        .iter()
+        .enumerate()
+        .filter(|&(at, _)| !is_list(at))
+        .map(|(_, &part)| part)
+        .collect();
     (!called.is_empty()).then(|| called.join("/"))
 }
 

@@ -99,8 +99,12 @@ impl ForwardModules {
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
             let Node { operations, .. } = node;
-            let parts = node.children.iter().filter(|&&child| chained[child] > 0);
-            let parts: Vec<usize> = parts.copied().collect();
+            let parts: Vec<usize> = node
+                .children
+                .iter()
+                .filter(|&&child| chained[child] > 0)
+                .copied()
+                .collect();
             let counts = parts.iter().map(|&part| chained[part]);
             chained[number] = if self.is_chain(node) {
                 operations.len()
@@ -124,8 +128,12 @@ impl ForwardModules {
     /// a submodule by, as in a residual block).
     fn is_chain(&self, node: &Node) -> bool {
         let nodes = &self.tree.nodes;
-        let items = node.children.iter().filter(|&&item| !nodes[item].is_own);
-        let items: Vec<usize> = items.copied().collect();
+        let items: Vec<usize> = node
+            .children
+            .iter()
+            .filter(|&&item| !nodes[item].is_own)
+            .copied()
+            .collect();
         let run = |item: usize| &nodes[item].operations;
         let kinds: Vec<Vec<u64>> = items.iter().map(|&at| self.sums.kinds(run(at))).collect();
         let is_block = |(&item, kinds): (&usize, &Vec<u64>)| {
@@ -153,8 +161,11 @@ impl ForwardModules {
     /// Returns whether a node is the beginning of several modules' names, such as of `time_proj` and
     /// `time_embedding`, and no module: dots separate the modules in the paths of parameters.
     fn begins_names(&self, node: &Node) -> bool {
-        let parts = node.children.iter().map(|&child| &self.tree.nodes[child]);
-        let mut names = parts.filter_map(|part| part.component.as_deref());
+        let mut names = node
+            .children
+            .iter()
+            .map(|&child| &self.tree.nodes[child])
+            .filter_map(|part| part.component.as_deref());
         let paths = &self.tree.paths[node.operations.clone()];
         let mut inner = paths.iter().flat_map(|path| path.iter().skip(node.depth));
         names.any(|name| !name.starts_with(['/', '.'])) && inner.any(|part| part.starts_with('.'))
@@ -172,10 +183,14 @@ impl ForwardModules {
     /// first that uses a parameter: operations without parameters, such as a residual addition,
     /// belong to the module before them.
     fn narrowest(&self, at: usize) -> i64 {
-        let weightless = self.has_parameters[at..].iter();
-        let weightless = weightless.take_while(|&&has_parameters| !has_parameters);
-        let places = self.crossing[at..=at + weightless.count()].iter();
-        places.copied().min().unwrap_or(0)
+        let weightless = self.has_parameters[at..]
+            .iter()
+            .take_while(|&&has_parameters| !has_parameters);
+        self.crossing[at..=at + weightless.count()]
+            .iter()
+            .copied()
+            .min()
+            .unwrap_or(0)
     }
 
     /// Divides as most are divided, or leaves whole as most are, the `siblings` with equally named
@@ -184,9 +199,13 @@ impl ForwardModules {
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
-            let children = nodes[sibling].children.iter().map(|&child| &nodes[child]);
-            let modules = children.filter(|child| !child.is_own);
-            let mut parts: Vec<_> = modules.map(|child| child.component.as_deref()).collect();
+            let mut parts: Vec<_> = nodes[sibling]
+                .children
+                .iter()
+                .map(|&child| &nodes[child])
+                .filter(|child| !child.is_own)
+                .map(|child| child.component.as_deref())
+                .collect();
             parts.sort_unstable();
             parts.dedup();
             parts
@@ -221,8 +240,10 @@ impl ForwardModules {
             let end = node(number).operations.end;
             let is_of_next = |own: &&usize| {
                 let at = node(**own).operations.start;
-                let users = self.flow[self.flow.partition_point(|edge| edge.0 < at)..].iter();
-                let mut users = users.take_while(|edge| edge.0 == at).peekable();
+                let mut users = self.flow[self.flow.partition_point(|edge| edge.0 < at)..]
+                    .iter()
+                    .take_while(|edge| edge.0 == at)
+                    .peekable();
                 users.peek().is_some() && users.all(|edge| edge.1 < end)
             };
             let of_next = own.iter().rev().take_while(is_of_next).count();
@@ -247,9 +268,7 @@ impl ForwardModules {
     /// of the largest nodes that have at most 1/[`RUNS`] of all bytes, or one operation.
     pub(super) fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
-        let chosen =
-            self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most);
-        chosen
+        self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
             .into_iter()
             .map(|node| self.run(vec![node]))
             .collect()
@@ -294,12 +313,13 @@ impl ModuleLayers {
             alone.contains(&at) || layer.is_none_or(|layer| !(begin..end).contains(&layer))
         };
         let is_left = |layer: &&ModuleLayer| !layer.operations().all(is_released);
-        let moves =
-            (0..self.layer_at.len()).any(|at| self.layer_at[at].is_some() && is_released(at));
-        moves.then(|| {
-            let layers = self.layers.iter().filter(is_left).cloned().collect();
-            self.with_layers(layers, is_released)
-        })
+        (0..self.layer_at.len())
+            .filter(|&at| self.layer_at[at].is_some())
+            .any(is_released)
+            .then(|| {
+                let layers = self.layers.iter().filter(is_left).cloned().collect();
+                self.with_layers(layers, is_released)
+            })
     }
 
     /// Returns the operations that use a weight named in `tied`, as ascending indices into the
@@ -314,17 +334,21 @@ impl ModuleLayers {
             }
         }
         let uses = |number: u32| is_user[model.operations[number as usize].group as usize];
-        let forward = (0u32..).zip(&self.modules.forward);
-        let users = forward.filter(|&(_, &number)| uses(number));
-        users.map(|(operation, _)| operation).collect()
+        (0u32..)
+            .zip(&self.modules.forward)
+            .filter(|&(_, &number)| uses(number))
+            .map(|(operation, _)| operation)
+            .collect()
     }
 
     /// Returns the indices of the first and the last layer whose module has the same types of
     /// operations as that of another layer, such as the blocks of a transformer; `None` if there
     /// are none.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
-        let layers = self.layers.iter();
-        let mut runs = layers.map(|layer| self.modules.block(&layer.runs[0]));
+        let mut runs = self
+            .layers
+            .iter()
+            .map(|layer| self.modules.block(&layer.runs[0]));
         let described = Lengths::new(&self.modules.sums, runs.clone());
         let has_like = |run| !described.is_unique(run);
         Some((runs.clone().position(has_like)?, runs.rposition(has_like)?))

@@ -18,8 +18,9 @@ const REVERSED: usize = 90;
 /// step of the last module that runs in it; `None` if the order of modules shows no backward pass.
 pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let is_named = |operation: &&&Operation| !operation.is_tensor && !operation.is_anonymous;
-    let ordered = operations.iter().filter(is_named);
-    let names: Vec<_> = ordered
+    let names: Vec<_> = operations
+        .iter()
+        .filter(is_named)
         .filter_map(|operation| Some((operation.window?, unwrapped(&operation.name))))
         .collect();
     let all: FxHashSet<&str> = names.iter().map(|(_, name)| &**name).collect();
@@ -70,8 +71,9 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
     let operations = modules.iter().filter(|module| is_shared(module)).count();
     let mut shared: Vec<usize> = (0..count).filter(is_shared).collect();
     shared.sort_by_key(|&module| last_before[module]);
-    let neighbours = shared.windows(2);
-    let reversed = neighbours.filter(|pair| after[pair[0]] > after[pair[1]]);
+    let reversed = shared
+        .windows(2)
+        .filter(|pair| after[pair[0]] > after[pair[1]]);
     let is_backward = operations * 100 >= modules.len() * SHARED
         && reversed.count() * 100 >= shared.len().saturating_sub(1) * REVERSED
         && shared.len() > 1;

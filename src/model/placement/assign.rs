@@ -44,8 +44,11 @@ impl Placement {
         let out_is_first = options.out_on.is_first(&ties, out);
         let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
         for tie in &mut ties {
-            let name = |&place| (place != IN).then(|| positions.name_of_place(place).to_string());
-            tie.layers = tie.places.iter().map(name).collect();
+            tie.layers = tie
+                .places
+                .iter()
+                .map(|&place| (place != IN).then(|| positions.name_of_place(place).to_string()))
+                .collect();
         }
         let layered = layers_of_groups(model, layering, &mut sets);
         let layered_sets = of_sets(model, &layered, &mut sets);

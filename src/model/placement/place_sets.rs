@@ -187,8 +187,12 @@ impl PlaceSets {
     /// that become equal keep separate indices.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
-            let place = |&place: &u32| if place == from { to } else { place };
-            ascending(places.iter().map(place)).into()
+            ascending(
+                places
+                    .iter()
+                    .map(|&place| if place == from { to } else { place }),
+            )
+            .into()
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();

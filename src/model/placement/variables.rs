@@ -96,8 +96,9 @@ fn decide(
             named_after[label],
             used_with[set],
             partner.map_or(NOWHERE, |partner| counted[partner as usize]),
-        ];
-        let decided = decided.into_iter().find(|&places| places != NOWHERE);
+        ]
+        .into_iter()
+        .find(|&places| places != NOWHERE);
         counted[set] = decided.unwrap_or(NOWHERE);
     }
 }

@@ -96,8 +96,9 @@ impl<'a> Levels<'a> {
         let flow = &model.flow;
         let none = || vec![None; flow.nodes.len()];
         let seed = |node: &FlowNode| {
-            let mut operations = node.operations.iter();
-            operations.find_map(|&operation| levels[operation as usize])
+            node.operations
+                .iter()
+                .find_map(|&operation| levels[operation as usize])
         };
         let seeds: Vec<Option<Level>> = flow.nodes.iter().map(seed).collect();
         let by_name = flow.parameters.iter().map(|own| at(weight_level(own.0)));
@@ -153,8 +154,9 @@ impl<'a> Levels<'a> {
     }
 
     fn consumers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let edges = self.outgoing(node).iter();
-        edges.flat_map(|edge| edge.to.iter().map(|&to| to as usize))
+        self.outgoing(node)
+            .iter()
+            .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
     /// Combines the levels of nodes or parameters: the level if all known ones agree, otherwise
@@ -177,8 +179,9 @@ impl<'a> Levels<'a> {
     /// Finds the nearest levels before and after each node of `phase`. In the backward phase, also
     /// seeds nodes by the variables that they use.
     fn spread(&mut self, phase: Phase) {
-        let nodes = (0..self.found.len()).filter(|&node| self.phases[node] == phase);
-        let nodes: Vec<usize> = nodes.collect();
+        let nodes: Vec<usize> = (0..self.found.len())
+            .filter(|&node| self.phases[node] == phase)
+            .collect();
         for &node in &nodes {
             self.before[node] = self.nearest(self.producers(node), phase, true);
             if phase == Phase::Backward && self.seeds[node].is_none() {
@@ -201,8 +204,9 @@ impl<'a> Levels<'a> {
         // Levels rise in the forward pass and fall in the backward pass.
         let is_below = is_before == (phase == Phase::Forward);
         let known = if is_before { &self.before } else { &self.after };
-        let in_phase = nodes.filter(|&node| self.phases[node] == phase);
-        let levels = in_phase.filter_map(|node| self.seeds[node].or(known[node]));
+        let levels = nodes
+            .filter(|&node| self.phases[node] == phase)
+            .filter_map(|node| self.seeds[node].or(known[node]));
         if is_below { levels.max() } else { levels.min() }
     }
 
@@ -216,8 +220,9 @@ impl<'a> Levels<'a> {
     /// Seeds a node of the backward pass with the level of its parameters and of the variables of
     /// the forward pass that it uses, if these agree and the level is not above the ones before it.
     fn seed_by_use(&mut self, node: usize) {
-        let stash = self.inputs(node);
-        let stash = stash.map(|edge| self.join(self.forward_ends(edge)));
+        let stash = self
+            .inputs(node)
+            .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
         // Parameters and variables of several levels decide nothing.
         let single = used.filter(|found| found.level().is_some());
@@ -232,21 +237,25 @@ impl<'a> Levels<'a> {
 
     /// Iterates over the levels of the parameters of a node.
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
-        let parameters = self.parameters[node].iter();
-        parameters.map(|&parameter| self.parameter_found[parameter as usize])
+        self.parameters[node]
+            .iter()
+            .map(|&parameter| self.parameter_found[parameter as usize])
     }
 
     /// Iterates over the levels (In, a layer or Out) of the nodes of the forward pass that make or
     /// use the variables of an edge.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
-        let forward = ends(edge).filter(|&node| self.phases[node] == Phase::Forward);
-        forward.map(|node| self.found[node])
+        ends(edge)
+            .filter(|&node| self.phases[node] == Phase::Forward)
+            .map(|node| self.found[node])
     }
 
     fn forward(&mut self) {
-        let layered = (0..self.found.len()).filter(|&node| self.phases[node] == Phase::Forward);
-        let layered = layered.filter_map(|node| Some((self.seeds[node]?, Reverse(node))));
-        let last_layer = layered.max().map(|(_, Reverse(node))| node);
+        let last_layer = (0..self.found.len())
+            .filter(|&node| self.phases[node] == Phase::Forward)
+            .filter_map(|node| Some((self.seeds[node]?, Reverse(node))))
+            .max()
+            .map(|(_, Reverse(node))| node);
         let called = self.called();
         for node in self.open(Phase::Forward) {
             self.found[node] = match (self.before[node], self.after[node]) {
@@ -258,11 +267,11 @@ impl<'a> Levels<'a> {
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
                 // A head between layers belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
-                (Some(low), Some(high)) => {
-                    let mut named = self.parameters_of(node).filter_map(Reach::level);
-                    let named = named.find(|level| (low..=high).contains(level));
-                    named.map_or_else(|| self.between(node, low, high), Reach::At)
-                }
+                (Some(low), Some(high)) => self
+                    .parameters_of(node)
+                    .filter_map(Reach::level)
+                    .find(|level| (low..=high).contains(level))
+                    .map_or_else(|| self.between(node, low, high), Reach::At),
             };
         }
         // After the last layer, only Out may use data that no layer makes, such as the model's
@@ -296,8 +305,9 @@ impl<'a> Levels<'a> {
     /// Returns whether a node uses a parameter that a node of the forward pass in In uses too, such
     /// as an embedding that encoder and decoder share.
     fn shares_with_in(&self, node: usize) -> bool {
-        let users = self.parameters[node].iter();
-        let mut users = users.flat_map(|&own| &self.model.flow.parameters[own as usize].1);
+        let mut users = self.parameters[node]
+            .iter()
+            .flat_map(|&own| &self.model.flow.parameters[own as usize].1);
         let is_in =
             |user: usize| self.phases[user] == Phase::Forward && self.found[user] == Reach::At(0);
         users.any(|&user| is_in(user as usize))
@@ -377,8 +387,8 @@ impl<'a> Levels<'a> {
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
             // A node of the forward pass is an end itself, and has no level yet.
-            let is_there = |found: Reach| found.level().is_none_or(|found| found == level);
-            ends.peek().is_none() || ends.any(is_there)
+            ends.peek().is_none()
+                || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
@@ -393,8 +403,8 @@ impl<'a> Levels<'a> {
     /// makes and nothing uses later. A norm of gradients leaves them to updates, so it does not.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
-        let mut edges = self.inputs(node);
-        edges.all(|edge| edge.to.last() == Some(&(node as u32)))
+        self.inputs(node)
+            .all(|edge| edge.to.last() == Some(&(node as u32)))
             && self.producers(node).all(is_gradient)
     }
 
@@ -430,7 +440,9 @@ fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Ve
 
 /// Iterates over the nodes that write and use the variables of an edge.
 fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> + '_ {
-    let ends = edge.to.iter().chain([&edge.from]);
-    ends.filter(|&&node| node != NO_NODE)
+    edge.to
+        .iter()
+        .chain([&edge.from])
+        .filter(|&&node| node != NO_NODE)
         .map(|&node| node as usize)
 }

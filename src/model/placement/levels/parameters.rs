@@ -39,8 +39,10 @@ impl Levels<'_> {
     /// nodes count, for parameters that have no level yet.
     pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
-            let nodes = nodes.iter().map(|&node| node as usize);
-            let users = nodes.filter(|&node| !is_forward || self.phases[node] == Phase::Forward);
+            let users = nodes
+                .iter()
+                .map(|&node| node as usize)
+                .filter(|&node| !is_forward || self.phases[node] == Phase::Forward);
             let found = users.clone().map(|node| self.found[node]);
             let is_open = is_forward || self.parameter_found[number].is_unknown();
             match self.join(found.clone()) {
@@ -74,8 +76,9 @@ impl Levels<'_> {
         for node in self.open(Phase::Forward) {
             // A parameter with only one user, such as a constant, decides nothing.
             let users = |parameter: u32| self.model.flow.parameters[parameter as usize].1.len();
-            let parameters = self.parameters[node].iter().copied();
-            let mut shared = parameters
+            let mut shared = self.parameters[node]
+                .iter()
+                .copied()
                 .filter(|&parameter| users(parameter) > 1)
                 .peekable();
             let is_shared = |parameter| !self.shared[parameter as usize].is_empty();
@@ -96,14 +99,16 @@ impl Levels<'_> {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
                 // The level in a name is only one of the levels that share a parameter.
                 (Phase::Late, Some(_)) => {
-                    let shared = self.parameters_of(node);
-                    let shared = shared.filter(|found| matches!(found, Reach::Shared(_)));
+                    let shared = self
+                        .parameters_of(node)
+                        .filter(|found| matches!(found, Reach::Shared(_)));
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
                     // A parameter with several levels only after the forward pass decides nothing.
-                    let parameters = self.parameters_of(node);
-                    let parameters = parameters.filter(|&found| found != Reach::Several);
+                    let parameters = self
+                        .parameters_of(node)
+                        .filter(|&found| found != Reach::Several);
                     match self.join(parameters) {
                         found @ (Reach::At(_) | Reach::Shared(_)) if phase == Phase::Backward => {
                             found
@@ -134,8 +139,10 @@ impl Levels<'_> {
         let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
         let is_late = |from: u32| from != NO_NODE && self.phases[from as usize] != Phase::Forward;
-        let backward = edges.filter(move |edge| is_late(edge.from));
-        backward.flat_map(ends).filter(move |&to| to > node)
+        edges
+            .filter(move |edge| is_late(edge.from))
+            .flat_map(ends)
+            .filter(move |&to| to > node)
     }
 
     /// Gives each node without a level the joint level of its parameters and of the nodes with
@@ -143,8 +150,11 @@ impl Levels<'_> {
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {
-                let edges = self.inputs(node).chain(self.outgoing(node));
-                let others = edges.flat_map(ends).map(|other| self.found[other]);
+                let others = self
+                    .inputs(node)
+                    .chain(self.outgoing(node))
+                    .flat_map(ends)
+                    .map(|other| self.found[other]);
                 self.found[node] = self.join(self.parameters_of(node).chain(others));
             }
         }

@@ -21,8 +21,13 @@ impl Levels<'_> {
                 _ => Phase::Forward,
             }
         };
-        let nodes = self.model.flow.nodes.iter().enumerate();
-        nodes.map(phase).collect()
+        self.model
+            .flow
+            .nodes
+            .iter()
+            .enumerate()
+            .map(phase)
+            .collect()
     }
 
     /// Finds the step from which data flows down through the levels, for models whose contexts do
@@ -55,13 +60,17 @@ impl Levels<'_> {
     /// node (`turn`) to which data flows down to another layer: the end of the longest gap, in
     /// nodes, between two nodes of the last layer before `turn`, because Out runs in this gap.
     fn end_of_forward(&self, turn: usize) -> usize {
-        let layered = (0..turn).filter(|&node| self.seeds[node].is_some());
-        let layered: Vec<usize> = layered.collect();
+        let layered: Vec<usize> = (0..turn)
+            .filter(|&node| self.seeds[node].is_some())
+            .collect();
         let top = layered.iter().map(|&node| self.seeds[node]).max();
         let is_top = |pair: &&[usize]| pair.iter().all(|&node| Some(self.seeds[node]) == top);
-        let gaps = layered.windows(2).filter(is_top);
-        let gaps = gaps.map(|pair| (pair[1] - pair[0], pair[1]));
-        gaps.max().map_or(turn, |(_, next)| next)
+        layered
+            .windows(2)
+            .filter(is_top)
+            .map(|pair| (pair[1] - pair[0], pair[1]))
+            .max()
+            .map_or(turn, |(_, next)| next)
     }
 
     /// Collects the sizes of tensors of all nodes of the forward pass that have a level.
@@ -87,8 +96,9 @@ impl Levels<'_> {
             let phase = self.phases.get(from as usize);
             phase.is_some_and(|&phase| phase != Phase::Forward)
         };
-        let mut gradients = self.inputs(node).filter(|edge| is_gradient(edge.from));
-        gradients.any(|edge| self.forward_sizes.contains(&(level, made, edge.bytes)))
+        self.inputs(node)
+            .filter(|edge| is_gradient(edge.from))
+            .any(|edge| self.forward_sizes.contains(&(level, made, edge.bytes)))
     }
 
     fn largest_made(&self, node: usize) -> Option<u64> {
