@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A node of the module tree: one run of a module, that is consecutive operations of the forward
 /// pass whose paths begin with the path of the module. A module that runs again later is another
 /// node.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Node {
     /// The operations of the node, as indices into the operations of the forward pass.
     pub(super) operations: Range<usize>,
@@ -47,13 +47,6 @@ pub(super) struct Tree {
     pub(super) paths: Vec<Vec<Box<str>>>,
 }
 
-/// The operations of a child to be added to the tree, and the component by which it differs from
-/// its siblings; `None` if its operations have no further component.
-struct ChildRun {
-    operations: Range<usize>,
-    component: Option<Box<str>>,
-}
-
 impl Tree {
     /// Builds the tree from the `paths` of the operations of the forward pass, in the order of the
     /// program, each as its components.
@@ -62,34 +55,28 @@ impl Tree {
             nodes: Vec::new(),
             paths,
         };
-        tree.add(0..tree.paths.len(), 0, None);
+        tree.add(Node::new(0..tree.paths.len()), 0);
         tree
     }
 
-    /// Adds the node of `operations`, whose paths share the first `depth` components, and all nodes
-    /// below it. `component` is that by which the node differs from its siblings. Returns its
-    /// index.
-    fn add(
-        &mut self,
-        operations: Range<usize>,
-        mut depth: usize,
-        component: Option<Box<str>>,
-    ) -> usize {
+    /// Adds `node`, the paths of whose operations share the first `depth` components, with its depth
+    /// and all nodes below it. Returns its index.
+    fn add(&mut self, mut node: Node, mut depth: usize) -> usize {
         // A module with only one submodule is merged with it, and has the path of the outer one; but
         // a list of modules is never called, so the path of its only item is taken.
-        let mut path_depth = depth;
+        node.depth = depth;
         let runs = loop {
-            let runs = self.runs(operations.clone(), depth);
+            let runs = self.runs(node.operations.clone(), depth);
             match runs.as_slice() {
                 [
-                    ChildRun {
+                    Node {
                         component: Some(next),
                         ..
                     },
                 ] => {
                     let is_inside_name = !next.starts_with(['/', '.']) || is_number(bare(next));
-                    if path_depth == depth && (depth == 0 || is_inside_name) {
-                        path_depth += 1;
+                    if node.depth == depth && (depth == 0 || is_inside_name) {
+                        node.depth += 1;
                     }
                     depth += 1;
                 }
@@ -97,11 +84,7 @@ impl Tree {
             }
         };
         let number = self.nodes.len();
-        self.nodes.push(Node {
-            depth: path_depth,
-            component,
-            ..Node::new(operations)
-        });
+        self.nodes.push(node);
         if runs.iter().any(|run| run.component.is_some()) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
@@ -115,15 +98,15 @@ impl Tree {
         number
     }
 
-    fn add_all(&mut self, runs: &[ChildRun], depth: usize) -> Vec<usize> {
-        let child = |run: &ChildRun| {
+    fn add_all(&mut self, runs: &[Node], depth: usize) -> Vec<usize> {
+        let child = |run: &Node| {
             if run.component.is_some() {
-                return self.add(run.operations.clone(), depth + 1, run.component.clone());
+                return self.add(run.clone(), depth + 1);
             }
             self.nodes.push(Node {
                 depth,
                 is_own: true,
-                ..Node::new(run.operations.clone())
+                ..run.clone()
             });
             self.nodes.len() - 1
         };
@@ -132,7 +115,7 @@ impl Tree {
 
     /// Adds a node for one call of a module that is called several times in succession, and a child
     /// for each of `runs`, whose paths share the first `depth` components. Returns its index.
-    fn add_call(&mut self, runs: &[ChildRun], depth: usize) -> usize {
+    fn add_call(&mut self, runs: &[Node], depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node {
             depth,
@@ -142,19 +125,20 @@ impl Tree {
         number
     }
 
-    /// Divides `operations` where the component at index `depth` of their paths changes. An
-    /// operation with a shorter path, such as an addition after all submodules, is a run by itself.
-    fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<ChildRun> {
-        let mut runs: Vec<ChildRun> = Vec::new();
+    /// Divides `operations` where the component at index `depth` of their paths changes, into nodes
+    /// still without depth and children. An operation with a shorter path, such as an addition after
+    /// all submodules, is a node by itself, without a component.
+    fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
+        let mut runs: Vec<Node> = Vec::new();
         for operation in operations {
             let component = self.paths[operation].get(depth);
             match runs.last_mut() {
                 Some(run) if component.is_some() && run.component.as_ref() == component => {
                     run.operations.end = operation + 1;
                 }
-                _ => runs.push(ChildRun {
-                    operations: operation..operation + 1,
+                _ => runs.push(Node {
                     component: component.cloned(),
+                    ..Node::new(operation..operation + 1)
                 }),
             }
         }
@@ -163,7 +147,7 @@ impl Tree {
 
     /// Returns the length, in runs and at least 2, of the shortest sequence of modules that `runs`
     /// repeat, such as the submodules of each call; the number of `runs` if they repeat none.
-    fn period(&self, runs: &[ChildRun]) -> usize {
+    fn period(&self, runs: &[Node]) -> usize {
         let modules: Vec<&[Box<str>]> = runs.iter().map(|run| self.shared_path(run)).collect();
         let mut borders = vec![0; runs.len()];
         for at in 1..runs.len() {
@@ -182,7 +166,7 @@ impl Tree {
     }
 
     /// Returns the components that the paths of all operations of `run` begin with.
-    fn shared_path(&self, run: &ChildRun) -> &[Box<str>] {
+    fn shared_path(&self, run: &Node) -> &[Box<str>] {
         let first = &self.paths[run.operations.start];
         let depth = self.paths[run.operations.clone()]
             .iter()
