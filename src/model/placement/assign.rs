@@ -3,8 +3,7 @@
 
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::used_places::{isolated, layers_of_groups, of_sets, places_of_groups};
-use super::variables::{VariablePlaces, code_places};
+use super::variables::{VariablePlaces, isolated, of_sets, places_of_groups};
 use super::{
     OperationPlace, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers, Reason,
     Rules, TooManyPlaces, weights,
@@ -34,7 +33,7 @@ impl Placement {
         }
         let tied = found.users_of_weights(&operations, &mut sets);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
-        let (of_group, of_cluster) = code_places(model, &variables, &bytes, &mut sets);
+        let (of_group, of_cluster) = variables.of_code(&mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
             if place.is_open() {
                 place.places = of_group[operation.group as usize];
@@ -50,8 +49,7 @@ impl Placement {
                 .map(|&place| (place != IN).then(|| positions.name_of_place(place).to_string()))
                 .collect();
         }
-        let layered = layers_of_groups(model, layering, &mut sets);
-        let layered_sets = of_sets(model, &layered, &mut sets);
+        let (layered_groups, layered_sets) = layered(model, layering);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         let repeats = modules.repeats(|operation| {
             let own = operations[operation as usize];
@@ -68,8 +66,8 @@ impl Placement {
             counted: variables.counted,
             of_group,
             of_cluster,
-            layered_groups: are_somewhere(&layered),
-            layered_sets: are_somewhere(&layered_sets),
+            layered_groups,
+            layered_sets,
             by_touch: variables.by_touch,
             // In these sets, Out has the place of In.
             sets: if out_is_first {
@@ -98,8 +96,14 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let layered = layers_of_groups(model, layering, &mut sets);
-        let counted = of_sets(model, &layered, &mut sets);
+        let layer = |(&layer, own): (&u32, &OperationPlace)| match layer {
+            NO_LAYER => NOWHERE,
+            _ => own.places,
+        };
+        let layers = layering.layers.iter().zip(&operations).map(layer);
+        let layers = places_of_groups(model, layers, &mut sets);
+        let counted = of_sets(model, &layers, &mut sets);
+        let (layered_groups, layered_sets) = layered(model, layering);
         let sharing = of_sets(model, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
@@ -111,8 +115,8 @@ impl Placement {
             repeats: Vec::new(),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            layered_groups: are_somewhere(&layered),
-            layered_sets: are_somewhere(&counted),
+            layered_groups,
+            layered_sets,
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
@@ -121,8 +125,16 @@ impl Placement {
     }
 }
 
-fn are_somewhere(all: &[PlaceSet]) -> Vec<bool> {
-    all.iter().map(|&places| places != NOWHERE).collect()
+/// Returns, by operation group, whether any of its operations has a layer, and by use set, whether
+/// any such group uses it.
+fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
+    let mut groups = vec![false; model.operation_groups.len()];
+    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
+        groups[operation.group as usize] |= layer != NO_LAYER;
+    }
+    let is_layered = |is_layered, group| is_layered || groups[group as usize];
+    let sets = model.use_sets.fold(false, is_layered);
+    (groups, sets)
 }
 
 /// The layers in names of operations, and the levels that the flow of data gives to all operations.

@@ -29,14 +29,13 @@ mod place_sets;
 mod positions;
 #[cfg(test)]
 mod tests;
-mod used_places;
 mod variables;
 mod weights;
 
 pub(crate) use place_sets::meets;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{LayerNames, Positions, PseudoLayers};
-pub use used_places::PassPlaces;
+pub use variables::PassPlaces;
 pub use weights::{Untied, WeightTie};
 
 use super::Repeat;

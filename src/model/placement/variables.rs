@@ -1,26 +1,32 @@
-//! Finds the places (In, layers, Out) at which variables and code count.
+//! Finds the places (In, layers, Out) at which variables and code count, and those of operation
+//! groups and of the groups that use each use set.
 
 use super::OperationPlace;
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets};
-use super::used_places::{of_sets, places_of_groups, used_places};
-use crate::model::{Label, Layering, Model, SetBytes};
-use rustc_hash::FxHashMap;
+use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use crate::limits;
+use crate::model::operations::NUMBER_BYTES;
+use crate::model::{Label, Layering, Model, Pass, ProgramCluster, SetBytes};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The places at which the variables of each use set count.
-pub(super) struct VariablePlaces {
-    /// By use set: the places at which its variables count.
+pub(super) struct VariablePlaces<'a> {
+    model: &'a Model,
+    layering: &'a Layering,
+    /// By use set: the bytes of its variables.
+    bytes: &'a [SetBytes],
+    /// By use set: the places at which its variables count, as far as they are found.
     pub(super) counted: Vec<PlaceSet>,
     /// By use set: whether it counts at several places only because an operation without a place of
     /// its own uses variables of all of them.
     pub(super) by_touch: Vec<bool>,
     /// By operation group: whether any of its operations has no place of its own, because it uses
     /// variables of several places or only copies from and to the host.
-    pub(super) is_reaching: Vec<bool>,
+    is_reaching: Vec<bool>,
     /// By operation group: the places of its operations.
     of_group: Vec<PlaceSet>,
 }
 
-impl VariablePlaces {
+impl<'a> VariablePlaces<'a> {
     /// Finds the places at which the variables of each use set (variables that the same operations
     /// use) count. These are the places of the operations that use the set. If no such operation
     /// has a place, the first rule that applies decides:
@@ -34,97 +40,171 @@ impl VariablePlaces {
     /// 5. every stage.
     ///
     /// A variable that rules 1 to 3 place helps to place others that it is used with, so these
-    /// rules are applied twice.
+    /// rules are applied twice. New sets are stored in `sets`.
     pub(super) fn new(
-        model: &Model,
-        layering: &Layering,
+        model: &'a Model,
+        layering: &'a Layering,
         operations: &[OperationPlace],
-        bytes: &[SetBytes],
+        bytes: &'a [SetBytes],
         sets: &mut PlaceSets,
     ) -> Self {
         let of_group = places_of_groups(model, operations.iter().map(|place| place.places), sets);
-        let mut counted = of_sets(model, &of_group, sets);
-        let mut is_reaching = vec![false; model.operation_groups.len()];
+        let mut found = Self {
+            model,
+            layering,
+            bytes,
+            counted: of_sets(model, &of_group, sets),
+            by_touch: vec![false; model.use_sets.len()],
+            is_reaching: vec![false; model.operation_groups.len()],
+            of_group,
+        };
         for (operation, place) in model.operations.iter().zip(operations) {
-            is_reaching[operation.group as usize] |= place.is_open();
+            found.is_reaching[operation.group as usize] |= place.is_open();
         }
         let mut all_used = Vec::new();
         for _ in 0..2 {
-            all_used = used_places(model, bytes, sets, &counted, &is_reaching);
-            decide(model, layering, &is_reaching, &all_used, &mut counted, sets);
+            all_used = found.used_places(sets);
+            found.decide(&all_used, sets);
         }
         let all_used = of_sets(model, &all_used, sets);
-        let mut by_touch = vec![false; counted.len()];
-        for (set, counted) in counted.iter_mut().enumerate() {
+        for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
-                by_touch[set] = sets.places(all_used[set]).len() > 1;
+                found.by_touch[set] = sets.places(all_used[set]).len() > 1;
                 // Without any place, no operation or variable with a place is related to it.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
-        Self {
-            counted,
-            by_touch,
-            is_reaching,
-            of_group,
+        found
+    }
+
+    /// Returns, by operation group, the places of the variables that it uses; [`NOWHERE`] for
+    /// groups that are not `is_reaching`. A number, such as the scale of all gradients, counts only
+    /// if larger variables give no place. If there are more places than in any real model, all
+    /// groups get [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
+        let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
+        let groups = self.is_reaching.len();
+        let mut used: Vec<[FxHashSet<PlaceSet>; 2]> = vec![Default::default(); groups];
+        let (mut left, mut pairs_left) = (limits::LOOKS, limits::PAIRS);
+        for (set, bytes) in (0u32..).zip(self.bytes).filter(|(_, bytes)| bytes.all > 0) {
+            let is_number = usize::from(bytes.all < number);
+            let places = self.counted[set as usize];
+            for group in self.model.use_sets.groups(set).map(|group| group as usize) {
+                let is_new = self.is_reaching[group] && used[group][is_number].insert(places);
+                if left == 0 || pairs_left == 0 {
+                    sets.give_up();
+                    return vec![EVERYWHERE; groups];
+                }
+                left -= 1;
+                pairs_left -= usize::from(is_new);
+            }
+        }
+        used.into_iter()
+            .map(|[used, numbers]| match sets.used_places(used) {
+                NOWHERE => sets.used_places(numbers),
+                places => places,
+            })
+            .collect()
+    }
+
+    /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets without places. `used` has,
+    /// for groups that are `is_reaching`, all places of the variables that they use.
+    fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
+        let used_with = self.used_with(used, sets);
+        let named_after = self.named_after(sets);
+        let use_sets = &self.model.use_sets;
+        for set in 1..self.counted.len() {
+            if self.counted[set] != NOWHERE {
+                continue;
+            }
+            let label = use_sets.label(set as u32) as usize;
+            let named = self.layering.layer_in(&self.model.labels[label]);
+            let partner = use_sets.partner(set as u32);
+            self.counted[set] = named
+                .map_or(NOWHERE, |layer| sets.one(layer))
+                .or(named_after[label])
+                .or(used_with[set])
+                .or(partner.map_or(NOWHERE, |partner| self.counted[partner as usize]));
         }
     }
-}
 
-/// Applies rules 1 to 3 of [`VariablePlaces::new`] once to the use sets without places in
-/// `counted`. `is_reaching` says, by operation group, whether any of its operations has no place of
-/// its own; `used` has, for such groups, all places of the variables that they use.
-fn decide(
-    model: &Model,
-    layering: &Layering,
-    is_reaching: &[bool],
-    used: &[PlaceSet],
-    counted: &mut [PlaceSet],
-    sets: &mut PlaceSets,
-) {
-    let used_with = used_with(model, counted, is_reaching, used, sets);
-    let named_after = named_after(model, counted, sets);
-    for set in 1..counted.len() {
-        if counted[set] != NOWHERE {
-            continue;
+    /// Returns, by label, the places of the weight whose name is part of the label's name;
+    /// [`NOWHERE`] if there is none. PopART calls optimizer state `Accl1___weight`, and TensorFlow
+    /// calls it `weight/Adam`.
+    fn named_after(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
+        let labels = &self.model.labels;
+        let mut of_label = vec![NOWHERE; labels.len()];
+        for (set, &places) in (0u32..).zip(&self.counted) {
+            let known = &mut of_label[self.model.use_sets.label(set) as usize];
+            *known = sets.union(*known, places);
         }
-        let label = model.use_sets.label(set as u32) as usize;
-        let named = layering.layer_in(&model.labels[label]);
-        let partner = model.use_sets.partner(set as u32);
-        let decided = [
-            named.map_or(NOWHERE, |layer| sets.one(layer)),
-            named_after[label],
-            used_with[set],
-            partner.map_or(NOWHERE, |partner| counted[partner as usize]),
-        ]
-        .into_iter()
-        .find(|&places| places != NOWHERE);
-        counted[set] = decided.unwrap_or(NOWHERE);
+        let weights: FxHashMap<&str, PlaceSet> = labels
+            .iter()
+            .map(Label::weight_name)
+            .zip(of_label)
+            .filter(|&(name, places)| places != NOWHERE && !name.is_empty())
+            .collect();
+        let places = |label: &Label| {
+            owners(label.weight_name())
+                .find_map(|owner| weights.get(owner).copied())
+                .unwrap_or(NOWHERE)
+        };
+        labels.iter().map(places).collect()
     }
-}
 
-/// Returns, by label, the places of the weight whose name is part of the label's name; [`NOWHERE`]
-/// if there is none. PopART calls optimizer state `Accl1___weight`, and TensorFlow calls it
-/// `weight/Adam`. `seeded` has, by use set, the places that are found so far.
-fn named_after(model: &Model, seeded: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
-    let mut of_label = vec![NOWHERE; model.labels.len()];
-    for (set, &places) in (0u32..).zip(seeded) {
-        let known = &mut of_label[model.use_sets.label(set) as usize];
-        *known = sets.union(*known, places);
+    /// Returns, by use set, the place of the variables that it is used with in an operation without
+    /// a place of its own or, if these have several places, in one of its programs; [`NOWHERE`] if
+    /// they have no single place. `used` is as for [`decide`](Self::decide).
+    fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+        let single = |group: usize| {
+            let is_single = self.is_reaching[group] && sets.only(used[group]).is_some();
+            if is_single { used[group] } else { NOWHERE }
+        };
+        let single: Vec<PlaceSet> = (0..used.len()).map(single).collect();
+        let mut places = of_sets(self.model, &single, sets);
+        for (number, group) in self.model.operation_groups.iter().enumerate() {
+            if !self.is_reaching[number] || single[number] != NOWHERE {
+                continue;
+            }
+            for ProgramCluster {
+                sets: of_cluster, ..
+            } in &group.clusters
+            {
+                let of_program = self.of_cluster(of_cluster, sets);
+                if sets.only(of_program).is_some() {
+                    for &set in of_cluster {
+                        places[set as usize] = sets.union(places[set as usize], of_program);
+                    }
+                }
+            }
+        }
+        places
     }
-    let weights: FxHashMap<&str, PlaceSet> = model
-        .labels
-        .iter()
-        .map(Label::weight_name)
-        .zip(of_label)
-        .filter(|&(name, places)| places != NOWHERE && !name.is_empty())
-        .collect();
-    let places = |label: &Label| {
-        owners(label.weight_name())
-            .find_map(|owner| weights.get(owner).copied())
-            .unwrap_or(NOWHERE)
-    };
-    model.labels.iter().map(places).collect()
+
+    /// Returns the places of the variables with the use sets `of_cluster`, those of a cluster.
+    fn of_cluster(&self, of_cluster: &[u32], sets: &mut PlaceSets) -> PlaceSet {
+        sets.used_places(of_cluster.iter().map(|&set| self.counted[set as usize]))
+    }
+
+    /// Returns, by operation group, the places at which its code counts; and for a group with an
+    /// operation that has no place of its own, by cluster, the places at which the code of the
+    /// cluster counts (empty for other groups). Code of such a group without a place counts in
+    /// every stage, so that it is never underestimated.
+    pub(super) fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
+        let mut of_group = self.of_group.clone();
+        let mut of_cluster = vec![Vec::new(); of_group.len()];
+        let all = self.used_places(sets);
+        for (number, group) in self.model.operation_groups.iter().enumerate() {
+            if self.is_reaching[number] {
+                let whole = sets.union(of_group[number], all[number]).or(EVERYWHERE);
+                of_group[number] = whole;
+                for cluster in &group.clusters {
+                    of_cluster[number].push(self.of_cluster(&cluster.sets, sets).or(whole));
+                }
+            }
+        }
+        (of_group, of_cluster)
+    }
 }
 
 /// Returns the names that a weight may have if `name` is that of its optimizer state: all after a
@@ -135,63 +215,95 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
     marked.chain(nested)
 }
 
-/// Returns, by use set, the place of the variables that it is used with in an operation without a
-/// place of its own or, if these have several places, in one of its programs; [`NOWHERE`] if they
-/// have no single place. `seeded` has, by use set, the places that are found so far; `is_reaching`
-/// and `used` are as for [`decide`].
-fn used_with(
-    model: &Model,
-    seeded: &[PlaceSet],
-    is_reaching: &[bool],
-    used: &[PlaceSet],
-    sets: &mut PlaceSets,
-) -> Vec<PlaceSet> {
-    let single = |group: usize| {
-        let is_single = is_reaching[group] && sets.only(used[group]).is_some();
-        if is_single { used[group] } else { NOWHERE }
-    };
-    let single: Vec<PlaceSet> = (0..used.len()).map(single).collect();
-    let mut places = of_sets(model, &single, sets);
-    let others = (0..used.len()).filter(|&group| is_reaching[group] && single[group] == NOWHERE);
-    for cluster in others.flat_map(|group| &model.operation_groups[group].clusters) {
-        let of_program = sets.used_places(cluster.sets.iter().map(|&set| seeded[set as usize]));
-        if sets.only(of_program).is_some() {
-            for &set in &cluster.sets {
-                places[set as usize] = sets.union(places[set as usize], of_program);
-            }
-        }
-    }
-    places
+/// Returns, by use set, the union of the places of the operation groups that use it. `of_group` has
+/// the places of each group; new sets are stored in `sets`.
+pub(super) fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+    let union = |places, group| sets.union(places, of_group[group as usize]);
+    model.use_sets.fold(NOWHERE, union)
 }
 
-/// Returns, by operation group, the places at which its code counts; and for a group with an
-/// operation that has no place of its own, by cluster, the places at which the code of the cluster
-/// counts (empty for other groups). `variables` has the places found before, `bytes` the bytes of
-/// each use set. Code of such a group without a place counts in every stage, so that it is never
-/// underestimated.
-pub(super) fn code_places(
+/// Returns, by operation group, the union of the places of its operations. `places` has the places
+/// of each operation of the model; new sets are stored in `sets`.
+pub(super) fn places_of_groups(
     model: &Model,
-    variables: &VariablePlaces,
-    bytes: &[SetBytes],
+    places: impl IntoIterator<Item = PlaceSet>,
     sets: &mut PlaceSets,
-) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
-    let mut of_group = variables.of_group.clone();
-    let mut of_cluster = vec![Vec::new(); of_group.len()];
-    let is_reaching = &variables.is_reaching;
-    let all = used_places(model, bytes, sets, &variables.counted, is_reaching);
-    for (number, group) in model.operation_groups.iter().enumerate() {
-        if !is_reaching[number] {
-            continue;
-        }
-        let whole = sets.union(of_group[number], all[number]).or(EVERYWHERE);
-        of_group[number] = whole;
-        for cluster in &group.clusters {
-            let used = cluster
-                .sets
-                .iter()
-                .map(|&set| variables.counted[set as usize]);
-            of_cluster[number].push(sets.used_places(used).or(whole));
-        }
+) -> Vec<PlaceSet> {
+    let mut of_group = vec![Vec::new(); model.operation_groups.len()];
+    for (operation, places) in model.operations.iter().zip(places) {
+        of_group[operation.group as usize].push(places);
     }
-    (of_group, of_cluster)
+    of_group.into_iter().map(|all| sets.union_of(all)).collect()
+}
+
+/// Returns, by operation group, whether no other group computes with any variable that it uses.
+/// Then it is not part of the model: the compiler made it for the machine that runs the model.
+pub(super) fn isolated(model: &Model) -> Vec<bool> {
+    let computes = |group: usize| model.operation_groups[group].computes();
+    // The maximum over a set and all sets that extend it.
+    let mut most = model.users_by_set(computes);
+    let mut isolated = vec![true; model.operation_groups.len()];
+    for (set, smaller, group) in model.use_sets.iter().rev() {
+        let users = most[set as usize];
+        isolated[group as usize] &= users <= u8::from(computes(group as usize));
+        most[smaller as usize] = most[smaller as usize].max(users);
+    }
+    isolated
+}
+
+/// By use set: the places of the operations that use its variables, separately for the forward pass
+/// and all later passes. Only operations with a place of their own count, without copies from or to
+/// the host.
+#[derive(Debug, Clone)]
+pub struct PassPlaces {
+    /// The place sets to which the other fields refer. Out is a separate place after the last
+    /// layer, even if it shares a position with In.
+    pub sets: PlaceSets,
+    /// By use set: the places that use its variables in the forward pass.
+    pub forward: Vec<PlaceSet>,
+    /// By use set: the places that use its variables in the backward pass or in an update.
+    pub backward: Vec<PlaceSet>,
+}
+
+impl PassPlaces {
+    /// Unites the places of all operations by use set and pass. `operations` has the places of each
+    /// operation, as sets of `sets`.
+    ///
+    /// # Errors
+    /// If variables are shared by more distinct sets of layers than in any real model.
+    pub(super) fn new(
+        model: &Model,
+        operations: &[OperationPlace],
+        mut sets: PlaceSets,
+    ) -> Result<Self, TooManyPlaces> {
+        let none = || vec![NOWHERE; model.operation_groups.len()];
+        let (mut forward, mut backward) = (none(), none());
+        for (operation, place) in model.operations.iter().zip(operations) {
+            let group = operation.group as usize;
+            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
+                continue;
+            }
+            if matches!(operation.pass, Pass::Forward | Pass::Both) {
+                forward[group] = sets.union(forward[group], place.places);
+            }
+            if operation.pass != Pass::Forward {
+                backward[group] = sets.union(backward[group], place.places);
+            }
+        }
+        let forward = of_sets(model, &forward, &mut sets);
+        let backward = of_sets(model, &backward, &mut sets);
+        sets.check()?;
+        Ok(Self {
+            sets,
+            forward,
+            backward,
+        })
+    }
+
+    /// Returns the places that use the variables of a use set, ascending: in the forward pass
+    /// (first) and in the backward pass or an update (second).
+    pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
+        let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
+        (places(&self.forward), places(&self.backward))
+    }
 }
