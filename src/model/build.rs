@@ -57,8 +57,7 @@ impl Model {
         drop(debug_info);
         let (operation_groups, (set_of, use_sets), index, cluster_of) =
             Self::groups(&profile, &found, &operations, &steps)?;
-        let sets = use_sets.len();
-        let flow_uses = FlowUses::new(&profile, &found, &steps, &index, &sites, sets)?;
+        let flow_uses = FlowUses::new(&profile, &found, &steps, &index, &sites, use_sets.len())?;
         let contradictions = check_profile(&profile, |position| set_of[position] != NO_USERS);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;

@@ -135,15 +135,17 @@ impl Model {
     /// Returns, by use set, the number of operation groups that use its variables and for which
     /// `counts` (called with the index of the group) is true, where 2 stands for 2 or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
-        let sum = |sum: u8, group| (sum + u8::from(counts(group as usize))).min(2);
-        self.use_sets.fold(0, sum)
+        self.use_sets.fold(0, |sum: u8, group| {
+            (sum + u8::from(counts(group as usize))).min(2)
+        })
     }
 
     /// Returns, by use set, whether `is_wanted` (called with the index of the group) is true for
     /// all operation groups that use its variables. True for a set without users.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
-        let are_wanted = |are_wanted, group| are_wanted && is_wanted(group as usize);
-        self.use_sets.fold(true, are_wanted)
+        self.use_sets.fold(true, |are_wanted, group| {
+            are_wanted && is_wanted(group as usize)
+        })
     }
 
     /// Returns, by use set, the bytes of its variables over all tiles.

@@ -3,7 +3,7 @@
 
 use super::Operation;
 use clap::ValueEnum;
-use regex::Regex;
+use regex::{Captures, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
@@ -106,20 +106,20 @@ pub(super) fn assign(
 /// groups. A group without a match is empty; without groups in the regex, the whole match is the
 /// only group.
 pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    let mut distinct: Vec<CaptureGroups> = Vec::new();
     // Long lists of inputs can contain many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
-    for captures in regex.captures_iter(text) {
-        let groups: CaptureGroups = captures
+    let groups = |captures: Captures<'_>| -> CaptureGroups {
+        captures
             .iter()
             .skip(usize::from(captures.len() > 1))
             .map(|group| group.map_or("", |m| m.as_str()).to_string())
-            .collect();
-        if seen.insert(groups.clone()) {
-            distinct.push(groups);
-        }
-    }
-    distinct
+            .collect()
+    };
+    regex
+        .captures_iter(text)
+        .map(groups)
+        .filter(|groups| seen.insert(groups.clone()))
+        .collect()
 }
 
 pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {

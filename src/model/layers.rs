@@ -57,7 +57,7 @@ impl Layering {
     /// since it cannot be compared with the modules.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         if let LayerSource::Best = options.source {
-            let by_regex = Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
+            let by_regex = Self::by_default(operations, options);
             if !by_regex.is_empty() {
                 return by_regex;
             }
@@ -70,13 +70,12 @@ impl Layering {
         options: &LayerOptions,
         modules: impl FnOnce() -> ModuleLayers,
     ) -> Self {
-        let by_default = || Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options);
         match &options.source {
             LayerSource::Regex(regex) => Self::by_regex(operations, regex, options),
             LayerSource::Modules => Self::by_modules(operations, modules()),
-            LayerSource::Original => by_default(),
+            LayerSource::Original => Self::by_default(operations, options),
             LayerSource::Best => {
-                let mut by_regex = by_default();
+                let mut by_regex = Self::by_default(operations, options);
                 let modules = modules();
                 let layers = by_regex.layers_by_name();
                 if !by_regex.is_empty() && modules.are_matched_by(&layers) {
@@ -92,8 +91,11 @@ impl Layering {
 
     /// Finds the layers as the original tool does: with the default regex and default options.
     pub fn original(operations: &[Operation]) -> Self {
-        let options = LayerOptions::default();
-        Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), &options)
+        Self::by_default(operations, &LayerOptions::default())
+    }
+
+    fn by_default(operations: &[Operation], options: &LayerOptions) -> Self {
+        Self::by_regex(operations, &own_regex(DEFAULT_LAYER_REGEX), options)
     }
 
     /// Finds the layers that `regex` matches in names and inputs of operations. All matches with

@@ -31,7 +31,6 @@ pub(crate) mod testing;
 mod use_set_index;
 mod use_sets;
 mod variable_groups;
-mod variable_uses;
 mod variables;
 mod walk;
 mod windows;
@@ -60,8 +59,7 @@ pub use profile_lookup::{
 };
 pub use recording::{Framework, Label, Recording, TensorKind};
 pub use use_sets::{NO_USERS, UseSets};
-pub use variable_groups::{VariableGroup, VariableGroups};
-pub use variable_uses::{TileUse, VariableUse};
+pub use variable_groups::{TileUse, VariableGroup, VariableGroups, VariableUse};
 pub use variables::MemoryPeak;
 pub use walk::NO_CALL;
 pub use windows::{StepProgram, StepPrograms};

@@ -75,23 +75,6 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Adds a visit of `program` on `path`, a new one, and returns its index in `visits`.
-    ///
-    /// # Errors
-    /// If there are `max` visits already.
-    fn begin(&mut self, path: Path, program: u32, max: usize) -> Result<u32, FileError> {
-        let number = self.visits.len();
-        if number >= max {
-            return Err(FileError::new(format!(
-                "table `programs` or `program_type_call`: the program tree unfolds to more than \
-                 {max} visits of programs, more than any real model has; {OVER_BOUND}"
-            )));
-        }
-        self.numbers.insert((path, program), number as u32);
-        self.visits.push((path, program));
-        Ok(number as u32)
-    }
-
     /// Returns the call path of the programs directly below `program`, which is at `index` in
     /// `Programs::all` and visited on `path`. Adds the path if it is new.
     ///
@@ -205,7 +188,16 @@ pub(super) fn walk(
             )));
         }
         if walk.visit(path, index).is_none() {
-            stack.push(Next::End(walk.begin(path, index, max)?));
+            let number = walk.visits.len();
+            if number >= max {
+                return Err(FileError::new(format!(
+                    "table `programs` or `program_type_call`: the program tree unfolds to more \
+                     than {max} visits of programs, more than any real model has; {OVER_BOUND}"
+                )));
+            }
+            walk.numbers.insert((path, index), number as u32);
+            walk.visits.push((path, index));
+            stack.push(Next::End(number as u32));
             let below_path = walk.path_below(path, index, program)?;
             visit(path, index);
             on_way[index as usize] = true;

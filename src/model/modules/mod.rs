@@ -16,7 +16,6 @@ mod runs;
 #[cfg(test)]
 mod tests;
 mod tree;
-mod unscoped;
 mod which_are_layers;
 
 use super::layer_lookup::is_module;
