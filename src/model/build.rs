@@ -18,7 +18,7 @@ use super::walk::CallSites;
 use super::windows::{StepIndex, StepPrograms};
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
-use crate::profile::{Profile, Programs};
+use crate::profile::Profile;
 use crate::witnesses::{check_profile, recorded_totals};
 
 impl Model {
@@ -141,7 +141,14 @@ impl Model {
         let groups = unnamed.zip(codes).map(|(group, code)| OperationGroup {
             uid: group.uid,
             window: operations[group.first as usize].window,
-            host_copies: host_copies(programs, &group.programs, steps),
+            host_copies: ascending(
+                group
+                    .programs
+                    .iter()
+                    .filter(|&&program| programs.all[program as usize].kind.is_stream_copy())
+                    .flat_map(|&program| steps.of(program).iter().copied()),
+            )
+            .into(),
             code,
             clusters: Vec::new(),
         });
@@ -153,13 +160,4 @@ impl Model {
         }
         Ok((groups, users, index, cluster_of))
     }
-}
-
-/// Returns the steps at which the programs of `group` (indices of programs) copy from or to the
-/// host, ascending.
-fn host_copies(programs: &Programs, group: &[u32], steps: &StepIndex) -> Vec<u32> {
-    let copies = group
-        .iter()
-        .filter(|&&program| programs.all[program as usize].kind.is_stream_copy());
-    ascending(copies.flat_map(|&program| steps.of(program)).copied()).into()
 }

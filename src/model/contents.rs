@@ -96,6 +96,13 @@ pub(crate) struct SetBytes {
 }
 
 impl Model {
+    /// Returns the bytes of a tensor over all tiles, at least: 16 for each tile. A variable with
+    /// fewer bytes is a single number that several operations share, such as the scale of all
+    /// gradients.
+    pub(crate) fn min_tensor_bytes(&self) -> u64 {
+        16 * u64::from(self.target.num_tiles)
+    }
+
     /// Returns whether debug contexts mark any variable as one of the framework, such as a weight.
     pub(crate) fn has_weight_labels(&self) -> bool {
         self.labels

@@ -323,12 +323,15 @@ impl<'a> CycleSums<'a> {
     }
 
     fn finished(mut self) -> OperationCycles {
-        let of_cluster = |((operation, cluster), cycles)| ClusterCycles {
-            operation,
-            cluster,
-            cycles,
-        };
-        self.all.by_cluster = self.by_cluster.into_iter().map(of_cluster).collect();
+        self.all.by_cluster = self
+            .by_cluster
+            .into_iter()
+            .map(|((operation, cluster), cycles)| ClusterCycles {
+                operation,
+                cluster,
+                cycles,
+            })
+            .collect();
         self.all
     }
 }

@@ -159,11 +159,10 @@ impl FlowUses {
                 }
             }
         }
-        let nodes_of = |set: u32| {
+        let parameters = ascending(parameters).into_iter().map(|set| {
             let users = self.by_set[set as usize].iter();
             (set, ascending(users.map(|user| user.node)))
-        };
-        let parameters = ascending(parameters).into_iter().map(nodes_of);
+        });
         let mut edges: Vec<FlowEdge> = edges
             .into_iter()
             .map(|((from, to), bytes)| FlowEdge { from, to, bytes })

@@ -90,12 +90,11 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     for &function in &model.calls {
         *calls.entry(function).or_default() += 1;
     }
-    let by_name = |operation: &usize| {
-        matches!(layering.notes[*operation], Note::Name | Note::InputNames)
-            && layering.own_layer(*operation).is_some()
-    };
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
-        .filter(by_name)
+        .filter(|operation| {
+            matches!(layering.notes[*operation], Note::Name | Note::InputNames)
+                && layering.own_layer(*operation).is_some()
+        })
         .partition(|&operation| model.operations[operation].call == NO_CALL);
     let layers_outside: FxHashSet<u32> = outside
         .iter()

@@ -24,8 +24,8 @@ pub struct Layering {
     /// By layer, without index 0 of `names`: the full path of the layer's module, such as
     /// `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The layers that modules would be, if a regex found the layers. Computed when it is first
-    /// needed ([`tree`](Self::tree)).
+    /// The layers that modules are or, if a regex found the layers, would be. Then it is computed
+    /// when it is first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
     /// Texts that stand for layers beside names and paths, each with the layer's index in `names`.
     pub(crate) named: Vec<(String, u32)>,
@@ -33,17 +33,16 @@ pub struct Layering {
 }
 
 /// How to find the layer that a text, such as the name of a variable, contains.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 enum Finder {
     /// No text contains a layer, because the layers have no names in the model.
-    #[default]
     Nothing,
     /// A regex, and the index of each layer in [`Layering::names`] by the capture groups of a
     /// match.
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// The modules of the model: a text that contains the path of a module is of the layer that the
-    /// module belongs to.
-    Modules(Box<ModuleLayers>),
+    /// The modules of the model ([`Layering::tree`]): a text that contains the path of a module is
+    /// of the layer that the module belongs to.
+    Modules,
 }
 
 impl Layering {
@@ -105,15 +104,14 @@ impl Layering {
         let (mut layers, notes) = assign(operations, (regex, &options.inputs_regex), &mut found);
         let keys = in_order(found, &mut layers, options.order);
         let mut names = vec![String::new()];
-        let name = |groups: &CaptureGroups| {
+        names.extend(keys.iter().map(|groups| {
             let texts: Vec<&str> = groups
                 .iter()
                 .filter(|text| !text.is_empty())
                 .map(String::as_str)
                 .collect();
             texts.join(options.separator)
-        };
-        names.extend(keys.iter().map(name));
+        }));
         let positions = keys.into_iter().zip(1..).collect();
         Self {
             notes,
@@ -141,7 +139,8 @@ impl Layering {
         Self {
             notes: operations.iter().zip(&layers).map(note).collect(),
             modules: paths.collect(),
-            finder: Finder::Modules(Box::new(modules)),
+            finder: Finder::Modules,
+            tree: modules.into(),
             ..Self::of(names, layers)
         }
     }
@@ -157,7 +156,7 @@ impl Layering {
             modules: Vec::new(),
             tree: OnceLock::new(),
             named: Vec::new(),
-            finder: Finder::default(),
+            finder: Finder::Nothing,
         }
     }
 
@@ -295,14 +294,13 @@ impl Layering {
 
     /// Returns the modules of the model, whether they or a regex found the layers.
     pub(crate) fn tree(&self, model: &Model) -> &ModuleLayers {
-        self.modules()
-            .unwrap_or_else(|| self.tree.get_or_init(|| ModuleLayers::new(model)))
+        self.tree.get_or_init(|| ModuleLayers::new(model))
     }
 
     /// Returns the modules that are the layers; `None` if a regex found the layers.
     pub(crate) fn modules(&self) -> Option<&ModuleLayers> {
-        match &self.finder {
-            Finder::Modules(modules) => Some(modules),
+        match self.finder {
+            Finder::Modules => self.tree.get(),
             _ => None,
         }
     }
@@ -317,11 +315,14 @@ impl Layering {
 
     /// Returns, by operation, the index of the layer that its name contains, or [`NO_LAYER`].
     pub(crate) fn layers_by_name(&self) -> Vec<u32> {
-        let by_name = |(&layer, &note)| match note {
-            Note::Name => layer,
-            _ => NO_LAYER,
-        };
-        self.layers.iter().zip(&self.notes).map(by_name).collect()
+        self.layers
+            .iter()
+            .zip(&self.notes)
+            .map(|(&layer, &note)| match note {
+                Note::Name => layer,
+                _ => NO_LAYER,
+            })
+            .collect()
     }
 
     /// Returns the index of the layer that the tensor id in a variable's label gives, or else the
@@ -334,7 +335,7 @@ impl Layering {
                 let groups = only(matches(regex, text))?;
                 positions.get(&groups).copied()
             }
-            Finder::Modules(modules) => Some(modules.layer_of(text)? + 1),
+            Finder::Modules => Some(self.tree.get()?.layer_of(text)? + 1),
         };
         layer(&label.tensor).or_else(|| layer(&label.name))
     }

@@ -212,11 +212,6 @@ pub(super) fn find(
     })
 }
 
-/// A variable with fewer bytes for each tile than this is a single number that several operations
-/// share, such as the scale of all gradients, and no tensor. The bytes of a variable over all tiles
-/// are compared with this number times the number of tiles.
-pub(super) const NUMBER_BYTES: u64 = 16;
-
 /// A program that owns memory besides control code (vertex state or exchange code), and the
 /// operation group that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

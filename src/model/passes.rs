@@ -8,7 +8,7 @@
 mod module_order;
 
 use super::code::OperationGroup;
-use super::operations::{NUMBER_BYTES, Operation, Pass};
+use super::operations::{Operation, Pass};
 use super::{Model, VariableUse};
 use crate::limits;
 use crate::witnesses::Contradiction;
@@ -83,7 +83,7 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
         return;
     }
     let found = Uses::of_groups(model, backward_start);
-    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
         // A gradient may be a single number.
         let tolerated = if operation.is_backward { 1 } else { number };
@@ -109,7 +109,7 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const CHANGED: u8 = 2;
     const LAST: u8 = 4;
     let (groups, sets) = (&model.operation_groups, &model.use_sets);
-    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    let number = model.min_tensor_bytes();
     let updates = |start| -> Vec<bool> {
         let uses = Uses::of_groups(model, start).into_iter();
         uses.map(|uses| uses.are_of_update(number)).collect()
@@ -199,13 +199,15 @@ impl Uses {
     /// is too large to look at.
     fn of_groups(model: &Model, backward_start: u32) -> Vec<Self> {
         let (groups, sets) = (&model.operation_groups, &model.use_sets);
-        let last_step = |group: &OperationGroup| {
-            let (first, last) = group.window?;
-            let may_be =
-                first >= backward_start && group.computes() && group.host_copies.is_empty();
-            may_be.then_some(last)
-        };
-        let last_steps: Vec<Option<u32>> = groups.iter().map(last_step).collect();
+        let last_steps: Vec<Option<u32>> = groups
+            .iter()
+            .map(|group| {
+                let (first, last) = group.window?;
+                let may_be =
+                    first >= backward_start && group.computes() && group.host_copies.is_empty();
+                may_be.then_some(last)
+            })
+            .collect();
         let mut found = vec![Self::default(); groups.len()];
         let mut left = limits::ENTRIES;
         for &VariableUse { class, set, bytes } in model.variables.uses() {

@@ -183,8 +183,10 @@ impl Pairing<'_> {
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
-        let with_set = |&variable: &u32| (self.place(variable), self.set_of[variable as usize]);
-        let mut others: Vec<PlacedVariable> = others.iter().map(with_set).collect();
+        let mut others: Vec<PlacedVariable> = others
+            .iter()
+            .map(|&variable| (self.place(variable), self.set_of[variable as usize]))
+            .collect();
         others.sort_unstable();
         // A variable with a label is state, such as a moment, and no temporary.
         let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
@@ -231,14 +233,15 @@ fn partners_of<'a>(
             .collect()
     });
     by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
-    let first = |index: usize| {
-        by_width
-            .iter()
-            .map(|found| found[index])
-            .find(|pairs| !pairs.is_empty())
-            .unwrap_or_default()
-    };
-    (0..places.len()).map(first).collect()
+    (0..places.len())
+        .map(|index| {
+            by_width
+                .iter()
+                .map(|found| found[index])
+                .find(|pairs| !pairs.is_empty())
+                .unwrap_or_default()
+        })
+        .collect()
 }
 
 /// Returns those of the variables `others` (sorted) that are on `tile` and have as many elements as a

@@ -87,11 +87,13 @@ impl Calls {
     /// and whose paths are certain.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: u32) -> Vec<u32> {
         let called = self.at(Some(operation));
-        let changed = called[shared(self.at(neighbour), called)..].iter();
-        let is_whole = |&module: &u32| {
-            self.runs[module as usize] == runs && !self.paths[module as usize].is_empty()
-        };
-        changed.copied().filter(is_whole).collect()
+        called[shared(self.at(neighbour), called)..]
+            .iter()
+            .copied()
+            .filter(|&module| {
+                self.runs[module as usize] == runs && !self.paths[module as usize].is_empty()
+            })
+            .collect()
     }
 
     /// Returns the path of the outermost of `modules` (indices into `paths`, from the outermost in)
@@ -117,10 +119,9 @@ impl Calls {
             return ModuleCalls::default();
         };
         let (first, before) = (run.start, run.start.checked_sub(1));
-        let begins = |at: usize| (at, self.changed(at, at.checked_sub(1), runs));
         let begin = run
             .clone()
-            .map(begins)
+            .map(|at| (at, self.changed(at, at.checked_sub(1), runs)))
             .find(|(_, modules)| !modules.is_empty());
         let (begin, modules) = begin.unwrap_or((first, Vec::new()));
         let called = self.at(Some(first));
@@ -146,9 +147,8 @@ impl Calls {
         let modules = run
             .filter_map(|at| self.at(Some(at)).iter().take(2).next_back())
             .filter(|&module| seen.insert(module));
-        let last = |&module: &u32| self.path(module).rsplit('.').next().map(str::to_string);
         modules
-            .filter_map(last)
+            .filter_map(|&module| self.path(module).rsplit('.').next().map(str::to_string))
             .filter(|name| !name.is_empty())
             .collect()
     }

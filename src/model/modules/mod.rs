@@ -240,11 +240,13 @@ impl ForwardModules {
                 .or_default()
                 .insert(first(&runs[0]));
         }
-        let path = |runs: &Vec<Run>| match self.path(&runs[0]) {
-            path if firsts[&path].len() > 1 => first(&runs[0]),
-            path => path,
-        };
-        layers.iter().map(path).collect()
+        layers
+            .iter()
+            .map(|runs| match self.path(&runs[0]) {
+                path if firsts[&path].len() > 1 => first(&runs[0]),
+                path => path,
+            })
+            .collect()
     }
 
     /// Returns the node with the most operations of the modules among the nodes of a run: the
@@ -434,12 +436,14 @@ impl ModuleLayers {
     /// Operations of the forward pass belong to the layer whose module calls them, all others to
     /// the layer of the module in their names.
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
-        let by_name = |operation: &Operation| {
-            let is_named = !operation.is_tensor && !operation.is_anonymous;
-            self.layer_of_module_in(&operation.name)
-                .filter(|_| is_named)
-        };
-        let mut layers: Vec<Option<u32>> = operations.iter().map(by_name).collect();
+        let mut layers: Vec<Option<u32>> = operations
+            .iter()
+            .map(|operation| {
+                let is_named = !operation.is_tensor && !operation.is_anonymous;
+                self.layer_of_module_in(&operation.name)
+                    .filter(|_| is_named)
+            })
+            .collect();
         for (&operation, &layer) in self.modules.forward.iter().zip(&self.layer_at) {
             layers[operation as usize] = layer;
         }

@@ -18,11 +18,15 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
         let needed = needed.entry(shape(path)).or_default();
         *needed = (*needed).max(unique.unwrap_or(usize::MAX));
     }
-    let name = |path: &String| {
-        let needed = needed[&shape(path)];
-        ends_of(path).nth(needed).unwrap_or(path).to_string()
-    };
-    numbered(paths.iter().map(name).collect())
+    numbered(
+        paths
+            .iter()
+            .map(|path| {
+                let needed = needed[&shape(path)];
+                ends_of(path).nth(needed).unwrap_or(path).to_string()
+            })
+            .collect(),
+    )
 }
 
 /// Returns `paths` as names, with the number of the run where several are equal.
@@ -79,15 +83,17 @@ fn numbered(names: Vec<String>) -> Vec<String> {
         *all.entry(name.clone()).or_default() += 1;
     }
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();
-    let name = |name: String| {
-        if all[&name] == 1 {
-            return name;
-        }
-        let run = runs.entry(name.clone()).or_default();
-        *run += 1;
-        format!("{name}@{run}")
-    };
-    names.into_iter().map(name).collect()
+    names
+        .into_iter()
+        .map(|name| {
+            if all[&name] == 1 {
+                return name;
+            }
+            let run = runs.entry(name.clone()).or_default();
+            *run += 1;
+            format!("{name}@{run}")
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 //! it, into one layer (docs/model.md, "Layers from modules").
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
-use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Model, TensorKind};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -162,18 +161,22 @@ impl ForwardModules {
     /// run stay whole, beside its submodules.
     fn parts_of_run(&self, run: &Run) -> Vec<Run> {
         let module = self.module(run);
-        let parts_of = |&node: &usize| match self.tree.nodes[node].children.as_slice() {
-            children if node == module && !children.is_empty() => children.to_vec(),
-            _ => vec![node],
-        };
-        self.with_own(run.nodes.iter().flat_map(parts_of).collect())
+        self.with_own(
+            run.nodes
+                .iter()
+                .flat_map(|&node| match self.tree.nodes[node].children.as_slice() {
+                    children if node == module && !children.is_empty() => children.to_vec(),
+                    _ => vec![node],
+                })
+                .collect(),
+        )
     }
 }
 
 /// Iterates over the use sets whose variables are weights: those with the framework's label or, in
 /// profiles without labels, parameters with at least one number for each tile.
 fn weights(model: &Model) -> impl Iterator<Item = u32> {
-    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    let number = model.min_tensor_bytes();
     let has_kinds = model.has_weight_labels();
     (0u32..)
         .zip(model.bytes_of_sets())

@@ -99,18 +99,19 @@ impl Tree {
     }
 
     fn add_all(&mut self, runs: &[Node], depth: usize) -> Vec<usize> {
-        let child = |run: &Node| {
-            if run.component.is_some() {
-                return self.add(run.clone(), depth + 1);
-            }
-            self.nodes.push(Node {
-                depth,
-                is_own: true,
-                ..run.clone()
-            });
-            self.nodes.len() - 1
-        };
-        runs.iter().map(child).collect()
+        runs.iter()
+            .map(|run| {
+                if run.component.is_some() {
+                    return self.add(run.clone(), depth + 1);
+                }
+                self.nodes.push(Node {
+                    depth,
+                    is_own: true,
+                    ..run.clone()
+                });
+                self.nodes.len() - 1
+            })
+            .collect()
     }
 
     /// Adds a node for one call of a module that is called several times in succession, and a child

@@ -17,10 +17,9 @@ const REVERSED: usize = 90;
 /// Returns the steps of the backward pass, from the first step of its first operation to the last
 /// step of the last module that runs in it; `None` if the order of modules shows no backward pass.
 pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
-    let is_named = |operation: &&&Operation| !operation.is_tensor && !operation.is_anonymous;
     let names: Vec<_> = operations
         .iter()
-        .filter(is_named)
+        .filter(|operation| !operation.is_tensor && !operation.is_anonymous)
         .filter_map(|operation| Some((operation.window?, unwrapped(&operation.name))))
         .collect();
     let all: FxHashSet<&str> = names.iter().map(|(_, name)| &**name).collect();

@@ -87,20 +87,26 @@ impl Placement {
     /// As [`Placement::full`].
     pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
         let mut sets = PlaceSets::default();
-        let place = |&layer: &u32| OperationPlace {
-            places: sets.one(layer),
-            reason: match layer {
-                NO_LAYER => Reason::Pseudo,
-                _ => Reason::Layer,
-            },
-        };
-        let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
+        let operations: Vec<OperationPlace> = layering
+            .layers
+            .iter()
+            .map(|&layer| OperationPlace {
+                places: sets.one(layer),
+                reason: match layer {
+                    NO_LAYER => Reason::Pseudo,
+                    _ => Reason::Layer,
+                },
+            })
+            .collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let layer = |(&layer, own): (&u32, &OperationPlace)| match layer {
-            NO_LAYER => NOWHERE,
-            _ => own.places,
-        };
-        let layers = layering.layers.iter().zip(&operations).map(layer);
+        let layers = layering
+            .layers
+            .iter()
+            .zip(&operations)
+            .map(|(&layer, own)| match layer {
+                NO_LAYER => NOWHERE,
+                _ => own.places,
+            });
         let layers = places_of_groups(model, layers, &mut sets);
         let counted = of_sets(model, &layers, &mut sets);
         let (layered_groups, layered_sets) = layered(model, layering);
@@ -318,12 +324,13 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
 /// not count, because they are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
-        let layer = |number: usize| {
-            let is_wanted =
-                model.operations[number].call == NO_CALL && layering.notes[number] == wanted;
-            layering.own_layer(number).filter(|_| is_wanted)
-        };
-        (0..model.operations.len()).map(layer).collect()
+        (0..model.operations.len())
+            .map(|number| {
+                let is_wanted =
+                    model.operations[number].call == NO_CALL && layering.notes[number] == wanted;
+                layering.own_layer(number).filter(|_| is_wanted)
+            })
+            .collect()
     };
     let by_name = layers(Note::Name);
     if by_name.iter().any(Option::is_some) {

@@ -4,7 +4,6 @@
 use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 use crate::limits;
-use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Label, Layering, Model, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -82,7 +81,7 @@ impl<'a> VariablePlaces<'a> {
     /// if larger variables give no place. If there are more places than in any real model, all
     /// groups get [`EVERYWHERE`] and [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
-        let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
+        let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
         let mut used: Vec<[FxHashSet<PlaceSet>; 2]> = vec![Default::default(); groups];
         let (mut left, mut pairs_left) = (limits::LOOKS, limits::PAIRS);
@@ -144,12 +143,14 @@ impl<'a> VariablePlaces<'a> {
             .zip(of_label)
             .filter(|&(name, places)| places != NOWHERE && !name.is_empty())
             .collect();
-        let places = |label: &Label| {
-            owners(label.weight_name())
-                .find_map(|owner| weights.get(owner).copied())
-                .unwrap_or(NOWHERE)
-        };
-        labels.iter().map(places).collect()
+        labels
+            .iter()
+            .map(|label| {
+                owners(label.weight_name())
+                    .find_map(|owner| weights.get(owner).copied())
+                    .unwrap_or(NOWHERE)
+            })
+            .collect()
     }
 
     /// Returns, by use set, the place of the variables that it is used with in an operation without

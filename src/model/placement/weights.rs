@@ -4,7 +4,6 @@
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::{LayerNames, Positions};
 use crate::model::flow::ascending;
-use crate::model::operations::NUMBER_BYTES;
 use crate::model::{Model, SetBytes, TensorKind};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -84,7 +83,7 @@ pub(super) fn ties(
 ) -> Vec<WeightTie> {
     let has_kinds = model.has_weight_labels();
     let updates = model.updates_by_set();
-    let number = NUMBER_BYTES * u64::from(model.variables.tiles());
+    let number = model.min_tensor_bytes();
     // The host only writes inputs and does not read them back; it copies no constants.
     let copies = model.users_by_set(|group| model.operation_groups[group].only_streams());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();

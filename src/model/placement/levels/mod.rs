@@ -212,8 +212,9 @@ impl<'a> Levels<'a> {
 
     /// Iterates over the nodes of `phase` without a seed (a level by names or use), in order.
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let is_open = |&node: &usize| self.phases[node] == phase && self.seeds[node].is_none();
-        let open: Vec<usize> = (0..self.found.len()).filter(is_open).collect();
+        let open: Vec<usize> = (0..self.found.len())
+            .filter(|&node| self.phases[node] == phase && self.seeds[node].is_none())
+            .collect();
         open.into_iter()
     }
 

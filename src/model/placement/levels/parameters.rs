@@ -2,7 +2,6 @@
 //! other operations after the backward pass of the layers.
 
 use super::{Levels, Phase, Reach, ends};
-use crate::model::operations::NUMBER_BYTES;
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
@@ -136,7 +135,7 @@ impl Levels<'_> {
     /// Iterates over the later nodes that use the gradients that `node` uses and may change in
     /// place. A single number, such as the scale of all gradients, does not count.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
-        let number = NUMBER_BYTES * u64::from(self.model.target.num_tiles);
+        let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
         let is_late = |from: u32| from != NO_NODE && self.phases[from as usize] != Phase::Forward;
         edges

@@ -9,24 +9,25 @@ impl Levels<'_> {
     pub(super) fn phases(&self) -> Vec<Phase> {
         let by_context = self.model.backward_start;
         let backward_start = by_context.or_else(|| self.turn_of_edges());
-        let phase = |(number, node): (usize, &FlowNode)| {
-            let mut operations = node.operations.iter();
-            let is_backward = match by_context {
-                Some(_) => operations.any(|&own| self.model.operations[own as usize].is_backward),
-                None => !self.outgoing(number).is_empty(),
-            };
-            match backward_start {
-                Some(start) if node.first >= start && is_backward => Phase::Backward,
-                Some(start) if node.first >= start => Phase::Late,
-                _ => Phase::Forward,
-            }
-        };
         self.model
             .flow
             .nodes
             .iter()
             .enumerate()
-            .map(phase)
+            .map(|(number, node)| {
+                let mut operations = node.operations.iter();
+                let is_backward = match by_context {
+                    Some(_) => {
+                        operations.any(|&own| self.model.operations[own as usize].is_backward)
+                    }
+                    None => !self.outgoing(number).is_empty(),
+                };
+                match backward_start {
+                    Some(start) if node.first >= start && is_backward => Phase::Backward,
+                    Some(start) if node.first >= start => Phase::Late,
+                    _ => Phase::Forward,
+                }
+            })
             .collect()
     }
 
@@ -64,10 +65,9 @@ impl Levels<'_> {
             .filter(|&node| self.seeds[node].is_some())
             .collect();
         let top = layered.iter().map(|&node| self.seeds[node]).max();
-        let is_top = |pair: &&[usize]| pair.iter().all(|&node| Some(self.seeds[node]) == top);
         layered
             .windows(2)
-            .filter(is_top)
+            .filter(|pair| pair.iter().all(|&node| Some(self.seeds[node]) == top))
             .map(|pair| (pair[1] - pair[0], pair[1]))
             .max()
             .map_or(turn, |(_, next)| next)
@@ -75,14 +75,15 @@ impl Levels<'_> {
 
     /// Collects the sizes of tensors of all nodes of the forward pass that have a level.
     pub(super) fn forward_sizes(&self) -> ForwardSizes {
-        let size = |node: usize| {
-            let level = self.found[node].level()?;
-            let is_forward = self.phases[node] == Phase::Forward;
-            let used = self.inputs(node).map(|edge| edge.bytes).max()?;
-            let made = self.largest_made(node)?;
-            is_forward.then_some((level, used, made))
-        };
-        (0..self.found.len()).filter_map(size).collect()
+        (0..self.found.len())
+            .filter_map(|node| {
+                let level = self.found[node].level()?;
+                let is_forward = self.phases[node] == Phase::Forward;
+                let used = self.inputs(node).map(|edge| edge.bytes).max()?;
+                let made = self.largest_made(node)?;
+                is_forward.then_some((level, used, made))
+            })
+            .collect()
     }
 
     /// Returns whether `node` can be the gradient of a node of the forward pass at `level`: it
