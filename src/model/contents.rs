@@ -168,6 +168,31 @@ impl Model {
         sums
     }
 
+    /// Iterates over the use sets whose variables are weights, with the bytes of these. A weight is a
+    /// variable of the framework by its debug context. In profiles without such contexts, it is a
+    /// variable that is live on the first and the last step and that either one update uses, or no
+    /// update uses and the host both writes and reads; in the second case it must have the bytes of
+    /// a tensor, unlike a learning rate. `bytes` has the bytes of each use set.
+    pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
+        let has_kinds = self.has_weight_labels();
+        let updates = self.updates_by_set();
+        // The host only writes inputs and does not read them back; it copies no constants.
+        let copies = self.users_by_set(|group| self.operation_groups[group].only_streams());
+        (0u32..)
+            .zip(bytes)
+            .map(|(set, bytes)| (set, bytes.parameters))
+            .filter(|&(_, parameters)| parameters > 0)
+            .filter(move |&(set, parameters)| match self.label_of(set).kind {
+                kind if has_kinds => kind == TensorKind::Variable,
+                TensorKind::Constant => false,
+                _ => match updates[set as usize] {
+                    0 => copies[set as usize] == 2 && parameters >= self.min_tensor_bytes(),
+                    // A variable that several updates use, such as a learning rate, is no weight.
+                    updates => updates == 1,
+                },
+            })
+    }
+
     /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
     /// step with that number.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {

@@ -7,7 +7,6 @@
 
 mod module_order;
 
-use super::code::OperationGroup;
 use super::operations::{Operation, Pass};
 use super::{Model, VariableUse};
 use crate::limits;

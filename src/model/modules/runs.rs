@@ -2,7 +2,7 @@
 //! it, into one layer (docs/model.md, "Layers from modules").
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
-use crate::model::{Model, TensorKind};
+use crate::model::Model;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ impl ModuleLayers {
                 of_group[operation.group as usize].insert(number);
             }
         }
-        for set in weights(model) {
+        for (set, _) in model.weights(&model.bytes_of_sets()) {
             let mut first_user: FxHashMap<&str, usize> = FxHashMap::default();
             let groups = model.use_sets.groups(set);
             for &layer in groups.flat_map(|group| &of_group[group as usize]) {
@@ -171,19 +171,4 @@ impl ForwardModules {
                 .collect(),
         )
     }
-}
-
-/// Iterates over the use sets whose variables are weights: those with the framework's label or, in
-/// profiles without labels, parameters with at least one number for each tile.
-fn weights(model: &Model) -> impl Iterator<Item = u32> {
-    let number = model.min_tensor_bytes();
-    let has_kinds = model.has_weight_labels();
-    (0u32..)
-        .zip(model.bytes_of_sets())
-        .filter(move |&(set, bytes)| match model.label_of(set).kind {
-            _ if bytes.parameters == 0 => false,
-            TensorKind::Variable => true,
-            kind => !has_kinds && kind != TensorKind::Constant && bytes.parameters >= number,
-        })
-        .map(|(set, _)| set)
 }

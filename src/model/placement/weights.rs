@@ -4,7 +4,7 @@
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::{LayerNames, Positions};
 use crate::model::flow::ascending;
-use crate::model::{Model, SetBytes, TensorKind};
+use crate::model::{Model, SetBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -68,12 +68,8 @@ impl Untied {
     }
 }
 
-/// Finds the weights that several places use, the largest first. A weight is a variable of the
-/// framework by its debug context. In profiles without such contexts, it is a variable that is live
-/// on the first and the last step and that either one update uses, or no update uses and the host
-/// both writes and reads; in the second case it must have at least 16 bytes for each tile, unlike a
-/// learning rate. `bytes` has the bytes, and `of_set` the places that use it, of each use set. The
-/// field `layers` of the results is still empty.
+/// Finds the weights that several places use, the largest first. `bytes` has the bytes, and `of_set`
+/// the places that use it, of each use set. The field `layers` of the results is still empty.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -81,28 +77,12 @@ pub(super) fn ties(
     of_set: &[PlaceSet],
     untied: &Untied,
 ) -> Vec<WeightTie> {
-    let has_kinds = model.has_weight_labels();
-    let updates = model.updates_by_set();
-    let number = model.min_tensor_bytes();
-    // The host only writes inputs and does not read them back; it copies no constants.
-    let copies = model.users_by_set(|group| model.operation_groups[group].only_streams());
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
-    let with_bytes = (0u32..)
-        .zip(bytes)
-        .filter(|(_, bytes)| bytes.parameters > 0);
-    for (set, bytes) in with_bytes {
-        let label = model.label_of(set);
-        let is_weight = match updates[set as usize] {
-            _ if has_kinds => label.kind == TensorKind::Variable,
-            _ if label.kind == TensorKind::Constant => false,
-            0 => copies[set as usize] == 2 && bytes.parameters >= number,
-            // A variable that several updates use, such as a learning rate, is not a weight.
-            updates => updates == 1,
-        };
-        let name = label.weight_name();
+    for (set, bytes) in model.weights(bytes) {
+        let name = model.label_of(set).weight_name();
         // Another variable of this name that only one place uses is not part of the shared weight.
         let places = sets.places(of_set[set as usize]);
-        if !is_weight || name.is_empty() || places.len() < 2 {
+        if name.is_empty() || places.len() < 2 {
             continue;
         }
         let tie = weights.entry(name).or_insert_with(|| WeightTie {
@@ -110,7 +90,7 @@ pub(super) fn ties(
             is_untied: untied.has(name),
             ..WeightTie::default()
         });
-        tie.bytes += bytes.parameters;
+        tie.bytes += bytes;
         tie.places.extend_from_slice(places);
     }
     let mut ties: Vec<WeightTie> = weights.into_values().collect();

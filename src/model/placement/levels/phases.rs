@@ -2,7 +2,6 @@
 //! operations without names are gradients, by the sizes of their tensors.
 
 use super::{ForwardSizes, Level, Levels, Phase};
-use crate::model::FlowNode;
 
 impl Levels<'_> {
     /// Returns the phase of each node: forward, backward, or late (updates and recomputation).
