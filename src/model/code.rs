@@ -2,7 +2,7 @@
 //! same variables, by tile (docs/model.md, "Code").
 
 use super::operations::UnnamedGroup;
-use super::use_set_index::UseSetIndex;
+use super::use_sets::UseSetIndex;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};

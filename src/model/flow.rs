@@ -7,7 +7,7 @@
 
 use super::Model;
 use super::operations::{NO_OPERATION, UnnamedOperations};
-use super::use_set_index::{Role, UseSetIndex};
+use super::use_sets::{Role, UseSetIndex};
 use super::walk::{CallSites, Path};
 use super::windows::StepIndex;
 use crate::limits;

@@ -1,8 +1,7 @@
 //! Which layers run on each IPU of a compiled pipeline (docs/model.md, "A compiled
 //! pipeline").
 
-use super::operations::{self, UnnamedOperations};
-use super::{LayerOptions, Layering, names};
+use super::{LayerOptions, Layering, names, operations};
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
 use crate::profile::{Ipus, Programs};
@@ -33,7 +32,22 @@ impl LayersByIpu {
         let found = operations::find(programs, debug_info)?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
         let layering = Layering::of_names(&operations, options);
-        let vertices = vertices(programs, &found, &layering, ipus);
+        // By layer, then by IPU: the number of vertices of the layer's operations on the IPU.
+        let mut vertices = vec![vec![0u64; ipus.count as usize]; layering.len() - 1];
+        for (index, operation) in found.operations.iter().enumerate() {
+            let Some(layer) = layering.own_layer(index) else {
+                continue;
+            };
+            let sets = operation
+                .programs
+                .iter()
+                .filter_map(|&program| programs.compute_set(program));
+            for (_, instances) in sets.flat_map(|set| &set.vertices) {
+                for (ipu, sum) in (0u32..).zip(&mut vertices[layer as usize - 1]) {
+                    *sum = sum.saturating_add(instances.total_of(ipus.tiles(ipu)));
+                }
+            }
+        }
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
             // The first of several maxima, since the search goes from the last IPU to the first.
@@ -56,30 +70,4 @@ impl LayersByIpu {
             .map(|&layer| &*self.names[layer])
             .collect()
     }
-}
-
-/// Returns, by layer (without an entry for operations without a layer) and then by IPU, the number
-/// of vertices of the layer's operations on the IPU.
-fn vertices(
-    programs: &Programs,
-    found: &UnnamedOperations,
-    layering: &Layering,
-    ipus: Ipus,
-) -> Vec<Vec<u64>> {
-    let mut vertices = vec![vec![0u64; ipus.count as usize]; layering.len() - 1];
-    for (index, operation) in found.operations.iter().enumerate() {
-        let Some(layer) = layering.own_layer(index) else {
-            continue;
-        };
-        let sets = operation
-            .programs
-            .iter()
-            .filter_map(|&program| programs.compute_set(program));
-        for (_, instances) in sets.flat_map(|set| &set.vertices) {
-            for (ipu, sum) in (0u32..).zip(&mut vertices[layer as usize - 1]) {
-                *sum = sum.saturating_add(instances.total_of(ipus.tiles(ipu)));
-            }
-        }
-    }
-    vertices
 }

@@ -28,7 +28,6 @@ mod recording;
 mod refine;
 #[cfg(test)]
 pub(crate) mod testing;
-mod use_set_index;
 mod use_sets;
 mod variable_groups;
 mod variables;

@@ -4,8 +4,7 @@
 
 use super::OperationGroup;
 use super::operations::UnnamedGroup;
-use super::use_set_index::UseSetIndex;
-use super::use_sets::{NO_USERS, UseSets, Users};
+use super::use_sets::{NO_USERS, UseSetIndex, UseSets, Users};
 use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -32,7 +31,15 @@ pub(super) fn refine(
     let labels = labels.collect();
     split_sets(labels, set_of, sets, |_, label| (label, NO_USERS));
     let mut use_set_index = UseSetIndex::new(profile, set_of, sets.len());
-    let partners = partners(profile, groups, with_code, set_of, sets, &use_set_index);
+    let pairing = Pairing {
+        profile,
+        set_of,
+        users: sets.fold(0, |users: u8, group| {
+            users.saturating_add(with_code[group as usize].computes().into())
+        }),
+        use_set_index: &use_set_index,
+    };
+    let partners = pairing.partners(groups);
     let mut is_changed = vec![false; sets.len()];
     for &(variable, _) in &partners {
         is_changed[set_of[variable as usize] as usize] = true;
@@ -74,41 +81,6 @@ const MIN_PARTNERS: usize = 8;
 /// this number of compute sets; an operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// Finds the partners of variables with which only one operation computes, in a compute set that
-/// works on the whole model, such as moments of an optimizer. The partner is a variable on the same
-/// tile with equally many elements that other operations compute with too, such as the weight.
-/// The parameters are as for [`refine`]. Returns each variable that has a single partner with the
-/// partner's use set, ascending by variable.
-fn partners(
-    profile: &Profile,
-    groups: &[UnnamedGroup],
-    with_code: &[OperationGroup],
-    set_of: &[u32],
-    sets: &UseSets,
-    use_set_index: &UseSetIndex,
-) -> Vec<VariablePartner> {
-    let pairing = Pairing {
-        profile,
-        set_of,
-        users: sets.fold(0, |users: u8, group| {
-            users.saturating_add(with_code[group as usize].computes().into())
-        }),
-        use_set_index,
-    };
-    let mut pairs: Vec<VariablePartner> = groups
-        .par_iter()
-        .flat_map(|group| pairing.of_group(group))
-        .collect();
-    pairs.par_sort_unstable();
-    pairs.dedup();
-    // A variable with different partners in several compute sets, such as a norm, gets none.
-    pairs
-        .chunk_by(|a, b| a.0 == b.0)
-        .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
-        .flatten()
-        .collect()
-}
-
 /// The data that the search for partners of variables reads.
 struct Pairing<'a> {
     profile: &'a Profile,
@@ -119,6 +91,26 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
+    /// Finds the partners of variables with which only one operation computes, in a compute set that
+    /// works on the whole model, such as moments of an optimizer. The partner is a variable on the
+    /// same tile with equally many elements that other operations compute with too, such as the
+    /// weight. `groups` has the programs of each operation group. Returns each variable that has a
+    /// single partner with the partner's use set, ascending by variable.
+    fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
+        let mut pairs: Vec<VariablePartner> = groups
+            .par_iter()
+            .flat_map(|group| self.of_group(group))
+            .collect();
+        pairs.par_sort_unstable();
+        pairs.dedup();
+        // A variable with different partners in several compute sets, such as a norm, gets none.
+        pairs
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
+            .flatten()
+            .collect()
+    }
+
     /// Finds the partners of variables in all compute sets of an operation group. A variable may
     /// occur several times.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {

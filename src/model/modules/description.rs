@@ -91,10 +91,10 @@ impl ModuleLayers {
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
-            let end = end.map_or(
-                0..0,
-                |(layer, end)| if *layer == 0 { end.clone() } else { 0..0 },
-            );
+            let end = match end {
+                Some((0, end)) => end.clone(),
+                _ => 0..0,
+            };
             self.layers
                 .iter()
                 .filter(|layer| layer.operations().all(|at| end.contains(&at)))

@@ -1,5 +1,6 @@
 //! Collects the parameters, bytes and data flow of the operations of the forward pass, from which
-//! layers are chosen, besides names.
+//! layers are chosen, besides names. For programs that were recorded without scopes of operations
+//! (the modules that call them), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};

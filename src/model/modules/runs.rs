@@ -157,8 +157,8 @@ impl ForwardModules {
         parts
     }
 
-    /// Divides a run into its submodules. Modules that were joined to the module of the
-    /// run stay whole, beside its submodules.
+    /// Divides a run into its submodules. Modules that were joined to the module of the run stay
+    /// whole, beside its submodules.
     fn parts_of_run(&self, run: &Run) -> Vec<Run> {
         let module = self.module(run);
         self.with_own(
