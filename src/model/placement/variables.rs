@@ -112,7 +112,7 @@ impl<'a> VariablePlaces<'a> {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);
         let use_sets = &self.model.use_sets;
-        for set in 1..self.counted.len() {
+        for (set, &used_with) in used_with.iter().enumerate().skip(1) {
             if self.counted[set] != NOWHERE {
                 continue;
             }
@@ -122,7 +122,7 @@ impl<'a> VariablePlaces<'a> {
             self.counted[set] = named
                 .map_or(NOWHERE, |layer| sets.one(layer))
                 .or(named_after[label])
-                .or(used_with[set])
+                .or(used_with)
                 .or(partner.map_or(NOWHERE, |partner| self.counted[partner as usize]));
         }
     }
