@@ -165,11 +165,8 @@ impl<'a> Namer<'a> {
                 (makes_gradients && !is_update, is_update)
             }
             Some(_) => {
-                let is_update = |part: &str| UPDATES.iter().any(|&u| part.starts_with(u));
-                (
-                    name.split('/').any(|part| GRADIENTS.contains(&part)),
-                    name.split('/').any(is_update),
-                )
+                let is_backward = name.split('/').any(|part| GRADIENTS.contains(&part));
+                (is_backward, !is_backward && update_scope(name).is_some())
             }
             None => (false, false),
         }
@@ -247,6 +244,15 @@ impl<'a> Namer<'a> {
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 /// Beginnings of a component of the names of TensorFlow operations that update weights (assumed).
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
+
+/// Returns the beginning of a name of TensorFlow up to the part that marks an update, such as
+/// `Adam/update_dense`; `None` without a mark.
+pub(super) fn update_scope(name: &str) -> Option<&str> {
+    let is_mark = |part: &&str| UPDATES.iter().any(|&update| part.starts_with(update));
+    let part = name.split('/').find(is_mark)?;
+    let end = part.as_ptr() as usize - name.as_ptr() as usize + part.len();
+    Some(&name[..end])
+}
 
 /// Returns whether the tensor `made` is a result of PopART's gradient clipping
 /// (`ClipWeightGradientsByNorm`): the norm of one gradient, or a gradient scaled by the norm of

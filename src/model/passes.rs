@@ -7,6 +7,7 @@
 
 mod module_order;
 
+use super::names::{unwrapped, update_scope};
 use super::operations::{Operation, Pass};
 use super::{Model, VariableUse};
 use crate::limits;
@@ -18,18 +19,21 @@ use std::ops::RangeInclusive;
 /// inference, where no operation changes: all are in the forward pass from the start.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let single: Vec<&Operation> = single(operations).collect();
-    let first_steps = single
+    let marked = single
         .iter()
         .filter(|operation| operation.is_backward)
-        .filter_map(|operation| Some(operation.window?.0));
-    let backward_start = match first_steps.min() {
-        Some(marked) => marked,
-        None => {
-            let steps = module_order::backward_steps(&single)?;
-            mark(operations, &steps);
-            *steps.start()
-        }
+        .filter_map(|operation| Some(operation.window?.0))
+        .min();
+    let by_order = match marked {
+        Some(_) => None,
+        None => module_order::backward_steps(&single),
     };
+    let backward_start = marked.or(by_order.as_ref().map(|steps| *steps.start()));
+    unmark_updates(operations, backward_start.unwrap_or(u32::MAX));
+    if let Some(steps) = by_order {
+        mark(operations, &steps);
+    }
+    let backward_start = backward_start?;
     for operation in operations {
         operation.pass = pass(operation, backward_start);
     }
@@ -45,6 +49,26 @@ fn single(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
     operations
         .iter()
         .filter(move |own| !own.is_nested || calls[&own.group] == 1)
+}
+
+/// Takes the mark of an update from operations of a scope that also runs before the backward pass,
+/// where nothing is updated: it is a module whose name begins like the scope of an update, such as
+/// `update_block`.
+fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
+    let scope = |operation: &Operation| {
+        let scope = update_scope(&unwrapped(&operation.name)).map(str::to_owned);
+        scope.filter(|_| operation.is_update)
+    };
+    let ends_before = |operation: &&Operation| {
+        operation
+            .window
+            .is_some_and(|(_, last)| last < backward_start)
+    };
+    let before = operations.iter().filter(ends_before);
+    let forward: FxHashSet<String> = before.filter_map(scope).collect();
+    for operation in operations {
+        operation.is_update &= !scope(operation).is_some_and(|scope| forward.contains(&scope));
+    }
 }
 
 /// Marks the operations that begin in `steps` as backward, unless they are updates by their names.
@@ -270,6 +294,29 @@ mod tests {
         assert_eq!(pass(&operation(None), 5), Pass::Forward);
         assert_eq!(pass(&backward, 5), Pass::Backward);
         assert_eq!(pass(&update, 5), Pass::Update);
+    }
+
+    #[test]
+    fn modules_with_names_like_updates_are_none() {
+        let operation = |name: &str, step| Operation {
+            is_update: true,
+            window: Some((step, step)),
+            ..testing::operation(0, name, "")
+        };
+        let mut operations = [
+            operation("update_block/conv/Conv", 1),
+            operation("a/b/MatMul", 2),
+            operation("gradients/a/b/MatMul", 3),
+            operation("update_block/conv/Conv/Grad", 4),
+            operation("Adam/update_dense/ResourceApplyAdam", 5),
+        ];
+        operations[1].is_update = false;
+        operations[2].is_update = false;
+        operations[2].is_backward = true;
+        assert_eq!(find(&mut operations), Some(3));
+        let passes = operations.map(|operation| operation.pass);
+        use Pass::{Backward, Forward, Update};
+        assert_eq!(passes, [Forward, Forward, Backward, Backward, Update]);
     }
 
     #[test]
