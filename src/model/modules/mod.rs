@@ -27,7 +27,8 @@ pub use calls::ModuleCalls;
 use evidence::{Evidence, RunSums, add_up, forward};
 pub(crate) use names::without_numbers;
 pub(crate) use outline::ModuleRow;
-use paths::{Lookup, components, full_paths, scope_and_type};
+use outline::shared_scope;
+use paths::{Lookup, bare, components, full_paths, is_number, scope_and_type};
 pub use runs::Repeat;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
@@ -126,8 +127,22 @@ impl ForwardModules {
                 .collect(),
         );
         let mut lookup = Lookup::default();
+        // Names of variables may lack the modules around all operations: `model` in Keras, `Net` in
+        // JAX. What is left of a list are numbers alone, as in `Add:0/1`.
+        let scoped = names.iter().map(|name| &**name);
+        let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
+        let below: Vec<&str> = scopes
+            .iter()
+            .map(|scope| scope.get(root..).map_or("", bare))
+            .collect();
+        let is_list = below
+            .iter()
+            .all(|scope| scope.is_empty() || is_number(scope));
         for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
             lookup.add(scope, number);
+            if !is_list {
+                lookup.add(below[number as usize], number);
+            }
             if path != scope {
                 lookup.add(path, number);
             }

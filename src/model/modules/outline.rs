@@ -92,7 +92,7 @@ impl ModuleLayers {
 }
 
 /// Returns the longest scope (a name without the type at its end) with which all `names` begin.
-fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
     let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
     let counts = names.map(|name| shared(first.iter().copied(), scope(name).split('/')));

@@ -63,6 +63,17 @@ fn blocks_are_layers_and_not_their_parts() {
 }
 
 #[test]
+fn names_of_variables_may_lack_the_root() {
+    let head = owned(&["jvp(Net)/head/Norm", "jvp(Net)/head/MatMul"]);
+    let found = layers(&[blocks("jvp(Net)/blocks", 3), head, owned(&["Add"])].concat());
+    assert_eq!(found.layer_of("Net/blocks/1/mlp/up/kernel"), Some(1));
+    assert_eq!(found.layer_of("blocks/1/mlp/up/kernel"), Some(1));
+    assert_eq!(found.layer_of("Add:0/1"), None);
+    let blocks = layers(&blocks("jvp(Net)/blocks", 3));
+    assert_eq!(blocks.layer_of("Add:0/1"), None);
+}
+
+#[test]
 fn two_lists_are_apart() {
     let found = layers(&[blocks("m/encoder", 3), blocks("m/decoder", 2)].concat());
     let expected = [
