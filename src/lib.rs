@@ -86,7 +86,7 @@
 //! let stages: Vec<_> = split.stages.iter().map(|stage| stage.positions.clone()).collect();
 //! assert_eq!(stages, [0..3, 3..6, 6..8, 8..10]);
 //! let peaks: Vec<u64> = split.stages.iter().map(|stage| stage.fullest_tile.bytes).collect();
-//! assert_eq!(peaks, [584_911, 544_662, 443_433, 349_544]);
+//! assert_eq!(peaks, [584_743, 544_566, 443_289, 349_376]);
 //! # Ok::<(), anyhow::Error>(())
 //! ```
 

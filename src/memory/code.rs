@@ -28,17 +28,17 @@ pub(super) struct TileSum {
 
 /// Returns the bytes of vertex state, exchange code and control code of one operation group, on
 /// each tile. In the full memory model (`rules`) all memory of vertices besides their code counts
-/// as vertex state. The code of vertex types is not part of the result, since operation groups
+/// as vertex state, and loops have control code of their own. The code of vertex types is not part of the result, since operation groups
 /// share it.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
-    let vertices = match rules {
-        Rules::Classic => &code.vertex_state,
-        Rules::Full => &code.vertex_memory,
+    let (vertices, control) = match rules {
+        Rules::Classic => (&code.vertex_state, &code.control_code),
+        Rules::Full => (&code.vertex_memory, &code.own_control_code),
     };
     [
         (CodeKind::VertexState, vertices),
         (CodeKind::ExchangeCode, &code.exchange_code),
-        (CodeKind::ControlCode, &code.control_code),
+        (CodeKind::ControlCode, control),
     ]
 }
 

@@ -27,6 +27,9 @@ pub struct GroupCode {
     pub exchange_code: TileBytes,
     /// Bytes of control code, over all programs without children.
     pub control_code: TileBytes,
+    /// Bytes of control code, over all programs, each without its children: also that of loops, such
+    /// as 24 bytes for a `Repeat`. The original counts none of these.
+    pub own_control_code: TileBytes,
 }
 
 impl GroupCode {
@@ -51,8 +54,11 @@ impl GroupCode {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
-        // The record of a program with children includes theirs, and is empty here.
-        let mut control = group().map(|program| (&program.control_code, 1));
+        let control = || group().map(|program| (program, (&program.control_code, 1)));
+        let mut own_control = control().map(|(_, code)| code);
+        let mut control = control()
+            .filter(|(program, _)| program.children.is_empty())
+            .map(|(_, code)| code);
         let mut states = compute_sets()
             .flat_map(|set| &set.vertices)
             .map(|(kind, instances)| {
@@ -78,6 +84,7 @@ impl GroupCode {
             vertex_memory,
             exchange_code: sum("exchange code", &mut exchanges)?,
             control_code: sum("control code", &mut control)?,
+            own_control_code: sum("control code", &mut own_control)?,
         })
     }
 }
@@ -240,6 +247,7 @@ impl Budget {
             &code.vertex_memory,
             &code.exchange_code,
             &code.control_code,
+            &code.own_control_code,
         ]);
         self.left = self.left.checked_sub(runs(all)).ok_or_else(|| {
             FileError::new(format!(

@@ -42,8 +42,7 @@ pub struct Program {
     pub children: Box<[u32]>,
     /// Id of the debug context of the program; 0 for none.
     pub debug_id: u64,
-    /// Bytes of control code on each tile. Empty for a program with children, whose record includes
-    /// the bytes of the children.
+    /// Bytes of control code on each tile, without those of the children, which the record includes.
     pub control_code: TileBytes,
     /// Ids of the region sets that the program moves, for
     /// [`Profile::region_variables`](super::Profile::region_variables): the source and the
@@ -114,7 +113,8 @@ impl Programs {
         let (set_ids, compute_sets) = read_compute_sets(database, tiles, &type_ids)?;
         let ids = read_ids(database)?;
         let details = Details::read(database, tiles, &set_ids, &ids)?;
-        let all = read_programs(database, tiles, &ids, &details)?;
+        let mut all = read_programs(database, tiles, &ids, &details)?;
+        leave_children_out(&mut all);
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
             position(&ids, &row, 1, "programs")
         })?;
@@ -183,11 +183,7 @@ fn read_programs(
             .into_iter()
             .map(child)
             .collect::<Result<_, _>>()?;
-        let control_code = if children.is_empty() {
-            row.tile_runs(5, tiles)?
-        } else {
-            TileBytes::default()
-        };
+        let control_code = row.tile_runs(5, tiles)?;
         Ok(Program {
             id: row.unsigned(0)?,
             name: row.text(6)?.into(),
@@ -199,6 +195,38 @@ fn read_programs(
             regions,
         })
     })
+}
+
+/// Takes the control code of children out of that of programs, whose records include it. Where a
+/// program is a child a second time, nothing is known of its parent, whose own code is left empty:
+/// a few bytes could name a large program again and again.
+fn leave_children_out(programs: &mut [Program]) {
+    let mut is_child = vec![false; programs.len()];
+    let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
+    let parents: Vec<(usize, TileBytes)> = programs
+        .iter()
+        .enumerate()
+        .filter(|(_, program)| !program.children.is_empty())
+        .map(
+            |(
+                number,
+                Program {
+                    children,
+                    control_code,
+                    ..
+                },
+            )| {
+                let code = |&child: &u32| &programs[child as usize].control_code;
+                match children.iter().all(&mut is_first) {
+                    true => (number, control_code.beyond(children.iter().map(code))),
+                    false => (number, TileBytes::default()),
+                }
+            },
+        )
+        .collect();
+    for (number, own) in parents {
+        programs[number].control_code = own;
+    }
 }
 
 fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>)> {

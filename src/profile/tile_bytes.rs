@@ -94,13 +94,42 @@ impl TileBytes {
     /// # Errors
     /// The first tile whose sum exceeds 32 bits.
     pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
+        let bytes = |value: u32, factor: u64| u64::from(value).saturating_mul(factor);
+        let parts = parts.into_iter();
+        Self::combine(
+            // One run beyond 32 bits is too much, and any number of them fits into 64.
+            parts.map(|(part, factor)| {
+                (part, move |value| bytes(value, factor).min(1 << 32) as i64)
+            }),
+            |sum| u32::try_from(sum).ok(),
+        )
+    }
+
+    /// Returns by how much the numbers exceed the sum of `parts`, tile by tile; 0 where they do not.
+    pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
+        let parts = parts.map(|part| (part, -1));
+        let signed = [(self, 1)].into_iter().chain(parts);
+        let sum = Self::combine(
+            signed.map(|(part, sign)| (part, move |value: u32| sign * i64::from(value))),
+            |sum| Some(sum.max(0) as u32),
+        );
+        sum.unwrap_or_default()
+    }
+
+    /// Adds up `parts`, each with the bytes that a number of it stands for. `value` turns a sum into a
+    /// number.
+    ///
+    /// # Errors
+    /// The first tile for whose sum `value` returns `None`.
+    fn combine<'a, B: Fn(u32) -> i64>(
+        parts: impl Iterator<Item = (&'a TileBytes, B)>,
+        value: impl Fn(i64) -> Option<u32>,
+    ) -> Result<Self, u32> {
         // A run changes the sum only at its two ends.
         let mut changes: Vec<(u32, i64)> = Vec::new();
-        for (part, factor) in parts {
+        for (part, bytes) in parts {
             for run in part.runs() {
-                let bytes = u64::from(run.value).saturating_mul(factor);
-                // One such run exceeds 32 bits, and any number of them fits into 64.
-                let bytes = bytes.min(1 << 32) as i64;
+                let bytes = bytes(run.value);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
@@ -111,7 +140,7 @@ impl TileBytes {
         for (&(tile, change), end) in changes.iter().zip(ends) {
             sum += change;
             if tile < end {
-                push(&mut runs, tile, end, u32::try_from(sum).map_err(|_| tile)?);
+                push(&mut runs, tile, end, value(sum).ok_or(tile)?);
             }
         }
         Ok(Self { runs: runs.into() })
@@ -245,6 +274,15 @@ mod tests {
         for count in [2, 20] {
             assert_eq!(TileBytes::sum(vec![(&full, 1); count]), Err(2));
         }
+    }
+
+    #[test]
+    fn numbers_beyond_a_sum_are_never_below_0() {
+        let [all, one, other] = [[9, 9, 2, 5], [4, 0, 2, 5], [1, 9, 2, 0]]
+            .map(|bytes| bytes.into_iter().collect::<TileBytes>());
+        let expected: TileBytes = [4, 0, 0, 0].into_iter().collect();
+        assert_eq!(all.beyond([&one, &other].into_iter()), expected);
+        assert_eq!(all.beyond([].into_iter()), all);
     }
 
     #[test]

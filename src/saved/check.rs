@@ -129,6 +129,7 @@ impl Model {
             &code.vertex_memory,
             &code.exchange_code,
             &code.control_code,
+            &code.own_control_code,
         ];
         let last = types.last().map(|&(last, _)| last as usize);
         types.is_sorted_by(|a, b| a.0 < b.0)

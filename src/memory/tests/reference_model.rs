@@ -307,6 +307,7 @@ impl PlainGroup {
                 vertex_memory: self.state.iter().copied().collect(),
                 exchange_code: self.exchange.iter().copied().collect(),
                 control_code: self.control.iter().copied().collect(),
+                own_control_code: self.control.iter().copied().collect(),
             },
             host_copies: Vec::new(),
             clusters: Vec::new(),

@@ -187,6 +187,7 @@ fn bodies() -> Vec<OperationGroup> {
         vertex_memory: by_tile(&[0, 24, 24, 6]),
         exchange_code: by_tile(&[7, 0, 7, 7]),
         control_code: by_tile(&[4, 4, 4, 4]),
+        own_control_code: by_tile(&[28, 4, 4, 4]),
     };
     let cluster = ProgramCluster {
         sets: [1, 2].into(),

@@ -135,6 +135,6 @@ fn the_compiled_pipeline_is_checked_and_says_which_reserve_is_enough() {
         assert_eq!(ci.run(KEEP), 0);
         // The next prediction uses this reserve in place of a tenth.
         assert_eq!(ci.check(), 0);
-        ci.has("prediction.json", "\"--reserve=1204\"");
+        ci.has("prediction.json", "\"--reserve=1492\"");
     }
 }
