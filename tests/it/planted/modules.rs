@@ -1,7 +1,7 @@
 //! Layers of real models, found without options, against the blocks of the models.
 //!
 //! `cargo test --test it planted::modules -- --nocapture` prints each model. By default a third of
-//! them run, with `SEEDS=0..1` all.
+//! them run, with `SEEDS=0..1` all; `POPLINER_GRAPHS` names a folder of more graphs, which run too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::places::drawn::{Drawn, GRAPHS, graph, graph_in, in_both_modes};
+use super::places::drawn::{Drawn, GRAPHS, graph_in, in_both_modes, more_in_both_modes};
 use super::places::planted::Planted;
-use crate::support::{each, graph_file, model_in, read_graph, sample};
+use crate::support::{each, model_in, read_graph, sample};
 
 /// How well the layers of a model match its blocks.
 #[derive(Debug)]
@@ -97,9 +97,10 @@ fn agreement(drawn: Drawn) -> Agreement {
 
 #[test]
 fn layers_of_real_models_are_their_blocks() {
-    let cases = in_both_modes(&GRAPHS, 3);
-    let found = each(&cases, |(name, framework, mode)| {
-        agreement(graph(name, framework, mode))
+    let mut cases = in_both_modes(&GRAPHS, 3);
+    cases.extend(more_in_both_modes());
+    let found = each(&cases, |(path, framework, mode)| {
+        agreement(graph_in(path, framework, mode))
     });
     let all = || cases.iter().zip(&found);
     all().for_each(|(case, agreement)| println!("{case:?}: {agreement:?}"));
@@ -114,8 +115,8 @@ fn parameters_show_modules_where_operations_have_no_scopes() {
     let is_tried = |graph: &&(&str, &str)| graph.1 != "tensorflow" && graph.0 != "hrnet";
     let graphs: Vec<_> = GRAPHS.iter().filter(is_tried).copied().collect();
     let cases = in_both_modes(&graphs, 5);
-    let found = each(&cases, |(name, _, mode)| {
-        let mut graph = read_graph(graph_file(name));
+    let found = each(&cases, |(path, _, mode)| {
+        let mut graph = read_graph(path);
         for operation in graph["ops"].as_array_mut().expect("operations") {
             operation[0] = json!("");
         }

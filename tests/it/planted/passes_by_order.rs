@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::places::drawn::{GRAPHS, graph_in};
 use crate::support::models::share;
-use crate::support::{each, files, graph_file, model_in};
+use crate::support::{each, graph_file, model_in, more_graphs};
 
 /// What is compared of a model.
 struct Read {
@@ -79,9 +79,7 @@ fn difference(marked: &Read, other: &Read) -> Option<String> {
 fn passes_and_places_need_no_marks() {
     let graphs = GRAPHS.iter().map(|(name, _)| graph_file(name));
     let mut graphs: Vec<PathBuf> = graphs.step_by(share(4)).collect();
-    let more = std::env::var_os("POPLINER_GRAPHS").map(|folder| files(folder.as_ref()));
-    let more = more.into_iter().flatten();
-    graphs.extend(more.filter(|path| path.extension().is_some_and(|end| end == "json")));
+    graphs.extend(more_graphs());
     let wrong: Vec<String> = each(&graphs, |graph| {
         let marked = read(graph, "framework");
         let differences = ["none", "jax"].map(|marks| {

@@ -14,6 +14,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::BufReader;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -118,10 +119,23 @@ pub fn graph_file(graph: &str) -> PathBuf {
     format!("crates/synthesize/graphs/{graph}.json.gz").into()
 }
 
-/// Reads a file of [`graph_file`].
+/// Returns the graphs in the folder that `POPLINER_GRAPHS` names, which tests run beside their own.
+pub fn more_graphs() -> Vec<PathBuf> {
+    let folder = std::env::var_os("POPLINER_GRAPHS");
+    let all = folder.map(|folder| files(folder.as_ref()));
+    let all = all.into_iter().flatten();
+    all.filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect()
+}
+
+/// Reads a graph, which is compressed if its name ends in `.gz`.
 pub fn read_graph(path: impl AsRef<Path>) -> Value {
+    let path = path.as_ref();
     let file = File::open(path).expect("a graph");
-    serde_json::from_reader(GzDecoder::new(file)).expect("JSON")
+    match path.extension().is_some_and(|end| end == "gz") {
+        true => serde_json::from_reader(GzDecoder::new(file)).expect("JSON"),
+        false => serde_json::from_reader(BufReader::new(file)).expect("JSON"),
+    }
 }
 
 /// Returns the profile of a fixture, relative to the root of the repository.

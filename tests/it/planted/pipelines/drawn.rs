@@ -1,6 +1,8 @@
 //! Splits and pipelines, drawn for a model.
 
 use popliner::memory::{self, MemoryModel};
+use popliner::model::{LayerOptions, Layering, Pass, Placement, PlacementOptions};
+use std::collections::HashMap;
 use std::ops::Range;
 use synthesize::pipeline::{PipelineModel, PipelineOptions, Recompute, Schedule};
 use synthesize::places::Places;
@@ -15,6 +17,8 @@ pub struct Trained {
     pub drawn: Drawn,
     pub truth: PipelineModel,
     pub read: Read,
+    /// By planted position, the library's position that begins there; with one more for the end.
+    starts: Vec<usize>,
     seed: u64,
 }
 
@@ -31,9 +35,65 @@ impl Trained {
         Some(Self {
             drawn,
             truth,
+            starts: (0..=read.placement.positions.len()).collect(),
             read,
             seed,
         })
+    }
+
+    /// Finds layers and places anew, without the planted layers.
+    pub fn with_layers(mut self, options: &LayerOptions) -> Self {
+        let layering = Layering::new(&self.read.model, options);
+        let placement = Placement::full(&self.read.model, &layering, &PlacementOptions::default());
+        self.read.layering = layering;
+        self.read.placement = placement.expect("places");
+        self.starts = self.found_starts();
+        self
+    }
+
+    /// Returns the operations of the forward pass with one place: their number in the graph, and
+    /// their positions as planted and as found.
+    pub fn forward(&self) -> Vec<(usize, u32, usize)> {
+        let Read {
+            model, placement, ..
+        } = &self.read;
+        let places = &self.truth.places;
+        let of_graph = places.operations.iter();
+        let planted: HashMap<u64, (usize, u32)> = of_graph
+            .filter_map(|op| Some((op.context.into(), (op.forward?, places.position(op)))))
+            .collect();
+        let found = model.operations.iter().enumerate();
+        let found = found.filter(|(_, operation)| operation.pass == Pass::Forward);
+        let positions = found.filter_map(|(number, operation)| {
+            let uid = model.operation_groups[operation.group as usize].uid;
+            let &[found] = placement.places_of(number) else {
+                return None;
+            };
+            let &(number, planted) = planted.get(&uid)?;
+            Some((number, planted, found as usize))
+        });
+        positions.collect()
+    }
+
+    /// Returns, by planted position, the first of the library's positions that has most of its
+    /// operations of the forward pass there or later.
+    fn found_starts(&self) -> Vec<usize> {
+        let positions = &self.read.placement.positions;
+        let mut found = vec![Vec::new(); positions.len()];
+        for (_, planted, position) in self.forward() {
+            found[position].push(planted);
+        }
+        let median = |planted: &mut Vec<u32>| {
+            planted.sort_unstable();
+            planted.get(planted.len() / 2).copied().unwrap_or(0)
+        };
+        let mut medians: Vec<u32> = found.iter_mut().map(median).collect();
+        // Out may be there too.
+        medians[0] = 0;
+        let start = |position: u32| medians.iter().position(|&median| median >= position);
+        let last = self.truth.places.layers + 1 - u32::from(positions.out_is_first());
+        let starts = (0..=last).map(|position| start(position).unwrap_or(medians.len()));
+        starts.chain([medians.len()]).collect()
     }
 
     pub fn memory(&self) -> MemoryModel<'_> {
@@ -42,14 +102,36 @@ impl Trained {
 
     /// Returns some cases.
     pub fn cases(&self) -> Vec<Case> {
-        let positions = &self.read.placement.positions;
-        let is_tensorflow = self.drawn.has("tensorflow");
-        cases(
+        let mut cases = cases(
             self.seed,
-            positions.len(),
-            positions.out_is_first(),
-            is_tensorflow,
-        )
+            self.positions(),
+            self.read.placement.positions.out_is_first(),
+            self.drawn.has("tensorflow"),
+        );
+        // Where the library has one position, there is no cut.
+        let starts = |cut: u32| (self.starts[cut as usize - 1], self.starts[cut as usize]);
+        let is_cut = |&cut: &u32| starts(cut).0 < starts(cut).1 && starts(cut).1 < self.ends();
+        for case in &mut cases {
+            case.cuts.retain(is_cut);
+        }
+        cases
+    }
+
+    /// Returns the number of planted positions.
+    pub fn positions(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn ends(&self) -> usize {
+        self.starts[self.positions()]
+    }
+
+    /// Returns the stages of a case, as ranges of the library's positions.
+    pub fn stages(&self, case: &Case) -> Vec<Range<usize>> {
+        let stages = case.stages(self.positions()).into_iter();
+        stages
+            .map(|planted| self.starts[planted.start]..self.starts[planted.end])
+            .collect()
     }
 
     /// Returns the name of a case in failures.
@@ -62,7 +144,7 @@ impl Trained {
         )
     }
 
-    /// Returns the planted places of a stage.
+    /// Returns the planted places of a stage, a range of planted positions.
     pub fn places_of(&self, range: &Range<usize>) -> Places {
         let positions = range.start as u32..=range.end as u32 - 1;
         let set = Places::positions(self.truth.places.layers, positions);
@@ -74,7 +156,7 @@ impl Trained {
 
     /// Is each weight on only one IPU? No framework puts a weight on two.
     pub fn holds_weights(&self, case: &Case) -> bool {
-        let mut stages = case.stages(self.read.placement.positions.len()).into_iter();
+        let mut stages = case.stages(self.positions()).into_iter();
         stages.all(|range| {
             let set = self.places_of(&range);
             let mut ties = self.truth.places.ties.iter();

@@ -47,9 +47,13 @@ impl Errors {
     /// Returns the errors of some pipelines of this number of models, and prints them.
     pub fn all(models: u64, drawn: fn(u64) -> Drawn) -> Vec<Self> {
         let seeds: Vec<u64> = seeds(models).collect();
-        let all = each(&seeds, |&seed| {
-            let trained = Trained::new(seed, drawn(seed));
-            trained.map_or_else(Vec::new, |trained| Self::of_model(&trained))
+        Self::of(&seeds, |&seed| Trained::new(seed, drawn(seed)))
+    }
+
+    /// Returns the errors of some pipelines of each of these models, and prints them.
+    pub fn of<T: Sync>(models: &[T], trained: impl Fn(&T) -> Option<Trained> + Sync) -> Vec<Self> {
+        let all = each(models, |model| {
+            trained(model).map_or_else(Vec::new, |trained| Self::of_model(&trained))
         });
         let all: Vec<Self> = all.into_iter().flatten().collect();
         for (title, of) in MEASURES {
@@ -68,14 +72,15 @@ impl Errors {
         cases.retain(|case| trained.holds_weights(case));
         let errors = cases.iter().map(|case| {
             let memory = plain.in_pipeline(case.pipeline()).expect("memory");
-            let ranges = case.stages(memory.layers());
+            let ranges = trained.stages(case);
+            let planted = case.stages(trained.positions());
             let (found, layers) = (memory.split(&ranges), plain.split(&ranges));
             let truth = trained.truth.simulate(&case.cuts, &case.options);
             let name = trained.name(case);
             assert_eq!(found.len(), truth.len(), "{name}");
-            let stages = ranges.iter().zip(&truth).enumerate();
-            let stages = stages.map(|(number, (range, truth))| {
-                let alone = trained.truth.places.bytes(trained.places_of(range));
+            let stages = planted.iter().zip(&truth).enumerate();
+            let stages = stages.map(|(number, (planted, truth))| {
+                let alone = trained.truth.places.bytes(trained.places_of(planted));
                 let layers = (&layers[number].tiles[..], &alone[..]);
                 StageError::new(&found[number].tiles, truth, layers)
             });

@@ -9,6 +9,7 @@ mod configurations;
 pub(super) mod drawn;
 mod errors;
 mod graphs;
+mod towers;
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Options of models, drawn over all features.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::support::graph_file;
 use crate::support::models::{Random, pairs};
+use crate::support::{graph_file, more_graphs, read_graph};
 
 /// A drawn model.
 pub struct Drawn {
@@ -111,18 +111,32 @@ pub fn called(seed: u64) -> Drawn {
     ))
 }
 
-/// The name and framework of a graph, and the mode.
-pub type InMode = (&'static str, &'static str, &'static str);
+/// The file and framework of a graph, and the mode.
+pub type InMode = (PathBuf, &'static str, &'static str);
+
+const MODES: [&str; 2] = ["inference", "training"];
 
 /// Returns a part of all graphs in both modes.
 pub fn in_both_modes(graphs: &[(&'static str, &'static str)], part: usize) -> Vec<InMode> {
-    let cases = pairs(graphs, &["inference", "training"], part);
-    cases.map(|(of, mode)| (of.0, of.1, *mode)).collect()
+    let cases = pairs(graphs, &MODES, part);
+    cases
+        .map(|(of, mode)| (graph_file(of.0), of.1, *mode))
+        .collect()
 }
 
-/// Returns a real model in a mode, on four tiles.
-pub fn graph(graph: &str, framework: &str, mode: &str) -> Drawn {
-    graph_in(&graph_file(graph), framework, mode)
+/// Returns all further graphs with blocks in both modes.
+pub fn more_in_both_modes() -> Vec<InMode> {
+    let graphs = more_graphs().into_iter();
+    let with_blocks = graphs.filter(|path| read_graph(path)["blocks"].is_array());
+    let in_modes = with_blocks.flat_map(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let framework = match name.starts_with("keras_") || name.starts_with("tf_") {
+            true => "tensorflow",
+            false => "poptorch",
+        };
+        MODES.map(|mode| (path.clone(), framework, mode))
+    });
+    in_modes.collect()
 }
 
 /// Returns the model of a graph in this file, on four tiles.

@@ -21,8 +21,15 @@ fn blocks_of_real_models_are_placed_as_planted() {
     }
 }
 
-/// A block that runs twice is one layer with both runs.
+/// Largest relative error by which a range of blocks that run twice may be predicted too high.
+const MOST_OVER: f64 = 0.01;
+
+/// A block that runs twice is one layer with both runs, and with the code of the loops in it.
 #[test]
 fn blocks_that_run_twice_are_placed_as_planted() {
-    as_planted(2, drawn::called);
+    for model in as_planted(2, drawn::called) {
+        let over = model.ranges.iter().filter(|range| range.over > MOST_OVER);
+        let over: Vec<_> = over.collect();
+        assert!(over.is_empty(), "{over:#?} {}", model.name);
+    }
 }
