@@ -3,7 +3,7 @@
 use super::code::OperationGroup;
 use super::cycles::OperationCycles;
 use super::flow::DataFlow;
-use super::operations::{Operation, OwnedProgram};
+use super::operations::{Operation, OwnedProgram, Pass};
 use super::recording::{Label, Recording, TensorKind};
 use super::use_sets::UseSets;
 use super::variable_groups::VariableGroups;
@@ -172,16 +172,22 @@ impl Model {
     /// variable of the framework by its debug context. In profiles without such contexts, it is a
     /// variable that is live on the first and the last step and that either one update uses, or no
     /// update uses and the host both writes and reads; in the second case it must have the bytes of
-    /// a tensor, unlike a learning rate. `bytes` has the bytes of each use set.
+    /// a tensor, unlike a learning rate. What the forward pass does not use is an accumulator or state
+    /// of an optimizer. `bytes` has the bytes of each use set.
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();
         // The host only writes inputs and does not read them back; it copies no constants.
-        let copies = self.users_by_set(|group| self.operation_groups[group].only_streams());
+        let streams = |group: usize| self.operation_groups[group].only_streams();
+        let copies = self.users_by_set(streams);
+        let is_forward =
+            self.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
+        // Accumulators and state of an optimizer are not read in the forward pass.
+        let reads = self.users_by_set(|group| is_forward[group] && !streams(group));
         (0u32..)
             .zip(bytes)
             .map(|(set, bytes)| (set, bytes.parameters))
-            .filter(|&(_, parameters)| parameters > 0)
+            .filter(move |&(set, parameters)| parameters > 0 && reads[set as usize] > 0)
             .filter(move |&(set, parameters)| match self.label_of(set).kind {
                 kind if has_kinds => kind == TensorKind::Variable,
                 TensorKind::Constant => false,

@@ -98,6 +98,23 @@ fn embedding_and_head_that_share_a_weight_are_on_the_first_ipu() {
     });
 }
 
+/// The accumulator and the moments of a shared weight are where the weight is, and no weights.
+#[test]
+fn state_of_a_shared_weight_is_no_weight() {
+    for framework in ["popart", "tensorflow", "poplar"] {
+        let folder = TempDir::new().expect("a folder");
+        let options = "--tied ends --ends large --layers 5 --tiles 8 --page-size 1024 --mode training \
+                       --accumulation --optimiser adam-each --framework";
+        let [profile, _] = generate(folder.path(), &format!("{options} {framework}"));
+        let profile = profile.to_str().expect("a plain path");
+        let report = popliner([profile, "--export-json=-", "-q"]).report();
+        let ties = report["tied_weights"].as_array().expect("a list");
+        assert_eq!(ties.len(), 1, "{framework}: {ties:?}");
+        let weight = text(&ties[0]["weight"]);
+        assert!(!weight.to_lowercase().contains("accum"), "{weight}");
+    }
+}
+
 #[test]
 fn layers_that_share_a_weight_stay_together() {
     each("layers", |model| {
