@@ -1,6 +1,7 @@
 //! A split that the user gives, to be evaluated beside the best one.
 
 use super::named_layers::{layer_names, position};
+use crate::escape::printable;
 use crate::message::{BadValue, usage};
 use crate::model::Positions;
 use crate::report::emit::blocks;
@@ -130,6 +131,15 @@ impl JudgedSplit {
         requested: (Option<IpuCount>, usize),
     ) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
+        let mut named = stages.iter().skip(1).zip(self.layers());
+        let out = named.find(|(stage, name)| stage.start == 0 && *name != "In");
+        if let Some((_, name)) = out.filter(|_| positions.out_is_first()) {
+            return Err(usage(format!(
+                "--splits: no stage can begin at {}, since Out runs on the first IPU, with In; leave it \
+                 out, or set --out-on last",
+                printable(name)
+            )));
+        }
         if let Self::LayersPerIpu(_) = self {
             check_idle(requested, &stages)?;
             stages.retain(|stage| !stage.is_empty());

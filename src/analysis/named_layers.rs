@@ -146,17 +146,29 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
             "{option}: {text} may be any of the layers {}; name one of them",
             named(positions, &all)
         ),
+        Named::Inside(place) => format!(
+            "{option}: no stage can begin at {text}, which runs inside {}; name another layer",
+            printable(positions.name(place))
+        ),
         Named::Unknown => format!(
             "{option}: there is no {}; name one of {}, or another that --list-layers lists",
             unknown(layer, positions.pseudo_layers()),
-            nearest(positions, layer).join(", ")
+            nearest(positions, layer, begins_stage(&option)).join(", ")
         ),
     }))
 }
 
+/// Returns whether layers in `option` begin a stage, which the first position cannot.
+fn begins_stage(option: &str) -> bool {
+    ["--splits", "--cut-before"]
+        .iter()
+        .any(|name| option.starts_with(name))
+}
+
 /// Returns the names of layers, of `In` and of `Out` that are, or whose module paths are, the most
-/// like `text`, at most three, the nearest first.
-fn nearest(positions: &Positions, text: &str) -> Vec<String> {
+/// like `text`, at most three, the nearest first; only those that can begin a stage if
+/// `begins_stage` is true.
+fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
     // In and Out may be one position.
     let named = |position: usize| {
@@ -170,7 +182,8 @@ fn nearest(positions: &Positions, text: &str) -> Vec<String> {
             .into_iter()
             .map(move |name| (Reverse(likeness(&name).max(of_module)), printable(&name)))
     };
-    let mut all: Vec<_> = (0..positions.len()).flat_map(named).collect();
+    let first = usize::from(begins_stage);
+    let mut all: Vec<_> = (first..positions.len()).flat_map(named).collect();
     all.sort_by_key(|&(likeness, _)| likeness);
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }
@@ -221,6 +234,10 @@ mod tests {
         );
         let text = error(&apart, "None");
         assert!(text.contains("there is no None, since "), "{text}");
+        let text = position(&together, "Ou", "--splits")
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains("name one of 0, 1, 2, or another"), "{text}");
         let text = error(&apart, "7\u{1b}");
         assert_eq!(
             text,

@@ -8,6 +8,8 @@ pub enum Named {
     Layer(usize),
     /// Any of the layers with these indices; at least two.
     Ambiguous(Vec<usize>),
+    /// A part of the layer with this index that the layer cannot be divided before.
+    Inside(usize),
     /// None of the layers.
     Unknown,
 }

@@ -27,8 +27,9 @@ pub struct Layering {
     /// The layers that modules are or, if a regex found the layers, would be. Then it is computed
     /// when it is first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Texts that stand for layers beside names and paths, each with the layer's index in `names`.
-    pub(crate) named: Vec<(String, u32)>,
+    /// Texts that stand for modules and operations which are no layer: [`Named::Layer`] or
+    /// [`Named::Inside`] with the index of the first operation in place of the layer's.
+    named: Vec<(String, Named)>,
     finder: Finder,
 }
 
@@ -235,17 +236,17 @@ impl Layering {
 
     /// Returns whether `name` stands for one of the layers.
     pub(crate) fn has(&self, name: &str) -> bool {
-        matches!(self.named_by(name), Named::Layer(_))
-            || self.named.iter().any(|(text, _)| text == name)
+        let is_known =
+            |(text, named): &(String, Named)| text == name && matches!(named, Named::Layer(_));
+        matches!(self.named_by(name), Named::Layer(_)) || self.named.iter().any(is_known)
     }
 
     /// Returns whether any of `names` stands for the layer with this index in [`names`](Self::names).
     pub(crate) fn are_named(&self, layer: usize, names: &[&str]) -> bool {
         let is_layer = |name: &&str| self.named_by(name) == Named::Layer(layer - 1);
-        let is_known = |(text, other): &(String, u32)| {
-            *other as usize == layer && names.contains(&text.as_str())
-        };
-        names.iter().any(is_layer) || self.named.iter().any(is_known)
+        let is_known =
+            |(text, place): (&str, Named)| place == Named::Layer(layer) && names.contains(&text);
+        names.iter().any(is_layer) || self.named_places().any(is_known)
     }
 
     /// Replaces the layers by `modules`, and keeps the texts that stand for layers.
@@ -256,8 +257,22 @@ impl Layering {
         }
     }
 
+    /// Returns the texts that stand for a place (0 for In, the layers, Out) beside names and paths of
+    /// layers, each with the place, or the place that it is inside of.
+    pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
+        let place = |operation: usize| match self.layers[operation] {
+            NO_LAYER => self.names.len(),
+            layer => layer as usize,
+        };
+        self.named.iter().map(move |(text, named)| match *named {
+            Named::Layer(first) => (&**text, Named::Layer(place(first))),
+            Named::Inside(first) => (&**text, Named::Inside(place(first))),
+            _ => (&**text, Named::Unknown),
+        })
+    }
+
     /// Divides layers until one begins with the module or operation that `name` stands for, and
-    /// notes that `name` stands for this layer. Changes nothing if none can begin there.
+    /// notes that `name` stands for this layer, for Out, or for a part of either.
     fn beginning_with(self, model: &Model, name: &str) -> Self {
         let first = self.tree(model).first_operation(name, &model.operations);
         let Some(operation) = first else {
@@ -270,15 +285,29 @@ impl Layering {
             Some(divided) => self.with_modules(&model.operations, divided),
             None => self,
         };
-        let layer = layers.layers[operation as usize];
-        let first = layers
-            .layers_by_name()
-            .iter()
-            .position(|&other| other == layer);
-        if layer != NO_LAYER && first == Some(operation as usize) {
-            layers.named.push((name.to_owned(), layer));
-        }
+        let first = layers.first_beside(model, operation);
+        let operation = operation as usize;
         layers
+            .named
+            .extend(first.map(|first| match first == operation {
+                true => (name.to_owned(), Named::Layer(operation)),
+                false => (name.to_owned(), Named::Inside(operation)),
+            }));
+        layers
+    }
+
+    /// Returns the first operation of the layer that `operation` is in, or with which the first
+    /// module of Out begins if that is not after `operation`; `None` for other operations.
+    fn first_beside(&self, model: &Model, operation: u32) -> Option<usize> {
+        let by_name = self.layers_by_name();
+        let layer = self.layers[operation as usize];
+        if layer != NO_LAYER {
+            return by_name.iter().position(|&other| other == layer);
+        }
+        let tree = self.tree(model);
+        let out = tree.calls(&by_name, self.names.len() - 1).pop()?;
+        let first = tree.first_operation(&out.leaf?, &model.operations)?;
+        (first <= operation).then_some(first as usize)
     }
 
     /// Returns, by position (the operations before the layers, each layer, the operations after the

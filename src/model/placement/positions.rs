@@ -17,8 +17,8 @@ pub struct Positions {
     layers: Vec<String>,
     /// By layer: the path of its module, such as `bert.encoder.layer.3`; empty if unknown.
     modules: Vec<String>,
-    /// Other texts that stand for layers, each with the position.
-    named: Vec<(String, u32)>,
+    /// Other texts that stand for places, each with the place.
+    named: Vec<(String, Named)>,
 }
 
 /// The positions that are not layers: operations before, after and outside all layers.
@@ -60,7 +60,9 @@ impl Positions {
             pseudo_layers,
             layers: layering.names.get(1..).unwrap_or_default().to_vec(),
             modules: layering.modules.clone(),
-            named: layering.named.clone(),
+            named: (layering.named_places())
+                .map(|(text, place)| (text.to_owned(), place))
+                .collect(),
         }
     }
 
@@ -176,11 +178,12 @@ impl Positions {
         }
         match (lookup(name, &self.layers, &self.modules), known) {
             (Named::Layer(layer), _) => Named::Layer(layer + 1),
-            (_, Some(&(_, position))) => Named::Layer(position as usize),
-            (Named::Ambiguous(layers), None) => {
+            (_, Some((_, Named::Layer(place)))) => Named::Layer(self.of_place(*place as u32)),
+            (_, Some((_, Named::Inside(place)))) => Named::Inside(self.of_place(*place as u32)),
+            (Named::Ambiguous(layers), _) => {
                 Named::Ambiguous(layers.into_iter().map(|layer| layer + 1).collect())
             }
-            (Named::Unknown, None) => Named::Unknown,
+            _ => Named::Unknown,
         }
     }
 }

@@ -56,15 +56,40 @@ fn check(analysis: &Analysis, report: &Report, of: &str) {
         });
     let layers: Vec<(usize, Vec<String>)> = layers.collect();
     let all = layers.iter().flat_map(|(_, texts)| texts).cloned();
+    let found = named(analysis, all.collect());
+    for (position, texts) in &layers {
+        for text in texts {
+            assert_eq!(found.position(text), Some(*position), "{of}: {text}");
+        }
+    }
+    check_out(analysis, report, of);
+}
+
+/// Finds the layers of a request that begins stages at these texts.
+fn named(analysis: &Analysis, texts: Vec<String>) -> Layers<'_> {
     let request = Request {
-        judged: Some(JudgedSplit::FirstLayers(all.collect())),
+        judged: Some(JudgedSplit::FirstLayers(texts)),
         ..Request::default()
     };
-    let found: Layers<'_> = analysis.layers(&request).expect("layers");
-    for (position, texts) in layers {
-        for text in texts {
-            assert_eq!(found.position(&text), Some(position), "{of}: {text}");
-        }
+    analysis.layers(&request).expect("layers")
+}
+
+/// The first module of Out stands for Out, or for a layer after the layers of the report.
+fn check_out(analysis: &Analysis, report: &Report, of: &str) {
+    let split = report.split.as_ref().expect("a split");
+    let out = split.modules.last().and_then(|out| out.begin.as_deref());
+    let out = out.map_or(Vec::new(), |path| texts(path, path));
+    let found = named(analysis, out.clone());
+    let names = report
+        .layers
+        .iter()
+        .filter_map(|layer| layer.name.as_deref());
+    let last = names.filter(|&name| name != "Out").last().expect("a layer");
+    let last = found.position(last).unwrap_or(0);
+    for text in out {
+        let at = found.position(&text);
+        let is_out = at.is_some_and(|at| at > last || found.placement.positions.out_is_first());
+        assert!(is_out, "{of}: {text} at {at:?}, {last}");
     }
 }
 

@@ -95,6 +95,14 @@ fn embedding_and_head_that_share_a_weight_are_on_the_first_ipu() {
             assert_eq!(weight["untied"], false);
             run.says(" of In and Out: on IPU 0\n");
         }
+        model
+            .run("--splits=1,Out")
+            .exits(2)
+            .says("no stage can begin at Out, since Out runs on the first IPU, with In;");
+        model
+            .run("--splits=1,Out --out-on=last")
+            .exits(1)
+            .says(" breaks the tie of weight ");
     });
 }
 
