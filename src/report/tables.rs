@@ -41,6 +41,11 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
     OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
     NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
     ForPeople "Time" Count (|_, report, place| stage_cycles(report, place).map(|cycles| time(cycles, report))),
+    ForPrograms "Weights" Bytes (.fullest_tile.variable_kinds.weights),
+    ForPrograms "Gradients" Bytes (.fullest_tile.variable_kinds.gradients),
+    ForPrograms "Optimizer state variables" Bytes (.fullest_tile.variable_kinds.optimizer_state),
+    ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
+    ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
 ];
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile

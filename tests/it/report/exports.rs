@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{FIXTURES, Run, profile, root, run_fixture, typed};
+use crate::support::{FIXTURES, Run, cells, profile, root, run_fixture, sections, typed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -61,6 +61,30 @@ fn names(folder: &Path) -> Vec<String> {
 
 fn parsed(json: &str) -> Value {
     serde_json::from_str(json).expect("JSON")
+}
+
+/// In CSV, the kinds of variables of each stage add up to its variables.
+#[test]
+fn csv_has_the_variables_of_stages_by_kind() {
+    let run = run_fixture("training-pipeline", "--solve --num-ipus=3 --format=csv");
+    let found = sections(&run.exits(0).out);
+    let stages = cells(&found[0].1, ',');
+    let bytes = |row: usize, column: &str| -> u64 {
+        let place = stages[0].iter().position(|name| name == column);
+        stages[row][place.expect(column)].parse().expect("bytes")
+    };
+    let kinds = [
+        "Weights",
+        "Gradients",
+        "Optimizer state variables",
+        "Activations",
+        "Other variables",
+    ];
+    for row in 1..stages.len() {
+        let sum: u64 = kinds.iter().map(|kind| bytes(row, kind)).sum();
+        assert_eq!(sum, bytes(row, "Variables"), "{row}");
+        assert!(bytes(row, "Weights") > 0);
+    }
 }
 
 #[test]
