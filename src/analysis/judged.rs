@@ -9,6 +9,7 @@ use crate::search::IpuCount;
 use crate::solve::Plan;
 use crate::wording::counted;
 use anyhow::Result;
+use regex::Regex;
 use std::fmt;
 use std::ops::Range;
 
@@ -79,6 +80,19 @@ impl JudgedSplit {
             Self::LayersPerIpu(_) => &[],
         };
         names.iter().map(String::as_str)
+    }
+
+    /// Returns the split with a layer for each word of its only text; `None` if it has other than one
+    /// text, or one of a single word.
+    pub(super) fn in_words(&self) -> Option<(&str, Self)> {
+        let Self::FirstLayers(names) = self else {
+            return None;
+        };
+        let [text] = &names[..] else {
+            return None;
+        };
+        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
+        (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
     /// Returns whether the split may be a list that has the IPU of each layer.
@@ -182,7 +196,8 @@ impl JudgedSplit {
 /// without that of IPU 0.
 ///
 /// # Errors
-/// If an item lacks one of both, or if the numbers of IPUs do not count up.
+/// If an item lacks one of both or has the number of a module, or if the numbers of IPUs do not count
+/// up.
 fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     let value = |item: &str, key: &str| {
         let (_, after) = item.split_once(key)?;
@@ -190,6 +205,13 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
         let end = after.find(['"', '\'', ',', ')', '}', ' ']);
         Some(after[..end.unwrap_or(after.len())].to_owned())
     };
+    let by_number = Regex::new(r#"layer_to_call["']?\s*[=:]\s*\d"#).expect("a regex");
+    if by_number.is_match(list) {
+        return Err(BadValue::new(
+            "a number as layer_to_call counts all modules of the model's code, which no profile has; \
+             give their names",
+        ));
+    }
     let mut names = Vec::new();
     for item in list
         .split(['{', '('])
@@ -414,6 +436,11 @@ mod tests {
         assert_eq!(names(mmcv), ["neck", "head.fc"]);
         let skipped = "[dict(layer_to_call='neck', ipu_id=2)]";
         assert!(JudgedSplit::first_layers(skipped).is_err());
+        let by_number = "[dict(layer_to_call=3, ipu_id=1)]";
+        let error = JudgedSplit::first_layers(by_number)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("counts all modules"), "{error}");
     }
 
     #[test]

@@ -88,12 +88,20 @@ impl Request {
             .collect()
     }
 
-    /// Replaces a split to evaluate that lists the IPU of each layer by numbers of layers. Returns
-    /// whether the list could be either; then it stays.
+    /// Replaces a split to evaluate that lists the IPU of each layer by numbers of layers, and one of
+    /// first layers with blanks between them by its words, unless a layer has that name. Returns
+    /// whether a list could be IPUs or numbers; then it stays.
     ///
     /// # Errors
     /// If the layers of the request cannot be found.
     pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
+        let in_words = self.judged.as_ref().and_then(JudgedSplit::in_words);
+        if let Some((text, words)) = in_words {
+            if analysis.layers(self)?.position(text).is_none() {
+                self.judged = Some(words);
+            }
+            return Ok(false);
+        }
         let Some(judged) = self.judged.as_ref().filter(|judged| judged.may_list_ipus()) else {
             return Ok(false);
         };

@@ -25,15 +25,15 @@ impl Named {
 }
 
 /// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its module
-/// path: an empty one, or none at the end of the list, if it is unknown. Of several layers, those count that agree best: by name, by the end of
-/// the path or the path with a root before it, or by a scope, which lacks modules of the path that
-/// are never called, such as a list of blocks.
+/// path: an empty one, or none at the end of the list, if it is unknown. Of several layers, those count
+/// that agree best: by name, by the whole path, by the end of the path or the path with a root before
+/// it, or by a scope, which lacks modules of the path that are never called, such as a list of blocks.
 pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
     }
     let wanted = modules(text);
-    for agrees in [has_end, has_scope] {
+    for agrees in [is_whole, has_end, has_scope] {
         let found: Vec<usize> = (0..names.len().min(paths.len()))
             .filter(|&layer| agrees(&modules(&paths[layer]), &wanted))
             .collect();
@@ -58,6 +58,11 @@ fn modules(path: &str) -> Vec<&str> {
         .map(|module| module.trim_matches(['"', '\'', ' ']))
         .filter(|module| !module.is_empty())
         .collect()
+}
+
+/// Returns whether `wanted` is `path`.
+fn is_whole(path: &[&str], wanted: &[&str]) -> bool {
+    path == wanted
 }
 
 /// Returns whether `wanted` is an end of `path`, or `path` with a root before it.
@@ -121,6 +126,12 @@ mod tests {
     #[test]
     fn several_layers_and_none() {
         assert_eq!(found("layer.0"), Named::Ambiguous(vec![0, 2]));
+        let (names, paths) = (["0", "1"], ["text.blocks.0", "image.text.blocks.0"]);
+        let owned = |texts: [&str; 2]| texts.map(String::from);
+        for (path, layer) in paths.into_iter().zip(0..) {
+            let found = lookup(path, &owned(names), &owned(paths));
+            assert_eq!(found, Named::Layer(layer), "{path}");
+        }
         for text in [
             "",
             "layer",

@@ -3,7 +3,7 @@
 //! With `SEEDS=0..1` all graphs run, by default a share.
 
 use crate::support::models::{generate, pairs};
-use crate::support::{each, graph_file};
+use crate::support::{each, graph_file, run_fixture};
 use popliner::analysis::{Analysis, JudgedSplit, Layers, Request};
 use popliner::report::{LayerMemory, Report};
 use tempfile::TempDir;
@@ -91,6 +91,15 @@ fn check_out(analysis: &Analysis, report: &Report, of: &str) {
         let is_out = at.is_some_and(|at| at > last || found.placement.positions.out_is_first());
         assert!(is_out, "{of}: {text} at {at:?}, {last}");
     }
+}
+
+/// TensorFlow's examples separate the layers of a split by blanks.
+#[test]
+fn a_split_with_blanks_is_one_with_commas() {
+    let run = |split| run_fixture("poplar-mlp", &["--solve", split]);
+    let (blanks, commas) = (run("--splits=1 3"), run("--splits=1,3"));
+    assert_eq!((blanks.code, blanks.out), (commas.code, commas.out));
+    assert_eq!(blanks.code, 0);
 }
 
 #[test]
