@@ -31,12 +31,12 @@ pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<
 
 /// Returns the beginning of a layer's name up to the first part, between dots or slashes, that is a
 /// number, such as `encoder.3` of `encoder.3.attention`; `None` without such a part. A part such as
-/// `3@1`, which a repeated call of a module has, is a number too.
+/// `3@1`, which a repeated call of a module has, is a number too, and `_3`, as Keras counts.
 fn block(name: &str) -> Option<&str> {
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
         let own = part.trim_end_matches(['.', '/']);
-        if own.split('@').all(is_digits) {
+        if own.trim_start_matches('_').split('@').all(is_digits) {
             return Some(&name[..begin + own.len()]);
         }
         begin += part.len();
@@ -227,6 +227,7 @@ mod tests {
         assert_eq!(blocks(names), [1..4, 4..5]);
         assert_eq!(blocks(["e.0", "e.1", "d.0"]), [0..1, 1..2, 2..3]);
         assert_eq!(blocks(["0@1", "0@2"]), [0..1, 1..2]);
+        assert_eq!(blocks(["_0", "_1", "pooler"]), [0..1, 1..2]);
         assert_eq!(blocks(["stem", "head1"]), [0..1, 1..2]);
     }
 
