@@ -1,7 +1,8 @@
 //! A changed request, and the change in the words of the command line.
 
 use super::Request;
-use crate::memory::{Recompute, Schedule, StatePlace};
+use super::judged::JudgedSplit;
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::Untied;
 use crate::search::{IpuCount, Word};
 
@@ -75,6 +76,30 @@ impl Changed {
         self.request.judged = None;
         self.change.push(Word::Without("--splits"));
         self.change.push(Word::Without("--layers-per-ipu"));
+        self
+    }
+
+    /// Judges the split with `counts`, the number of blocks on each IPU, in the pipeline `pipeline`.
+    pub fn with_counts(self, counts: Vec<usize>, pipeline: Pipeline) -> Self {
+        let list: Vec<String> = counts.iter().map(usize::to_string).collect();
+        let mut changed = self.without_given().set("--layers-per-ipu", list.join(","));
+        let counts = counts.into_iter().map(Some).collect();
+        changed.request.judged = Some(JudgedSplit::LayersPerIpu(counts));
+        changed.with_pipeline(pipeline)
+    }
+
+    /// Asks for the schedule, the recomputation and the place of optimizer state of `pipeline`.
+    pub fn with_pipeline(mut self, pipeline: Pipeline) -> Self {
+        if pipeline.is_on() {
+            self = self.with_schedule(pipeline.schedule);
+            self = self.with_recompute(pipeline.recompute);
+        }
+        if pipeline.state != StatePlace::OnChip || self.request.options.pipeline.state.is_some() {
+            self = self.with_state(pipeline.state);
+        }
+        if pipeline.state.is_sharded() {
+            self = self.with_replicas(pipeline.replicas as usize);
+        }
         self
     }
 

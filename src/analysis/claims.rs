@@ -4,6 +4,7 @@
 use super::Request;
 use super::answer::{Answer, Answers};
 use super::changed::Changed;
+use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
 use crate::model::{Framework, Placement};
@@ -55,6 +56,9 @@ impl<'s> Answers<'s, '_> {
         }
         if options.split && (is_refused || options.moves) {
             claims.with_options = self.with_options(request, answer)?;
+        }
+        if options.counts {
+            claims.by_counts = self.by_counts(request, answer)?;
         }
         if options.plan {
             claims.plan = Some(self.plan(request, answer)?);
@@ -159,6 +163,22 @@ impl<'s> Answers<'s, '_> {
             changed = changed.with_ipus(request.all_ipus()?.highest());
         }
         self.answered_if_fitting(changed)
+    }
+
+    /// Returns the answer to the numbers of blocks on each IPU of `answer`, as code runs them that
+    /// places what is outside blocks by itself; `None` if they make the split of `answer`, or none.
+    fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
+        let (plan, positions) = (
+            &answer.best.solution.plan,
+            &answer.level.layers.placement.positions,
+        );
+        let Some(counts) = other_counts(plan, positions) else {
+            return Ok(None);
+        };
+        match self.answered(request.changed().with_counts(counts, answer.best.pipeline)) {
+            Err(error) if error.is::<UsageError>() => Ok(None),
+            claim => claim,
+        }
     }
 
     /// Returns the answers with other recomputation, another schedule and other places of optimizer
@@ -373,17 +393,7 @@ impl<'s> Answers<'s, '_> {
         request: &Request,
         (pipeline, ipus): (Pipeline, usize),
     ) -> Result<Option<Claim<'s>>> {
-        let mut changed = request.changed().with_ipus(ipus);
-        if pipeline.is_on() {
-            changed = changed.with_schedule(pipeline.schedule);
-            changed = changed.with_recompute(pipeline.recompute);
-        }
-        if pipeline.state != StatePlace::OnChip || request.options.pipeline.state.is_some() {
-            changed = changed.with_state(pipeline.state);
-        }
-        if pipeline.state.is_sharded() {
-            changed = changed.with_replicas(pipeline.replicas as usize);
-        }
+        let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
         // Later groups keep optimizer state in other places, which have rows of their own.
         let groups = self.pipelines(&changed.request)?;
         let own = &groups[..groups.len().min(1)];

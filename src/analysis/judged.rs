@@ -284,6 +284,24 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
     Ok(firsts)
 }
 
+/// Returns the number of blocks that begin in each stage of `plan`, if a stage begins where no count
+/// begins one: inside a block or, except after the last block, outside blocks.
+pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
+    let blocks = blocks(positions.layers().iter().map(String::as_str));
+    let after = blocks.last().map_or(0, |block| block.end);
+    let is_other = |cut: usize| {
+        let mut starts = blocks.iter().map(|block| block.start).chain([after]);
+        starts.all(|start| start + 1 != cut)
+    };
+    let of_stage = |stage: &Range<usize>| {
+        let begins = |block: &&Range<usize>| stage.contains(&(block.start + 1));
+        blocks.iter().filter(begins).count()
+    };
+    plan.cuts()
+        .any(is_other)
+        .then(|| plan.stages().iter().map(of_stage).collect())
+}
+
 /// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the fixed
 /// numbers; IPUs with `None` share the remaining layers evenly, and if there is a remainder, the
 /// first of them take one more each.

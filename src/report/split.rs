@@ -1,6 +1,8 @@
 //! The split: stages, how full they are, and the bytes that flow between them.
 
-use super::{Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, StageUpdate, TileParts};
+use super::{
+    BestSplit, Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, StageUpdate, TileParts,
+};
 use crate::memory::{Parts, VariableKinds};
 use crate::model::ModuleCalls;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,9 @@ pub struct Split {
     pub is_given: bool,
     /// The name of the first layer of each stage but stage 0, as `--splits` takes them.
     pub starts: Vec<String>,
+    /// The split that code runs which takes the numbers of blocks on the IPUs, such as Optimum with
+    /// `layers_per_ipu`, if it is another one; `null` unless `--emit` writes such numbers.
+    pub by_counts: Option<BestSplit>,
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
     /// For each position of the layer order (In, the layers, Out), the modules that it calls in the

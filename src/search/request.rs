@@ -34,6 +34,9 @@ pub struct SearchOptions {
     /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
     /// answers in other pipelines.
     pub moves: bool,
+    /// Whether to compute the split that code runs which takes the numbers of blocks on the IPUs of
+    /// the answer, if this is another split.
+    pub counts: bool,
     /// Whether to compute the memory of all other splits, and the best splits on other numbers of
     /// IPUs. In models of more than 400 layers, the other splits are only those near the shown one.
     pub what_if: bool,

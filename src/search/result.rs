@@ -171,6 +171,9 @@ pub struct Claims<'a> {
     pub relaxed: Vec<Relaxed<'a>>,
     /// If the user gave the split: the best one.
     pub without_given: Option<Claim<'a>>,
+    /// If stages of the answer begin where no number of blocks does: the split that these numbers
+    /// make.
+    pub by_counts: Option<Claim<'a>>,
     /// If replicas of a smaller pipeline process more samples in a second: the fastest of these.
     pub with_replicas: Option<Claim<'a>>,
     /// The best split for each number of IPUs (`--sweep`).

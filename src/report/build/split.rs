@@ -34,6 +34,11 @@ impl Inputs<'_> {
                 .skip(1)
                 .map(|stage| self.placement.positions.name(stage.start).to_string())
                 .collect(),
+            by_counts: search
+                .claims
+                .by_counts
+                .as_ref()
+                .map(|claim| self.best_split(claim)),
             modules: self.layering.module_calls(self.model),
             stages: stages.collect(),
             unplaced: self.names(placed..self.placement.positions.len()),

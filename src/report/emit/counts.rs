@@ -68,7 +68,7 @@ pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<S
     }
     if !others.is_empty() {
         notes.add(format!(
-            "Not counted, since the model's code places layers outside blocks itself: {}",
+            "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
             printable(&others.join(" "))
         ));
     }
@@ -93,9 +93,13 @@ fn outside_blocks(source: FormSource<'_>, blocks: &[Range<usize>], notes: &mut L
     let is_outside = |at: &usize| *at != after && !blocks.iter().any(|block| block.contains(at));
     let places = (0..).zip(source.layers_and_out());
     for (_, (position, name)) in places.filter(|(at, _)| is_outside(at)) {
+        let judge = match source.other {
+            Some(_) => "Give",
+            None => "Judge the split that they make with --layers-per-ipu, or give",
+        };
         let warning = format!(
-            "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. Judge the split \
-             that they make with --layers-per-ipu, or give --emit poptorch.",
+            "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} --emit \
+             poptorch.",
             printable(name)
         );
         notes.begin(position, true, &warning);

@@ -3,7 +3,7 @@
 
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::{Report, Split};
+use crate::report::{BestSplit, Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 
 /// A split that is written as configuration, with the report that contains it.
@@ -16,6 +16,8 @@ pub struct FormSource<'a> {
     /// If a number, the configuration is written for every split of the same layers into at most
     /// this number of stages. If `None`, only for `split`.
     pub most_stages: Option<usize>,
+    /// The split that the configuration makes instead of `split`, if the form cannot say all of it.
+    pub other: Option<&'a BestSplit>,
 }
 
 impl<'a> FormSource<'a> {
@@ -26,6 +28,7 @@ impl<'a> FormSource<'a> {
             split: report.split.as_ref()?,
             root,
             most_stages: None,
+            other: None,
         })
     }
 

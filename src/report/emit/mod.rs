@@ -97,6 +97,12 @@ impl EmitForm {
         }
     }
 
+    /// Returns whether the form has the number of blocks on each IPU, and leaves the place of what is
+    /// outside blocks to the model's code.
+    pub fn has_counts(self) -> bool {
+        matches!(self, EmitForm::Examples | EmitForm::Optimum)
+    }
+
     /// Returns whether the form has comments, in which notes for the user can be. JSON has none.
     fn has_comments(self) -> bool {
         !matches!(self, EmitForm::Optimum | EmitForm::TfStages)
@@ -125,6 +131,11 @@ pub struct Configuration {
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     let Some(source) = FormSource::of(report, root) else {
         return Configuration::default();
+    };
+    let by_counts = source.split.by_counts.as_ref();
+    let source = FormSource {
+        other: by_counts.filter(|_| form.has_counts()),
+        ..source
     };
     let lines = written(form, source);
     let text = |is_apart: bool| {

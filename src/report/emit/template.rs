@@ -117,6 +117,8 @@ impl FormSource<'_> {
             "replicated" => self.replicas() > 1,
             "verdict" => self.report.has_verdict(),
             "unplaced" => !self.split.unplaced.is_empty(),
+            "other" => self.other.is_some(),
+            "other-fits" => self.other.is_some_and(|other| other.fits),
             "vit" => self.is_vit(),
             "keras" => self.is_keras(),
             _ => return None,
@@ -161,6 +163,8 @@ impl FormSource<'_> {
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),
+            "other-stages" => self.report.pseudo_layers.plain_stages(&self.other?.stages),
+            "other-fullest" => grouped(self.other?.fullest_tile_bytes),
             "proportion" => PROPORTION.to_string(),
             // Other values depend on where the split is cut.
             _ => match self.condition(name, stages) {

@@ -121,6 +121,7 @@ pub(crate) fn report() -> Report {
             replicas: 1,
             is_given: false,
             starts: vec!["1".to_owned()],
+            by_counts: None,
             modules: Vec::new(),
             stages: vec![
                 stage(0, 0..2, &[None, Some("0")], 600_000, limit),

@@ -172,6 +172,7 @@ fn check_all(case: &Case, report: &Value) -> Kinds {
     check(case, "more IPUs", &refusal["on_more_ipus"], &mut kinds);
     check(case, "replicas", &pipeline["with_replicas"], &mut kinds);
     check(case, "best", &report["given"]["best"], &mut kinds);
+    check(case, "counts", &report["split"]["by_counts"], &mut kinds);
     check_bounds(case, report, &mut kinds);
     kinds
 }
@@ -223,7 +224,7 @@ fn each_claim_is_what_its_command_gives() {
     let met = each(&seeds, |&seed| {
         let folder = tempfile::tempdir().expect("a folder");
         let case = drawn(seed, folder.path());
-        let results = ["--explain", "--sweep", "--plan"].map(str::to_owned);
+        let results = ["--explain", "--sweep", "--plan", "--emit=optimum"].map(str::to_owned);
         let run = case.run(&results);
         if run.code > 1 {
             return Kinds::new();

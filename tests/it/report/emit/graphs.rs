@@ -63,7 +63,7 @@ impl Printed {
 }
 
 /// Writes the profile of a graph.
-fn write_model(folder: &Path, graph: &str, framework: &str, mode: &str) {
+pub fn write_model(folder: &Path, graph: &str, framework: &str, mode: &str) {
     let file = graph_file(graph).display().to_string();
     let options = format!("--graph {file} --framework {framework} --mode {mode} --tiles 4");
     generate(folder, &options);

@@ -2,6 +2,7 @@
 //! the frameworks, YAML is loaded, and the result is compared with the stages that `--solve`
 //! prints.
 
+mod counts;
 mod graphs;
 mod modules;
 mod pipelines;
