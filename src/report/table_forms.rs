@@ -190,11 +190,15 @@ mod tests {
         assert_eq!(stages[0][20], "4096");
         assert_eq!(stages[1][4..9], ["no", "637976", "1", "700024", "-62048"]);
         assert_eq!(
-            stages[0][21..],
+            stages[0][21..29],
             ["2048", "615", "1", "3", "0", "0", "0", "0"]
         );
         let last = ["", "", "885", "0", "0", "0", "0", "0", "0"];
-        assert_eq!(stages[1][20..], last);
+        assert_eq!(stages[1][20..29], last);
+        let kinds = stages[0][29..]
+            .iter()
+            .map(|bytes| bytes.parse::<u64>().unwrap());
+        assert_eq!(kinds.sum::<u64>().to_string(), stages[0][9]);
         assert_eq!(layers.len(), report().layers.len());
         assert_eq!(layers[1][11..], ["400", "0"]);
         let names: Vec<&str> = layers.iter().map(|row| &*row[0]).collect();
