@@ -73,7 +73,7 @@ declare namespace Json {
   type SectionData = { blocks: Block[]; id: string; title: string; };
   type Sentence = Phrase[];
   type SharedVariables = { bytes: number; layers: (string | null)[]; };
-  type Split = { fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; replicas: number; stages: Stage[]; starts: string[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
+  type Split = { by_counts?: BestSplit | null; fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; replicas: number; stages: Stage[]; starts: string[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
   type SplitCuts = { cuts: number[]; fits: boolean; ipus: number; };
   type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageComparison = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
