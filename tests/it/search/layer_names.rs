@@ -84,7 +84,7 @@ fn check_out(analysis: &Analysis, report: &Report, of: &str) {
         .layers
         .iter()
         .filter_map(|layer| layer.name.as_deref());
-    let last = names.filter(|&name| name != "Out").last().expect("a layer");
+    let last = names.rev().find(|&name| name != "Out").expect("a layer");
     let last = found.position(last).unwrap_or(0);
     for text in out {
         let at = found.position(&text);
