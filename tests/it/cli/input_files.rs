@@ -7,8 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::support::{
-    FIXTURES, ONE_IPU_FIXTURES, Words, command, copy, finish, popliner, run_fixture, sample,
-    sample_pair, skip,
+    FIXTURES, ONE_IPU_FIXTURES, Words, command, copy, finish, popliner, run_fixture, skip,
 };
 use tempfile::TempDir;
 
@@ -143,28 +142,6 @@ fn a_debug_file_cut_off_has_no_verdict() {
             }
         }
     }
-}
-
-/// Its contexts belong to the other sample, and its names are lost.
-#[test]
-fn the_real_file_that_was_cut_off_has_no_verdict() {
-    let cut = sample("firehose-truncated.debug.cbor");
-    let (Some([profile, _]), Some(cut)) = (sample_pair(), cut) else {
-        return;
-    };
-    let message = "cut off at byte 8193, contexts read: 68, ";
-    refused(
-        &profile,
-        &cut,
-        &["cannot be trusted: ", message, "--allow-incomplete"],
-    );
-    popliner([&profile, &cut, Path::new(TABLE)]).refuses(3, &[message]);
-    warned_of_everywhere(&profile, &cut, "cut off at byte 8193");
-    // `--fit` uses only the names in the debug file.
-    let whole = popliner([&profile, Path::new("--fit")]);
-    let run = popliner([&profile, &cut, Path::new("--fit")]);
-    run.says("layers on IPUs are left out: ").says(message);
-    assert_eq!((run.code, run.out), (whole.code, whole.out));
 }
 
 #[test]

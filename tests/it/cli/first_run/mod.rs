@@ -98,11 +98,12 @@ fn check(folder: &Path, kind: &str, arguments: &str, parts: &[&str], of: String)
 }
 
 /// The generator's models cause no warning of [`ROWS`] about recordings and layers, with default
-/// options.
+/// options, and neither the profile nor its contexts contradict anything.
 #[test]
 fn sound_models_are_not_warned_of() {
     let silent = |files: &[PathBuf; 2], what: &str| {
         let analysis = Analysis::read(&files[0], &files[1]).expect(what);
+        assert_eq!(analysis.model.contradictions, [], "{what}");
         let layers = analysis.layers(&Request::default()).expect(what);
         let pipeline = PipelineOptions::default().choose(&analysis.model);
         let memory = layers.memory().expect(what);

@@ -87,15 +87,10 @@ const OTHER_FILES: &str = "
             other: the file is an SQLite database, but not a profile: it has no table `version_info`
         error 3 of missing debug.cbor --solve
             missing: it cannot be read: No such file
-    the same without contexts, which is the second problem
-        $ echo '# This is no profile.' > text; touch empty
-        sql other CREATE TABLE notes (note TEXT)
+    two of these without contexts, which is the second problem
+        $ echo '# This is no profile.' > text
         error 3 of text --layer-breakdown
             text: the file is not an SQLite database
-        error 3 of empty --layer-breakdown
-            empty: the file is empty
-        error 3 of other --layer-breakdown
-            other: the file is an SQLite database, but not a profile: it has no table `version_info`
         error 3 of missing --layer-breakdown
             missing: it cannot be read: No such file
     other files in place of the contexts
