@@ -228,10 +228,7 @@ impl<'s> Answers<'s, '_> {
     /// constraints only and one of ties only, as far as they exist; else one of both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
         let own = request.constraints.len();
-        // `--untie` takes weights that whole layers share. Parts of a layer may share others.
-        let whole = tied_weights(&self.whole_layers(request)?.layers.placement);
-        let mut ties = tied_weights(&answer.level.layers.placement);
-        ties.retain(|tie| whole.contains(tie));
+        let ties = tied_weights(&answer.level.layers.placement);
         let mut found = Vec::new();
         found.extend(self.minimal(request, &ties, |index| index < own)?);
         found.extend(self.minimal(request, &ties, |index| index >= own)?);

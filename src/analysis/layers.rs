@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::search::Solver;
 use crate::wording::{counted, displayed, listed};
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 
 /// A model whose operations and variables are assigned to layers.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Analysis {
     ///
     /// # Errors
     /// If there are too many layers, if variables are shared by more distinct sets of layers than
-    /// in any real model, or if `request` unties weights that no layers share.
+    /// in any real model, or if `request` unties weights that no layers or parts of layers share.
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
@@ -50,7 +50,7 @@ impl Analysis {
             Some(modules_note(layering, modules))
         };
         let layers = self.placed(layering, request, note)?;
-        check_ties(request, &layers.placement)?;
+        self.check_ties(request, &layers)?;
         Ok(layers)
     }
 
@@ -173,6 +173,35 @@ impl Analysis {
             .map(Some)
     }
 
+    /// Returns an error if `--untie` names a weight that neither `whole` layers share nor parts of
+    /// them, or if `--out-on` is given with the classic rules, which have no Out.
+    fn check_ties(&self, request: &Request, whole: &Layers<'_>) -> Result<()> {
+        let placement = &whole.placement;
+        if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
+            return Err(usage(
+                "--out-on needs --memory-model full, since the classic model has no Out; leave one \
+                 of them out",
+            ));
+        }
+        let Untied::Weights(named) = &request.placement.untie else {
+            return Ok(());
+        };
+        let is_tied =
+            |placement: &Placement, name: &str| placement.ties.iter().any(|tie| tie.weight == name);
+        let mut unknown: Vec<&String> = named.iter().collect();
+        unknown.retain(|name| !is_tied(placement, name));
+        for number in 1.. {
+            let Some(&first) = unknown.first() else {
+                return Ok(());
+            };
+            let Some(finer) = self.finer_layers(whole, request, number)? else {
+                return Err(no_tie(first, placement));
+            };
+            unknown.retain(|name| !is_tied(&finer.placement, name));
+        }
+        Ok(())
+    }
+
     /// Returns the layers of `request` with those divided that the modules `names` are parts of.
     pub(super) fn layers_with_parts(
         &self,
@@ -285,33 +314,19 @@ fn check_count(layering: &Layering) -> Result<()> {
     )))
 }
 
-/// Returns an error if `--untie` names a weight that no layers share, or if `--out-on` is given
-/// with the classic rules, which have no Out.
-fn check_ties(request: &Request, placement: &Placement) -> Result<()> {
-    if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
-        return Err(usage(
-            "--out-on needs --memory-model full, since the classic model has no Out; leave one of \
-             them out",
-        ));
-    }
-    let Untied::Weights(named) = &request.placement.untie else {
-        return Ok(());
-    };
-    let is_tied = |name: &String| placement.ties.iter().any(|tie| tie.weight == *name);
-    let Some(unknown) = named.iter().find(|name| !is_tied(name)) else {
-        return Ok(());
-    };
+/// Returns the error of `--untie` with a weight that is not tied.
+fn no_tie(unknown: &str, placement: &Placement) -> Error {
     let unknown = printable(unknown);
     if placement.ties.is_empty() {
-        return Err(usage(format!(
+        return usage(format!(
             "--untie {unknown}: no weight of this model is tied; leave the option out"
-        )));
+        ));
     }
     let names = placement.ties.iter().map(|tie| printable(&tie.weight));
-    Err(usage(format!(
+    usage(format!(
         "--untie: there is no tied weight {unknown}; name one of {}",
         listed(&names.collect::<Vec<_>>())
-    )))
+    ))
 }
 
 fn regex(layering: &Layering) -> &str {

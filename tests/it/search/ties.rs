@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::facts::Facts;
 use crate::oracle::search::Split;
 use crate::support::models::{generate, share};
-use crate::support::{DEFAULT_REGEX, Run, Words, popliner};
+use crate::support::{DEFAULT_REGEX, Run, Words, popliner, root, typed};
 use popliner::model::{PlacementOptions, Untied};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -181,6 +181,53 @@ fn a_weight_that_stands_in_the_way_is_named() {
         assert_eq!(refusal["relaxations"][0]["weights"][0], name);
         run.says(&format!("With {name} untied (--untie) it fits: [ "));
     });
+}
+
+/// Returns a graph with two blocks of four modules, of which the first and the third share a
+/// weight.
+fn graph_of_blocks() -> Value {
+    let in_block = |block| ["a", "b", "c", "d"].map(|module| format!("blocks.{block}.{module}"));
+    let paths = ["embed".to_owned()].into_iter();
+    let paths = paths.chain(in_block(0)).chain(in_block(1));
+    let paths: Vec<String> = paths.chain(["head".to_owned()]).collect();
+    let operation = |(at, path): (i64, &String)| {
+        let (scope, weight) = (path.replace('.', "/"), format!("{path}.weight"));
+        json!([scope, "MatMul", path, [weight], [at - 1], [at]])
+    };
+    let elements = paths[1..9]
+        .iter()
+        .map(|path| (format!("{path}.weight"), 40_000_000.into()));
+    let tied = [0, 1].map(|block| ["a", "c"].map(|end| format!("blocks.{block}.{end}.weight")));
+    json!({
+        "ops": (0..).zip(&paths).map(operation).collect::<Value>(),
+        "tensors": vec![2000; paths.len()],
+        "parameters": Value::Object(elements.collect()),
+        "tied": tied,
+    })
+}
+
+/// No two layers share a weight, but parts of each layer do, which fit only without it.
+#[test]
+fn a_weight_that_parts_of_a_layer_share_can_be_untied() {
+    let folder = TempDir::new().expect("a folder");
+    let graph = folder.path().join("graph.json");
+    std::fs::write(&graph, graph_of_blocks().to_string()).expect("a graph");
+    let options = format!("--graph {} --framework poptorch --tiles 4", graph.display());
+    let files = generate(folder.path(), &options);
+    let model = Tied {
+        _folder: folder,
+        files,
+    };
+    let limits = "--num-ipus=10 --mem-per-tile=80000";
+    let run = model.run(&format!("{limits} --export-json=-"));
+    let report = run.exits(1).report();
+    let relaxed = &report["refusal"]["relaxations"][0];
+    let weights = ["blocks.0.a.weight", "blocks.1.a.weight"];
+    assert_eq!(relaxed["weights"], json!(weights));
+    run.says("unless --untie blocks.0.a.weight says otherwise");
+    typed(text(&relaxed["answer"]["command"]), root()).exits(0);
+    let other = model.run(&format!("{limits} --untie=blocks.0.b.weight"));
+    other.refuses(2, &["no weight of this model is tied"]);
 }
 
 #[test]
