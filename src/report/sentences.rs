@@ -272,7 +272,7 @@ fn bottlenecks_of(row: &BestSplit) -> String {
         line += &format!("; stage {} is the slowest", step.slowest_stage);
     }
     if let Some(time) = step.milliseconds {
-        let batches = counted(step.micro_batches, "micro-batch");
+        let batches = pipeline::micro_batches(step);
         line += &format!("; a step of {batches} takes {} ms", three_digits(time));
     }
     line

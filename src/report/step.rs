@@ -12,11 +12,11 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
-    /// Number of micro-batches of the step, over which gradients are accumulated.
+    /// Number of micro-batches of the step, over which gradients are accumulated: the given number,
+    /// or 128, since a profile does not record it; more if the schedule requires it.
     pub micro_batches: u64,
-    /// Whether the user left the number of micro-batches open. A profile does not record it, so 128
-    /// are assumed, or more if the schedule requires it.
-    pub micro_batches_by_default: bool,
+    /// Number of micro-batches that the user gave; `null` if it was left open.
+    pub given_micro_batches: Option<u64>,
     /// Number of samples of a micro-batch, if the user gave it; otherwise `null`.
     pub micro_batch: Option<u64>,
     /// Number of replicas that run the step side by side.
@@ -94,7 +94,7 @@ impl StepFacts {
         let streamed = Some(narrow(step.streamed)).filter(|&bytes| bytes > 0);
         Some(Self {
             micro_batches: step.micro_batches,
-            micro_batches_by_default: options.micro_batches.is_none(),
+            given_micro_batches: options.micro_batches,
             micro_batch: options.micro_batch,
             replicas: replicas as u64,
             cycles: narrow(step.cycles),

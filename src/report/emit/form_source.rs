@@ -100,7 +100,7 @@ impl<'a> FormSource<'a> {
             schedule => schedule,
         };
         let wanted = match &self.report.step {
-            Some(step) if !step.micro_batches_by_default => step.micro_batches,
+            Some(step) if step.given_micro_batches.is_some() => step.micro_batches,
             _ => USUAL_MICRO_BATCHES,
         };
         let least = schedule.least_accumulation(self.forward_stages(stages)) as u64;

@@ -81,7 +81,7 @@ declare namespace Json {
   type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed: LiveVariable[]; update?: StageUpdate | null; };
   type StageUpdate = { at_least: number; bytes: number; decides: boolean; in_passes: number; taken: number; tile: number; weights: string[]; };
   type StatePlace = "on-chip" | "off-chip" | "sharded" | "sharded-off-chip";
-  type StepFacts = { copy_cycles?: number | null; cycles: number; efficiency: number; micro_batch?: number | null; micro_batches: number; micro_batches_by_default: boolean; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
+  type StepFacts = { copy_cycles?: number | null; cycles: number; efficiency: number; given_micro_batches?: number | null; micro_batch?: number | null; micro_batches: number; milliseconds?: number | null; ramp_cycles: number; replicas: number; samples_per_second?: number | null; slowest_stage: number; steady_cycles: number; streamed_bytes?: number | null; streaming_is_counted?: boolean | null; update_cycles: number; };
   type StepNumbers = { backward: number[]; cut_bytes: ([number, number])[]; link_bandwidth: number; micro_batches: number[]; update: number[]; updates_side_by_side: boolean; };
   type Sweep = { compares_pipelines: boolean; limit: number; rows: BestSplit[]; };
   type Table = { columns: Column[]; name: string; rows: Row[]; };

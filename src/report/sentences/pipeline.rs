@@ -270,7 +270,7 @@ fn time(alternative: &BestSplit) -> Option<String> {
     };
     Some(format!(
         ", and a step of {} takes {time} ms{streamed}",
-        counted(step.micro_batches, "micro-batch")
+        micro_batches(step)
     ))
 }
 
@@ -290,9 +290,20 @@ pub fn step(report: &Report) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-fn time_of_step(step: &StepFacts) -> String {
+/// Counts the micro-batches of a step, and says so if they are more than the user gave.
+pub fn micro_batches(step: &StepFacts) -> String {
     let batches = counted(step.micro_batches, "micro-batch");
-    let why = match step.micro_batches_by_default && step.micro_batches > 1 {
+    match step.given_micro_batches {
+        Some(given) if given < step.micro_batches => {
+            format!("{batches} (raised from {given} to what the pipeline needs)")
+        }
+        _ => batches,
+    }
+}
+
+fn time_of_step(step: &StepFacts) -> String {
+    let batches = micro_batches(step);
+    let why = match step.given_micro_batches.is_none() && step.micro_batches > 1 {
         true => " (assumed; give your number with --micro-batches)",
         false => "",
     };

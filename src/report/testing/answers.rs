@@ -191,7 +191,7 @@ pub(super) fn plan() -> PlanFacts {
 pub(super) fn step() -> StepFacts {
     StepFacts {
         micro_batches: 3,
-        micro_batches_by_default: true,
+        given_micro_batches: None,
         micro_batch: Some(8),
         replicas: 2,
         cycles: 3000,

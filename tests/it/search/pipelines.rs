@@ -4,7 +4,7 @@
 use super::{TRAINING, peaks, report};
 use crate::oracle::search::splits;
 use crate::support::models::share;
-use crate::support::{DEFAULT_REGEX, debug, profile, root};
+use crate::support::{DEFAULT_REGEX, debug, profile, root, run_fixture};
 use popliner::analysis::{Analysis, Request};
 use popliner::memory::{Accumulator, MemoryModel, Pipeline, Recompute, Schedule};
 use std::ops::Range;
@@ -57,4 +57,10 @@ fn each_schedule_has_the_best_of_all_splits() {
             assert!(code == 0 || *needed == lowest, "{options}: {needed}");
         }
     }
+}
+
+#[test]
+fn micro_batches_that_are_too_few_are_raised_and_it_is_said() {
+    run_fixture(TRAINING, "--solve --num-ipus=4 --micro-batches=4")
+        .says("\nA step of 7 micro-batches (raised from 4 to what the pipeline needs) takes ");
 }
