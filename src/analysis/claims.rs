@@ -391,10 +391,10 @@ impl<'s> Answers<'s, '_> {
         (pipeline, ipus): (Pipeline, usize),
     ) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
-        // Later groups keep optimizer state in other places, which have rows of their own.
-        let groups = self.pipelines(&changed.request)?;
-        let own = &groups[..groups.len().min(1)];
-        let row = self.fitting_in(&changed.request, own)?;
+        // Groups with optimizer state in other places have rows of their own.
+        let mut groups = self.pipelines(&changed.request)?;
+        groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
+        let row = self.fitting_in(&changed.request, &groups)?;
         row.filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus)
             .map(|row| self.claim(&row, changed.change))
             .transpose()

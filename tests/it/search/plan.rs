@@ -1,7 +1,8 @@
 //! Whole configurations. `claims` runs the command of each.
 
 use super::{TRAINING, number, report};
-use crate::support::popliner;
+use crate::support::models::generate;
+use crate::support::{graph_file, popliner};
 use serde_json::Value;
 
 /// Returns the rows of a plan.
@@ -38,6 +39,21 @@ fn rows_whose_time_is_known_in_full_come_first() {
             );
         }
     }
+}
+
+/// Stages of blocks that run twice can only take turns, on fewer IPUs too.
+#[test]
+fn pipelines_that_take_turns_have_rows_on_fewer_ipus() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graph = graph_file("bert").display().to_string();
+    let options = format!("--graph {graph} --framework poptorch --calls 2 --chained --tiles 4");
+    let [profile, _] = generate(folder.path(), &options);
+    let options = "--plan --num-ipus=4 --mem-per-tile=150000 --export-json=- -q";
+    let run = popliner(profile.to_str().into_iter().chain(options.split(' ')));
+    let report = run.exits(0).report();
+    let rows = report["plan"]["rows"].as_array().expect("rows").iter();
+    let ipus: Vec<u64> = rows.map(|row| number(&row["ipus"])).collect();
+    assert_eq!(ipus, [4, 2]);
 }
 
 /// The cuts allow no four stages here, and three stages leave one IPU idle.
