@@ -103,9 +103,19 @@ const WRONG_IN_TRAINING: &str = "
         state can only be shared by several replicas
 ";
 
+/// Options that need more than the profile has.
+const WITHOUT_CYCLES: &str = "
+    --solve --objective=cycles --num-ipus=3 --schedule=none
+        profiler.includeCycleEstimates
+";
+
 #[test]
 fn wrong_usage_ends_with_2() {
-    for (fixture, list) in [(FIXTURE, WRONG), ("training-pipeline", WRONG_IN_TRAINING)] {
+    for (fixture, list) in [
+        (FIXTURE, WRONG),
+        ("training-pipeline", WRONG_IN_TRAINING),
+        ("impossible", WITHOUT_CYCLES),
+    ] {
         for (options, parts) in cases(list) {
             let run = run_fixture(fixture, &options);
             assert_eq!(run.exits(2).out, "", "{options}");

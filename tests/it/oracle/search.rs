@@ -10,7 +10,7 @@ use super::memory::Stage;
 pub type Split = Vec<Range<usize>>;
 
 /// Returns all splits into at most `ipus` stages.
-pub fn splits(positions: usize, ipus: usize) -> impl Iterator<Item = Split> {
+fn splits(positions: usize, ipus: usize) -> impl Iterator<Item = Split> {
     let all = (0_u32..1 << (positions - 1)).filter(move |bits| (bits.count_ones() as usize) < ipus);
     all.map(move |bits| {
         let is_cut = |cut: &usize| bits >> (cut - 1) & 1 == 1;

@@ -1,17 +1,15 @@
 //! The numbers of every split of a model, and the best split by trying all of them.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 
 use crate::oracle::search::{Numbers, Split, ranges};
-use crate::support::{debug, model, profile, root};
+use crate::support::model;
 use popliner::memory::MemoryModel;
 use popliner::model::{Layering, Placement, PlacementOptions, Positions};
 use serde_json::Value;
 
-/// All numbers by which splits of a fixture are compared, in positions of the layer order.
+/// All numbers by which splits of a model are compared, in positions of the layer order.
 pub struct Facts {
     pub positions: Positions,
     pub numbers: Numbers,
@@ -21,19 +19,6 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Returns the facts of a fixture, computed once for all tests.
-    pub fn known(fixture: &str) -> Arc<Self> {
-        static KNOWN: Mutex<BTreeMap<String, Arc<Facts>>> = Mutex::new(BTreeMap::new());
-        if let Some(facts) = KNOWN.lock().expect("facts").get(fixture) {
-            return facts.clone();
-        }
-        let [profile, debug] = [profile(fixture), debug(fixture)].map(|file| root().join(file));
-        let facts = Arc::new(Self::of(&profile, &debug, &PlacementOptions::default()));
-        let mut known = KNOWN.lock().expect("facts");
-        known.insert(fixture.to_owned(), facts.clone());
-        facts
-    }
-
     /// Computes the facts of any model.
     pub fn of(profile: &Path, debug: &Path, options: &PlacementOptions) -> Self {
         let model = model(profile, debug);

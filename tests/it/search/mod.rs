@@ -4,8 +4,6 @@ mod bert_large;
 mod claims;
 mod facts;
 mod layer_names;
-mod objectives;
-mod pipelines;
 mod plan;
 mod state;
 mod ties;
@@ -30,12 +28,4 @@ fn number(value: &Value) -> u64 {
     value
         .as_u64()
         .unwrap_or_else(|| panic!("no number: {value}"))
-}
-
-/// Returns the bytes on the fullest tile of each stage.
-fn peaks(report: &Value) -> Vec<u64> {
-    let stages = stages(report).iter();
-    stages
-        .map(|stage| number(&stage["fullest_tile"]["bytes"]))
-        .collect()
 }

@@ -71,3 +71,9 @@ fn stages_may_be_fewer_than_the_ipus_that_poptorch_takes() {
     assert_eq!(row["step"]["cycles"], report["step"]["cycles"]);
     assert_eq!(report["split"]["max_stages"], 4);
 }
+
+#[test]
+fn micro_batches_that_are_too_few_are_raised_and_it_is_said() {
+    run_fixture(TRAINING, "--solve --num-ipus=4 --micro-batches=4")
+        .says("\nA step of 7 micro-batches (raised from 4 to what the pipeline needs) takes ");
+}
