@@ -1,5 +1,5 @@
 //! The generator of synthetic profiles: its schema, its seeds, and the planted memory of places
-//! against the recorded memory. `cli::debug_match` checks its contexts, and `numbers` and `planted`
+//! against the recorded memory. `cli::first_run` checks its contexts, and `numbers` and `planted`
 //! everything that the library reads of its models.
 
 use std::collections::HashMap;

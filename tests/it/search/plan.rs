@@ -2,7 +2,7 @@
 
 use super::{TRAINING, number, report};
 use crate::support::models::generate;
-use crate::support::{graph_file, popliner};
+use crate::support::{graph_file, popliner, run_fixture};
 use serde_json::Value;
 
 /// Returns the rows of a plan.
