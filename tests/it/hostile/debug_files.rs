@@ -1,5 +1,5 @@
 //! Damaged debug files: the readable part, and the lost part. `src/debug_info/tests` cuts and
-//! damages documents at every place.
+//! damages documents at every place, and has lengths of 2^63 and deep nesting.
 
 use ciborium::Value;
 

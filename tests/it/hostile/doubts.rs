@@ -5,7 +5,7 @@
 use ciborium::Value;
 
 use super::cases::{Case, number};
-use crate::support::models::{pairs, share};
+use crate::support::models::pairs;
 use crate::support::{ONE_IPU_FIXTURES, Run, contexts, each};
 
 /// A damage to files.
@@ -153,14 +153,4 @@ fn check(damage: Damage, case: &Case, limit: i64, code: i32) -> bool {
     }
     println!("{damage:?}, {limit} bytes a tile: {moved} could move, {free} free");
     !turns
-}
-
-/// Contexts only name the layers of a compilation, and move no recorded bytes.
-#[test]
-fn damage_turns_no_verdict_on_a_compilation() {
-    for damage in DAMAGES.into_iter().step_by(share(4)) {
-        let whole = Case::loose_of(super::compiled::COMPILED);
-        let expected = whole.run("--fit").code;
-        damage.of(whole).run("--fit").exits(expected);
-    }
 }
