@@ -8,7 +8,6 @@ mod modules;
 mod pipelines;
 mod places;
 
-use crate::support::models::pairs;
 use crate::support::{DEFAULT_REGEX, FORMS, python, run_fixture, run_once, sections};
 use serde_json::{Value, json};
 
@@ -103,20 +102,6 @@ fn parsed_optimum(text: &str, notes: &str) -> Option<Value> {
 /// Names with numbers: the blocks or the layers of a form.
 fn numbered(list: &Value) -> Vec<(String, usize)> {
     serde_json::from_value(list.clone()).expect("names with numbers")
-}
-
-/// Without `--solve` only the configuration is printed, with the same verdict.
-#[test]
-fn a_form_is_the_same_without_the_stages() {
-    for (&(fixture, ipus), form) in pairs(&CASES, &FORMS, 5) {
-        let form = format!("--emit={form}");
-        let options = [&usual(fixture, &[ipus])[..], &[&form]].concat();
-        let alone = run_fixture(fixture, &options);
-        let beside = run_fixture(fixture, &[&options[..], &["--solve"]].concat());
-        let [_, (_, text)] = <[_; 2]>::try_from(sections(&beside.out)).expect("two");
-        assert_eq!(alone.out, text, "{fixture} {form}");
-        assert_eq!((alone.code, alone.err), (beside.code, beside.err));
-    }
 }
 
 /// Returns the layers of each stage, without In and Out.
