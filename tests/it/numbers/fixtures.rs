@@ -80,16 +80,6 @@ fn layers_in_the_order_of_their_names() {
 }
 
 #[test]
-fn a_call_with_inputs_of_several_layers_is_warned_of() {
-    for fixture in ["popart-bert-inference", "poptorch-bert-training"] {
-        let subject = subject(fixture, &rules("([a-z])", false));
-        assert!(subject.oracle.layering.mixed_call, "{fixture}");
-        subject.warnings();
-        subject.operation_breakdown();
-    }
-}
-
-#[test]
 fn operations_found_by_the_regex_for_inputs() {
     let mut deduced = 0;
     for (fixture, inputs_regex) in pairs(&FIXTURES, &[".", "input|mask", "Embedding"], 4) {
