@@ -116,30 +116,23 @@ fn a_compiled_pipeline_is_judged_as_it_is() {
 fn results_have_the_format_that_is_wanted() {
     let run = |format: &str| {
         let options = format!("--solve --sweep --num-ipus=4 -q --format={format}");
-        run_fixture("poplar-mlp", &options).out
-    };
-    let after = |text: &str, name: &str| {
-        let (_, rest) = text.split_once(&format!("# {name}\n")).expect(name);
-        rest.split("# ").next().expect("a result").to_owned()
+        run_fixture("poplar-mlp", &options)
     };
     let parsed = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
-    let (auto, json) = (run("auto"), parsed(&run("json")));
-    assert_eq!(parsed(&after(&auto, "solve")), json["solve"]);
-    assert!(auto.starts_with("# sweep\nIPUs\tFits\t"), "{auto}");
+    let (auto, json) = (run("auto"), run("json").report());
+    assert_eq!(parsed(&auto.section("solve")), json["solve"]);
+    assert!(
+        auto.section("sweep").starts_with("IPUs\tFits\t"),
+        "{auto:?}"
+    );
     let row = &json["sweep"][3];
     assert_eq!((&row["ipus"], &row["fits"]), (&4.into(), &true.into()));
     assert!(row["peak_memory"].is_u64() && row["cycles_of_a_step"].is_u64());
     assert_eq!(row["layers_of_each_stage"][0][0], "In");
-    let heads = [
-        ("csv", "Stage,First layer,Last layer,"),
-        ("table", " Stage  Layers"),
-    ];
-    for (format, head) in heads {
-        let text = after(&run(format), "stages");
-        assert!(
-            text.starts_with(head) && text.lines().count() == 5,
-            "{text}"
-        );
+    for (format, head) in [("csv", "Stage,First layer,"), ("table", " Stage  Layers")] {
+        let text = run(format).section("stages");
+        let is_whole = text.starts_with(head) && text.lines().count() == 5;
+        assert!(is_whole, "{text}");
     }
 }
 

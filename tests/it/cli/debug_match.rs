@@ -6,20 +6,21 @@ use popliner::debug_info::DebugInfo;
 use popliner::profile::Profile;
 use popliner::witnesses::DebugMatch;
 
+/// The contexts of the fixtures, and its own, against each profile.
 #[test]
 fn only_its_own_contexts_belong_to_a_profile() {
     let fixtures = ONE_IPU_FIXTURES.map(|fixture| [profile(fixture), debug(fixture)]);
-    let all: Vec<_> = fixtures.into_iter().chain(sample_pair()).collect();
-    for [profile, own] in &all {
-        let programs = Profile::read(&root().join(profile))
-            .expect("a profile")
-            .programs;
-        for [_, debug] in &all {
+    let all = fixtures.iter().cloned().chain(sample_pair());
+    for [profile, own] in all {
+        let read = Profile::read(&root().join(&profile)).expect("a profile");
+        let others = fixtures.iter().map(|files| &files[1]);
+        let others = others.filter(|&debug| *debug != own);
+        for debug in others.chain([&own]) {
             let contexts = DebugInfo::read(&root().join(debug)).expect("contexts");
-            let found = DebugMatch::new(&programs, &contexts);
+            let found = DebugMatch::new(&read.programs, &contexts);
             let what = format!("{} with {}: {found:?}", profile.display(), debug.display());
-            assert_eq!(found.is_foreign(), debug != own, "{what}");
-            if debug == own {
+            assert_eq!(found.is_foreign(), *debug != own, "{what}");
+            if *debug == own {
                 assert_eq!((found.damage(), found.orphans), (Vec::new(), 0), "{what}");
                 assert!(found.named > 0 && found.same_names == found.named, "{what}");
             }

@@ -14,10 +14,6 @@ struct Answer {
     pipeline: String,
 }
 
-fn json(run: &Run) -> Value {
-    serde_json::from_str(&run.out).unwrap_or_else(|error| panic!("{error}: {run:?}"))
-}
-
 /// Returns the names of the layers of each stage; `null` is In.
 fn names(stages: &Value) -> Vec<Vec<String>> {
     let name = |layer: &Value| layer.as_str().unwrap_or("In").to_string();
@@ -39,7 +35,6 @@ fn pipeline_of(facts: &Value) -> String {
 
 /// Returns the answer of `--solve`, with the pipeline from the messages.
 fn solved(run: &Run) -> Answer {
-    let stages = json(run);
     let mut lines = run.err.lines();
     let line = lines.find_map(|line| line.strip_prefix("Pipeline: schedule "));
     let words: Vec<&str> = line.expect("a pipeline").split([' ', ',', '(']).collect();
@@ -47,35 +42,44 @@ fn solved(run: &Run) -> Answer {
     let recompute = recompute.map_or("none", |at| words[at + 1]);
     Answer {
         code: run.code,
-        stages: layers_of(&stages),
+        stages: layers_of(&run.report()),
         pipeline: format!("{} {recompute}", words[0]),
     }
+}
+
+/// Returns the micro-batches of a step, so that times can be compared: 128, rounded up for
+/// TensorFlow to a multiple that its schedule requires.
+fn micro_batches(pipeline: &str, stages: usize) -> u64 {
+    let multiple = match pipeline.split(' ').next() {
+        Some("tf-grouped") => 2 * stages as u64,
+        Some("tf-interleaved") => stages as u64,
+        _ => 1,
+    };
+    128_u64.div_ceil(multiple) * multiple
 }
 
 /// Returns the answers of all forms except `--solve`, each with its name.
 fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)> {
     let run = |more: &str| run_fixture(fixture, &format!("{options} --format=json {more}"));
     let reported = |run: &Run| {
-        let report = &json(run)["export_json"];
+        let report = &run.report()["export_json"];
+        let step = &report["step"];
+        let micro_batches = micro_batches(&solved.pipeline, solved.stages.len());
+        let is_expected = step.is_null() || step["micro_batches"] == micro_batches;
+        assert!(is_expected, "{fixture}: {step}");
         Answer {
             code: run.code,
             stages: layers_of(&report["split"]["stages"]),
             pipeline: pipeline_of(&report["pipeline"]),
         }
     };
-    let mut found = Vec::new();
-    for form in [
-        "--solve --export-json=-",
-        "--explain --solve --export-json=-",
-    ] {
-        found.push((form.to_string(), reported(&run(form))));
-    }
+    let forms = ["", "--explain "].map(|more| format!("{more}--solve --export-json=-"));
+    let mut found: Vec<(String, Answer)> = forms
+        .map(|form| (form.clone(), reported(&run(&form))))
+        .into();
 
-    let swept = json(&run("--sweep"));
-    let row = swept
-        .as_array()
-        .and_then(|rows| rows.last())
-        .expect("a row");
+    let swept = run("--sweep").report();
+    let row = swept.as_array().expect("rows").last().expect("a row");
     let pipeline = match row["schedule"].is_null() {
         true => solved.pipeline.clone(),
         false => pipeline_of(row),
@@ -89,20 +93,16 @@ fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)
 
     for option in ["", "--plan"] {
         let planned = run(option);
-        let rows = json(&planned);
-        let first = &rows[0];
-        let answer = match planned.code {
-            // If nothing fits, there are no rows.
-            1 => Answer {
-                code: 1,
-                ..solved.clone()
-            },
-            code => Answer {
-                code,
-                stages: names(&first["layers_of_each_stage"]),
-                pipeline: pipeline_of(first),
-            },
+        let first = &planned.report()[0];
+        // If nothing fits, there are no rows.
+        let mut answer = Answer {
+            code: planned.code,
+            ..solved.clone()
         };
+        if planned.code != 1 {
+            answer.stages = names(&first["layers_of_each_stage"]);
+            answer.pipeline = pipeline_of(first);
+        }
         found.push((option.to_string(), answer));
         if planned.code == 0 {
             let command = first["command"].as_str().expect("a command");

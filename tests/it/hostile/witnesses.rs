@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::cases::{Case, each_sql, number};
 use super::compiled::COMPILED;
 use super::doubts::peak;
-use crate::support::{Run, popliner, sections};
+use crate::support::{Run, popliner};
 
 /// Checks that there is an error with all these parts and no result, and with `--allow-incomplete`
 /// results with the same exit code.
@@ -129,12 +129,8 @@ fn exported(case: &Case, options: &str) -> (Run, Value, [String; 3]) {
     let forms = ["export-json", "export-markdown", "export-html"];
     let exports = forms.map(|form| format!("--{form}=-")).join(" ");
     let run = case.run(&format!("{options} {exports}"));
-    let sections = sections(&run.out);
-    let [json, markdown, page] = forms.map(|form| {
-        let section = sections.iter().find(|(name, _)| name == form);
-        section.expect("a form").1.clone()
-    });
-    let report = serde_json::from_str(&json).expect("JSON");
+    let [_, markdown, page] = forms.map(|form| run.section(form));
+    let report = run.report();
     let texts = [decoded(&markdown), page, run.err.clone()];
     (run, report, texts)
 }

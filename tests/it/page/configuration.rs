@@ -1,7 +1,7 @@
 //! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
 use super::opened::{Page, page};
-use crate::support::{DEFAULT_REGEX, FORMS, models::share, root, sections, typed};
+use crate::support::{DEFAULT_REGEX, FORMS, models::share, root, typed};
 
 impl Page {
     /// Shows a form, and returns its text with the command line that prints the same.
@@ -9,13 +9,6 @@ impl Page {
         self.enter("#configuration-form", form, "change");
         ["#configuration-text", "#configuration-command"].map(|place| self.text(place))
     }
-}
-
-/// Runs a command line that the page shows.
-fn printed(line: &str) -> String {
-    let run = typed(&format!("{line} -q"), root());
-    assert!(run.code < 2, "{line}: {run:?}");
-    run.out
 }
 
 /// Shortens the warning that a configuration does not fit, since the page does not know the tile.
@@ -53,12 +46,11 @@ fn the_configuration_is_that_of_emit() {
             // One search for all forms, since their command lines differ only in the form.
             let line = forms[0][1].trim_end_matches(" --emit=examples");
             let emit = FORMS.map(|form| format!(" --emit={form}"));
-            let printed = sections(&printed(&(line.to_owned() + &emit.concat())));
+            let run = typed(&format!("{line}{} -q", emit.concat()), root());
+            assert!(run.code < 2, "{line}: {run:?}");
             for (form, [text, command]) in FORMS.iter().zip(&forms) {
                 assert_eq!(command, &format!("{line} --emit={form}"));
-                let name = format!("emit-{form}");
-                let expected = printed.iter().find(|section| section.0 == name);
-                let expected = without_warning(&expected.expect("each form").1);
+                let expected = without_warning(&run.section(&format!("emit-{form}")));
                 assert_eq!(without_warning(text), expected, "{command}");
             }
         }

@@ -1,9 +1,8 @@
 //! The page without a report (`--generate viewer`), which opens reports.
 
 use super::browser::Browser;
-use super::list;
 use super::opened::{Page, export, report};
-use crate::support::{popliner, profile};
+use crate::support::{popliner, profile, split_of};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -66,11 +65,7 @@ fn the_viewer_opens_a_report_and_compares_two() {
     page.show("compare");
     let rows = "$$('#comparison tr').map((row) => [...row.children].map((one) => one.textContent))";
     let rows: Vec<Vec<String>> = page.value(rows);
-    let peak = |report: &Value| {
-        let stages = list(&report["split"]["stages"]);
-        let bytes = stages.filter_map(|stage| stage["fullest_tile"]["bytes"].as_i64());
-        bytes.max().expect("a number")
-    };
+    let peak = |report: &Value| split_of(report).1.expect("a number") as i64;
     let row = rows.iter().find(|row| row[0].starts_with("Peak memory"));
     let numbers = row.expect("a row")[1..].iter();
     let numbers = numbers.map(|cell| cell.replace([',', '+'], "").parse().expect("a number"));

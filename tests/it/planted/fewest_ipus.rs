@@ -7,7 +7,7 @@
 use super::places::drawn::{GRAPHS, InMode, graph_in, in_both_modes, more_in_both_modes};
 use super::places::planted::Planted;
 use super::places::splits::Peaks;
-use crate::support::{Run, each, popliner};
+use crate::support::{Run, each, popliner, split_of};
 
 fn planted((path, framework, mode): &InMode) -> Planted {
     Planted::with(graph_in(path, framework, mode))
@@ -69,11 +69,8 @@ fn peaks_on_four_ipus(case: &InMode) -> (u64, u64) {
         "--num-ipus=4 --objective=peak --format=json --export-json=-",
     );
     assert!(run.code < 2, "{}", run.err);
-    let report = &run.report()["export_json"];
-    let stages = report["split"]["stages"].as_array().expect("stages").iter();
-    let peaks = stages.map(|stage| stage["fullest_tile"]["bytes"].as_u64());
-    let highest = peaks.max().flatten().expect("bytes");
-    (highest, Peaks::new(&planted).lowest(4))
+    let (_, highest) = split_of(&run.report()["export_json"]);
+    (highest.expect("bytes"), Peaks::new(&planted).lowest(4))
 }
 
 #[test]

@@ -6,39 +6,29 @@ use popliner::model::{CycleSource, CyclesByLayer};
 use synthesize::planted::Cycles;
 
 use super::subject::{Kind, Subject};
-use crate::support::each;
+use crate::support::{cases, each};
 
-/// Models of all frameworks, and the source of their cycles.
-const MODELS: [(&str, &str); 5] = [
-    (
-        "popart --layers 8 --outlined per-call --seed 13",
-        "estimated",
-    ),
-    (
-        "poptorch --layers 5 --mode training --outlined once --seed 42",
-        "estimated",
-    ),
-    (
-        "tensorflow --layers 6 --mode training --seed 33",
-        "estimated",
-    ),
-    (
-        "poplar --layers 5 --constants --execution --seed 46",
-        "executed",
-    ),
-    (
-        "popart --layers 4 --masks --no-cycle-estimates --seed 18",
-        "none",
-    ),
-];
+/// Models of all frameworks, below the source of their cycles.
+const MODELS: &str = "
+    estimated
+        popart --layers 8 --outlined per-call --seed 13
+        poptorch --layers 5 --mode training --outlined once --seed 42
+        tensorflow --layers 6 --mode training --seed 33
+    executed
+        poplar --layers 5 --constants --execution --seed 46
+    none
+        popart --layers 4 --masks --no-cycle-estimates --seed 18
+";
 
 #[test]
 fn cycles_of_layers_are_what_was_planted() {
-    each(&MODELS, |(options, source)| {
-        let options = format!("--tiles 16 --vars-per-layer-tile 6 --framework {options}");
-        let words = options.split(' ').map(String::from);
-        let subject = Kind::Generated(words.collect()).subject();
-        assert_eq!(check(&subject), *source, "{options}");
+    each(&cases(MODELS), |(source, models)| {
+        for model in models {
+            let options = format!("--tiles 16 --vars-per-layer-tile 6 --framework {model}");
+            let words = options.split(' ').map(String::from);
+            let subject = Kind::Generated(words.collect()).subject();
+            assert_eq!(check(&subject), *source, "{model}");
+        }
     });
 }
 

@@ -1,7 +1,7 @@
 //! `--compare`: a run against the report of an earlier one. `src/report/compare/tests.rs` compares
 //! reports of every kind.
 
-use crate::support::{Earlier, Run, cells, run_fixture, sections};
+use crate::support::{Earlier, Run, cells, run_fixture};
 
 const FIXTURE: &str = "poplar-mlp";
 
@@ -17,9 +17,7 @@ impl Earlier {
 
 /// Returns the rows of a section, without the header.
 fn rows(run: &Run, section: &str) -> Vec<Vec<String>> {
-    let sections = sections(&run.out);
-    let found = sections.iter().find(|(name, _)| name == section);
-    cells(&found.expect("the section").1, '\t').split_off(1)
+    cells(&run.section(section), '\t').split_off(1)
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use super::number;
 use crate::support::models::{Random, generate, seeds};
-use crate::support::{ONE_IPU_FIXTURES, Run, each, popliner, root, typed};
+use crate::support::{ONE_IPU_FIXTURES, Run, each, popliner, root, split_of, typed};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -38,10 +38,8 @@ impl Case {
     fn run(&self, others: &[String]) -> Run {
         let name = |option: &str| option.split('=').next().unwrap_or_default().to_owned();
         let others_names: Vec<String> = others.iter().map(|other| name(other)).collect();
-        let kept = self
-            .options
-            .iter()
-            .filter(|option| !others_names.contains(&name(option)));
+        let kept = self.options.iter();
+        let kept = kept.filter(|option| !others_names.contains(&name(option)));
         let results = ["--solve", "--export-json=-", "-q"].map(str::to_owned);
         let words = self.model.iter().chain(kept).chain(others).chain(&results);
         Run {
@@ -99,17 +97,13 @@ fn drawn(seed: u64, folder: &std::path::Path) -> Case {
     let most = tiles.into_iter().flatten().filter_map(Value::as_u64).max();
     let recorded = most.unwrap_or(case.recorded);
     let limit = (recorded as f64 * random.one_of(&SHARES)) as u64;
-    let list = random
-        .once_in(6)
-        .then(|| format!("{limit},{},{limit}", limit * 9 / 10));
     let mut options = case.options.clone();
-    if list.is_some() {
+    let mut memory = format!("--mem-per-tile={limit}");
+    if random.once_in(6) {
         options.retain(|option| !option.starts_with("--num-ipus"));
+        memory += &format!(",{},{limit}", limit * 9 / 10);
     }
-    options.push(format!(
-        "--mem-per-tile={}",
-        list.unwrap_or(limit.to_string())
-    ));
+    options.push(memory);
     Case {
         of: format!("{} {}", case.of, options.last().expect("one")),
         options,
@@ -129,22 +123,16 @@ fn check(case: &Case, kind: &'static str, claim: &Value, kinds: &mut Kinds) {
     let of = format!("{}\n{kind}: {command}", case.of);
     assert_eq!(claim["fits"] == true, again.code == 0, "{of}: {claim}");
     let found = again.report();
-    let stages = found["split"]["stages"].as_array().expect("stages");
-    let peaks = stages
-        .iter()
-        .map(|stage| number(&stage["fullest_tile"]["bytes"]));
-    assert_eq!(peaks.max(), claim["fullest_tile_bytes"].as_u64(), "{of}");
-    let layers: Value = stages.iter().map(|stage| stage["layers"].clone()).collect();
+    let (layers, peak) = split_of(&found);
+    assert_eq!(peak, claim["fullest_tile_bytes"].as_u64(), "{of}");
     assert_eq!(layers, claim["stages"], "{of}");
     for key in ["micro_batches", "cycles", "samples_per_second"] {
         assert_eq!(found["step"][key], claim["step"][key], "{of}: {key}");
     }
     for key in ["schedule", "recompute", "state"] {
         let own = &found["pipeline"][key];
-        assert!(
-            own.is_null() || *own == claim[key],
-            "{of}: {key} {own} {claim}"
-        );
+        let is_same = own.is_null() || *own == claim[key];
+        assert!(is_same, "{of}: {key} {own} {claim}");
     }
 }
 
@@ -189,15 +177,12 @@ fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
         assert!(!case.fits(&[less, more].concat()), "{}: {memory}", case.of);
     }
     let now = number(&report["split"]["max_stages"]) * number(&report["split"]["replicas"]);
-    match (
-        refusal["fewest_ipus"].as_u64(),
-        refusal["ipus_tried"].as_u64(),
-    ) {
-        (Some(fewest), _) if fewest - 1 > now => {
+    match ["fewest_ipus", "ipus_tried"].map(|name| refusal[name].as_u64()) {
+        [Some(fewest), _] if fewest - 1 > now => {
             *kinds.entry("at least").or_default() += 1;
             assert!(!case.fits(&ipus(fewest - 1)), "{}: {fewest}", case.of);
         }
-        (None, Some(tried)) => {
+        [None, Some(tried)] => {
             *kinds.entry("no number").or_default() += 1;
             assert!(!case.fits(&ipus(tried)), "{}: {tried}", case.of);
         }
@@ -215,11 +200,8 @@ fn check_bounds(case: &Case, report: &Value, kinds: &mut Kinds) {
 #[test]
 fn each_claim_is_what_its_command_gives() {
     // These twelve meet nearly every kind of claim.
-    let first = if std::env::var("SEEDS").is_ok() {
-        0
-    } else {
-        12
-    };
+    let is_chosen = std::env::var("SEEDS").is_ok();
+    let first = if is_chosen { 0 } else { 12 };
     let seeds: Vec<u64> = seeds(12).map(|seed| first + seed).collect();
     let met = each(&seeds, |&seed| {
         let folder = tempfile::tempdir().expect("a folder");
@@ -236,10 +218,7 @@ fn each_claim_is_what_its_command_gives() {
         *kinds.entry(kind).or_default() += count;
     }
     println!("{kinds:?}");
-    assert!(
-        kinds.len() >= 10 || std::env::var("SEEDS").is_ok(),
-        "{kinds:?}"
-    );
+    assert!(kinds.len() >= 10 || is_chosen, "{kinds:?}");
 }
 
 /// Returns whether the model of `case` fits on each number of IPUs of a sweep up to 8, with `limit`
@@ -248,13 +227,8 @@ fn fits_by_ipus(case: &Case, limit: u64) -> Option<Vec<bool>> {
     let memory = format!("--mem-per-tile={limit}");
     let run = case.run(&[memory, "--num-ipus=8".to_owned(), "--sweep".to_owned()]);
     let report = (run.code <= 1).then(|| run.report())?;
-    let rows = report["sweep"]["rows"].as_array().cloned();
-    Some(
-        rows.expect("a sweep")
-            .iter()
-            .map(|row| row["fits"] == true)
-            .collect(),
-    )
+    let rows = report["sweep"]["rows"].as_array().expect("a sweep");
+    Some(rows.iter().map(|row| row["fits"] == true).collect())
 }
 
 /// `SEEDS=0..300 cargo test --test it search::claims::more` draws other models.

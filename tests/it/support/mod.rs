@@ -288,6 +288,14 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
     sections
 }
 
+/// Returns the layers of each stage of a report's split, and the bytes on the fullest tile of all.
+pub fn split_of(report: &Value) -> (Value, Option<u64>) {
+    let stages = || report["split"]["stages"].as_array().expect("stages").iter();
+    let bytes = stages().filter_map(|stage| stage["fullest_tile"]["bytes"].as_u64());
+    let layers = stages().map(|stage| stage["layers"].clone());
+    (layers.collect(), bytes.max())
+}
+
 /// Builds the model of both files.
 pub fn model(profile: &Path, debug: &Path) -> Model {
     let contexts = DebugInfo::read(debug).expect("contexts");

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use super::sections;
 use serde_json::Value;
 
 /// How a run ended, and its output. All of it is printed if a check fails.
@@ -63,6 +64,16 @@ impl Run {
             self.of
         );
         self
+    }
+
+    /// Returns a section of standard output.
+    #[track_caller]
+    pub fn section(&self, name: &str) -> String {
+        let mut sections = sections(&self.out).into_iter();
+        let found = sections.find(|section| section.0 == name);
+        found
+            .unwrap_or_else(|| panic!("{}: no {name} in {self:?}", self.of))
+            .1
     }
 
     /// Returns the JSON report, which standard output has alone or in its own section.

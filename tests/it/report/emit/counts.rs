@@ -4,34 +4,22 @@
 use super::graphs::write_model;
 use super::read_json;
 use crate::support::models::share;
-use crate::support::{Words, each, popliner, root, sections, typed};
+use crate::support::{Words, each, popliner, root, split_of, typed};
 use regex::Regex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Splits of graphs: some begin a stage inside a block, some outside blocks, some at blocks only.
-const CASES: [(&str, &str); 8] = [
-    ("bert", "--splits=3,6,9"),
-    ("bert", "--splits=3,6.output,9"),
-    (
-        "bart",
-        "--splits=encoder.layers.6,decoder.embed_tokens,decoder.layers.6",
-    ),
-    (
-        "bart",
-        "--splits=encoder.embed_positions,encoder.layers.6,decoder.layers.6",
-    ),
-    (
-        "clip",
-        "--splits=pre_layrnorm,text_model.embeddings,text_projection",
-    ),
-    ("clip", "--num-ipus=4 --mem-per-tile=150000"),
-    (
-        "t5",
-        "--splits=encoder.block.0,encoder.final_layer_norm,decoder.final_layer_norm",
-    ),
-    ("t5", "--num-ipus=4"),
-];
+const CASES: &str = "
+    bert --splits=3,6,9
+    bert --splits=3,6.output,9
+    bart --splits=encoder.layers.6,decoder.embed_tokens,decoder.layers.6
+    bart --splits=encoder.embed_positions,encoder.layers.6,decoder.layers.6
+    clip --splits=pre_layrnorm,text_model.embeddings,text_projection
+    clip --num-ipus=4 --mem-per-tile=150000
+    t5 --splits=encoder.block.0,encoder.final_layer_norm,decoder.final_layer_norm
+    t5 --num-ipus=4
+";
 
 /// Returns the names of the layers on each IPU, without IPUs that have none: In and what runs before
 /// the first block on IPU 0, blocks by their numbers, what runs between blocks with the block before
@@ -39,22 +27,14 @@ const CASES: [(&str, &str); 8] = [
 fn placed(layers: &[Value], counts: &[usize]) -> Vec<Vec<Value>> {
     let block = Regex::new(r"^(?:.*?[./])??\d+(?:[./]|$)").expect("a regex");
     let of_layer = counts.iter().enumerate();
-    let of_layer: Vec<usize> = of_layer
-        .flat_map(|(ipu, &count)| vec![ipu; count])
-        .collect();
+    let of_layer = of_layer.flat_map(|(ipu, &count)| vec![ipu; count]);
+    let of_layer: Vec<usize> = of_layer.collect();
     let block_of = |name: &Value| {
-        Some(
-            block
-                .find(name.as_str()?)?
-                .as_str()
-                .trim_end_matches('.')
-                .to_owned(),
-        )
+        let found = block.find(name.as_str()?)?;
+        Some(found.as_str().trim_end_matches('.').to_owned())
     };
-    let last = layers
-        .iter()
-        .rposition(|name| block_of(name).is_some())
-        .expect("a block");
+    let last = layers.iter().rposition(|name| block_of(name).is_some());
+    let last = last.expect("a block");
     let mut ipus = vec![Vec::new(); counts.len()];
     let (mut seen, mut ipu) = (Vec::new(), 0);
     for (at, name) in layers.iter().enumerate() {
@@ -82,23 +62,17 @@ fn in_order(stages: &Value) -> (Vec<Value>, bool) {
     (layers, is_first)
 }
 
-fn check(&(graph, options): &(&str, &str)) {
+fn check(case: &&str) {
+    let (graph, options) = case.trim().split_once(' ').expect("options");
     let folder = TempDir::new().expect("a folder");
     write_model(folder.path(), graph, "poptorch", "inference");
     let profile = folder.path().display();
     let run = popliner(format!("{profile} {options} --emit=optimum --export-json=-").words());
     let report = run.report();
-    let all = sections(&run.out);
-    let (_, text) = all
-        .iter()
-        .find(|(name, _)| name == "emit-optimum")
-        .expect("the form");
-    let counts = read_json(text)["layers_per_ipu"].clone();
+    let counts = read_json(&run.section("emit-optimum"))["layers_per_ipu"].clone();
     let counts: Vec<usize> = serde_json::from_value(counts).expect("counts");
-    let split = &report["split"];
-    let stages = split["stages"].as_array().expect("stages").iter();
-    let own: Value = stages.map(|stage| stage["layers"].clone()).collect();
-    let other = &split["by_counts"];
+    let (own, _) = split_of(&report);
+    let other = &report["split"]["by_counts"];
     let said = if other.is_null() {
         &own
     } else {
@@ -109,37 +83,25 @@ fn check(&(graph, options): &(&str, &str)) {
     if out_is_first {
         expected[0].push(json!("Out"));
     }
-    assert_eq!(said, &json!(expected), "{graph} {options}");
+    assert_eq!(said, &json!(expected), "{case}");
     if other.is_null() {
         assert!(!run.err.contains("these counts"), "{run:?}");
         return;
     }
-    assert_ne!(said, &own, "{graph} {options}");
-    let again = typed(
-        &format!(
-            "{} --export-json=- -q",
-            other["command"].as_str().expect("a command")
-        ),
-        root(),
-    );
-    let stages = again.report()["split"]["stages"]
-        .as_array()
-        .expect("stages")
-        .clone();
-    let peaks = stages
-        .iter()
-        .map(|stage| stage["fullest_tile"]["bytes"].as_u64());
-    assert_eq!(peaks.max().flatten(), other["fullest_tile_bytes"].as_u64());
+    assert_ne!(said, &own, "{case}");
+    let command = other["command"].as_str().expect("a command");
+    let again = typed(&format!("{command} --export-json=- -q"), root());
+    let (_, peak) = split_of(&again.report());
+    assert_eq!(peak, other["fullest_tile_bytes"].as_u64());
     assert_eq!(other["fits"] == true, again.code == 0, "{again:?}");
-    let verdict = match again.code {
+    run.says(match again.code {
         0 => "It fits: the fullest tile needs ",
         _ => "WARNING: the model does not fit as the code that takes these counts splits it, ",
-    };
-    run.says(verdict);
+    });
 }
 
 #[test]
 fn the_comment_is_about_the_split_that_optimum_makes() {
-    let cases = CASES.into_iter().step_by(share(2));
+    let cases = CASES.trim().lines().step_by(share(2));
     each(&cases.collect::<Vec<_>>(), check);
 }

@@ -53,12 +53,9 @@ fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, Strin
     all.extend(forms.iter().map(String::as_str));
     let run = run_once(fixture, &all);
     assert!(run.code < 2, "{run:?}");
-    let mut found = sections(&run.out);
-    assert_eq!(found.len(), forms.len() + 1, "{run:?}");
-    let stages = serde_json::from_str(&found[0].1).expect("JSON");
-    let name = format!("emit-{emit}");
-    let place = found.iter().position(|(section, _)| *section == name);
-    let (_, text) = found.swap_remove(place.expect("the form"));
+    assert_eq!(sections(&run.out).len(), forms.len() + 1, "{run:?}");
+    let stages = serde_json::from_str(&run.section("solve")).expect("JSON");
+    let text = run.section(&format!("emit-{emit}"));
     let is_warning = |line: &str| line.starts_with("WARNING: the model does not fit.");
     let mut lines = text.lines().map(|line| line.trim_start_matches("# "));
     let warns = lines.next().is_some_and(is_warning) || run.err.lines().any(is_warning);
