@@ -31,30 +31,23 @@ fn texts(name: &str, path: &str) -> Vec<String> {
     }
     let mut texts = vec![name.to_owned()];
     if !path.is_empty() {
-        texts.extend([
-            path.to_owned(),
-            format!("model.{path}"),
-            path.replace('.', "/"),
-        ]);
-        texts.push(bracketed);
+        let below = format!("model.{path}");
+        texts.extend([path.to_owned(), below, path.replace('.', "/"), bracketed]);
     }
     texts
 }
 
 fn check(analysis: &Analysis, report: &Report, of: &str) {
-    let layers = report
-        .layers
-        .iter()
-        .zip(0..)
-        .filter_map(|(layer, position)| {
-            let name = layer.name.as_deref().filter(|&name| name != "Out")?;
+    let mut layers: Vec<(usize, Vec<String>)> = Vec::new();
+    for (position, layer) in report.layers.iter().enumerate() {
+        if let Some(name) = layer.name.as_deref().filter(|&name| name != "Out") {
             // Several calls of a module without weights have one path.
             let is_same = |other: &&LayerMemory| other.module == layer.module;
             let is_one = report.layers.iter().filter(is_same).count() == 1;
             let path = layer.module.as_deref().filter(|_| is_one);
-            Some((position, texts(name, path.unwrap_or_default())))
-        });
-    let layers: Vec<(usize, Vec<String>)> = layers.collect();
+            layers.push((position, texts(name, path.unwrap_or_default())));
+        }
+    }
     let all = layers.iter().flat_map(|(_, texts)| texts).cloned();
     let found = named(analysis, all.collect());
     for (position, texts) in &layers {
@@ -104,21 +97,14 @@ fn a_split_with_blanks_is_one_with_commas() {
 
 #[test]
 fn printed_and_pasted_names_stand_for_their_layer() {
-    let cases: Vec<_> = pairs(
-        &GRAPHS,
-        &["--mode inference", "--mode training --calls 2"],
-        5,
-    )
-    .collect();
+    let modes = ["--mode inference", "--mode training --calls 2"];
+    let cases: Vec<_> = pairs(&GRAPHS, &modes, 5).collect();
     each(&cases, |&(&(graph, framework), options)| {
         let folder = TempDir::new().expect("a folder");
-        let (file, folder) = (graph_file(graph).display().to_string(), folder.path());
-        generate(
-            folder,
-            &format!("--graph {file} --tiles 4 --framework {framework} {options}"),
-        );
-        let analysis = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
-        let analysis = analysis.expect("a model");
+        let file = graph_file(graph).display().to_string();
+        let model = format!("--graph {file} --tiles 4 --framework {framework} {options}");
+        let [profile, debug] = generate(folder.path(), &model);
+        let analysis = Analysis::read(&profile, &debug).expect("a model");
         let report = analysis.split(&Request::default()).expect("a report");
         check(&analysis, &report, &format!("{graph} {options}"));
     });

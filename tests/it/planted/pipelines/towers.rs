@@ -18,7 +18,7 @@ use super::super::places::drawn::graph_in;
 use super::drawn::Trained;
 use super::errors::Errors;
 use crate::support::models::{seeds, share};
-use crate::support::{graph_file, read_graph};
+use crate::support::{graph_file, more_graphs, read_graph};
 
 /// Graphs, each with a regex whose matches are the blocks of both towers.
 const GRAPHS: [(&str, &str); 3] = [
@@ -36,28 +36,29 @@ const MORE: [(&str, &str); 3] = [
 
 /// Returns the file and the regex of each graph.
 fn graphs() -> Vec<(PathBuf, &'static str)> {
-    let folder = std::env::var_os("POPLINER_GRAPHS").map(PathBuf::from);
-    let more = folder
-        .iter()
-        .flat_map(|folder| MORE.map(|(name, regex)| (folder.join(format!("{name}.json")), regex)));
     let own = GRAPHS.map(|(name, regex)| (graph_file(name), regex));
-    let more = more.filter(|(path, _)| path.exists());
+    let more = more_graphs().into_iter().filter_map(|path| {
+        let is_it = |(name, _): &&(&str, &str)| path.ends_with(format!("{name}.json"));
+        let regex = MORE.iter().find(is_it)?.1;
+        Some((path, regex))
+    });
     own.into_iter().chain(more).collect()
 }
 
 /// Writes a graph in which no weight is shared: with an embedding that encoder and decoder share,
 /// all encoder blocks are on the first IPU.
 fn untied(mut graph: Value) -> Value {
-    let tied: Vec<Value> = graph["tied"].as_array().cloned().unwrap_or_default();
-    let is_tied = |name: &Value| {
-        let mut groups = tied.iter().filter_map(Value::as_array);
-        groups.any(|group| group.contains(name))
-    };
+    let groups = graph["tied"].as_array().into_iter().flatten();
+    let tied: Vec<Value> = groups
+        .filter_map(Value::as_array)
+        .flatten()
+        .cloned()
+        .collect();
     let mut own = Vec::new();
     for operation in graph["ops"].as_array_mut().expect("operations") {
         let scope = operation[0].as_str().unwrap_or_default().replace('/', ".");
         for name in operation[3].as_array_mut().expect("parameters") {
-            if is_tied(name) {
+            if tied.contains(name) {
                 let shared = std::mem::replace(name, json!(format!("{scope}.weight")));
                 own.push((name.clone(), shared));
             }
@@ -77,10 +78,10 @@ fn with_homes(mut graph: Value, trained: &Trained) -> Value {
     let blocks = graph["blocks"].as_array_mut().expect("blocks");
     let found = trained.forward().into_iter();
     let found: HashMap<usize, usize> = found.map(|(number, _, found)| (number, found)).collect();
-    let inside = (0..blocks.len())
-        .filter(|&op| !blocks[op].is_null())
-        .map(Some);
-    let ends: Vec<Option<usize>> = [None].into_iter().chain(inside).chain([None]).collect();
+    let inside = (0..blocks.len()).filter(|&op| !blocks[op].is_null());
+    let mut ends: Vec<Option<usize>> = inside.map(Some).collect();
+    ends.insert(0, None);
+    ends.push(None);
     for pair in ends.windows(2) {
         let (before, after) = (pair[0], pair[1]);
         let is_later = |op: &usize| match before {
@@ -126,19 +127,15 @@ fn trained(&((path, regex), framework, by_regex, seed): &Case<'_>) -> Option<Tra
 #[test]
 fn no_stage_of_two_towers_is_too_low() {
     let graphs = graphs();
-    let sources = [true, false].map(|by_regex| ["poptorch", "tensorflow"].map(|of| (of, by_regex)));
-    let drawn: Vec<u64> = seeds(3).collect();
-    let cases = graphs.iter().flat_map(|graph| {
-        sources
-            .concat()
-            .into_iter()
-            .map(move |source| (graph, source))
-    });
-    let cases = cases.flat_map(|(graph, (framework, by_regex))| {
-        let drawn = drawn.iter();
-        drawn.map(move |&seed| (graph, framework, by_regex, seed))
-    });
-    let cases: Vec<Case<'_>> = cases.step_by(share(5)).collect();
+    let mut cases: Vec<Case<'_>> = Vec::new();
+    for graph in &graphs {
+        for by_regex in [true, false] {
+            for framework in ["poptorch", "tensorflow"] {
+                cases.extend(seeds(3).map(|seed| (graph, framework, by_regex, seed)));
+            }
+        }
+    }
+    let cases: Vec<Case<'_>> = cases.into_iter().step_by(share(5)).collect();
     let all = Errors::of(&cases, trained);
     super::assert_none(&all, |(_, stage)| stage.under > MOST_UNDER);
 }
