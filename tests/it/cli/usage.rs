@@ -8,16 +8,8 @@ fn fixture_with(options: &str) -> Run {
     run_fixture(FIXTURE, options)
 }
 
-/// Wrong options, each with a part of the message.
+/// Wrong options, each with a part of the message. Goldens have `wrong-regex`, `no-layers` and `clash`.
 const WRONG: &str = "
-    --num-ipus=0
-        --num-ipus
-    --num-ipus=many
-        --num-ipus
-    --mem-per-tile=0
-        --mem-per-tile
-    --mem-per-tile=-1
-        --mem-per-tile
     --mem-per-tile=18446744073709551615
         not a number of bytes from 1 to 1099511627776
     --solve --pin=None=0
@@ -28,14 +20,6 @@ const WRONG: &str = "
         counts for 3 IPUs, but --num-ipus is 2
     --layers-per-ipu=2,0,3 --mem-per-tile=9,9,9
         IPU 1 would run nothing
-    --layers-per-ipu=2,4
-        the model has 5
-    --solver=fast
-        --solver
-    --format=xml
-        --format
-    --layer-order=random
-        --layer-order
     --tiles=1
         --memory-totals
     --memory-totals --tiles=x

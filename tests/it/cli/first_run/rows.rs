@@ -87,7 +87,7 @@ const OTHER_FILES: &str = "
             other: the file is an SQLite database, but not a profile: it has no table `version_info`
         error 3 of missing debug.cbor --solve
             missing: it cannot be read: No such file
-    two of these without contexts, which is the second problem
+    the same without contexts, which is the second problem
         $ echo '# This is no profile.' > text
         error 3 of text --layer-breakdown
             text: the file is not an SQLite database
