@@ -94,11 +94,8 @@ fn a_saved_model_is_known_and_loaded() {
     }
     let whole = std::fs::read(&file).unwrap();
     assert_eq!(whole, std::fs::read(again).unwrap());
-    for (length, message) in [(3, "cut off"), (100, "cut off"), (0, "the file is empty")] {
-        std::fs::write(&file, &whole[..length]).unwrap();
-        let run = on(&file, "");
-        run.refuses(3, &[message]);
-    }
+    std::fs::write(&file, &whole[..100]).unwrap();
+    on(&file, "").refuses(3, &["cut off"]);
 }
 
 #[test]

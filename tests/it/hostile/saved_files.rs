@@ -24,14 +24,9 @@ fn changed(change: impl FnOnce(&mut Model)) -> Run {
     let path = case.folder.path().join("model");
     fs::write(&path, &bytes).unwrap();
     let options = r"--load-from-file --solve --layer-name-regex=(?:Layer|layer)(\d+)";
-    let words = options.words().into_iter().map(OsStr::new);
-    let run = finish(&mut limited(
-        "",
-        &[path.as_os_str()]
-            .into_iter()
-            .chain(words)
-            .collect::<Vec<_>>(),
-    ));
+    let mut arguments = vec![path.as_os_str()];
+    arguments.extend(options.words().into_iter().map(OsStr::new));
+    let run = finish(&mut limited("", &arguments));
     assert_eq!(fs::read(&path).unwrap(), bytes);
     run
 }

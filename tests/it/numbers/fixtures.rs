@@ -41,11 +41,12 @@ pub fn tables(subject: &Subject) {
 }
 
 #[test]
-fn tables_of_the_fixtures() {
+fn tables_and_diagnoses_of_the_fixtures() {
     for fixture in FIXTURES {
         let subject = subject(fixture, &Rules::default());
         assert!(subject.oracle.layer_count() > 4, "{fixture}");
         tables(&subject);
+        diagnosis(&subject);
     }
 }
 
@@ -122,13 +123,6 @@ fn splits_with_other_regexes() {
         split += 1;
     }
     assert!(split > 3, "{split}");
-}
-
-#[test]
-fn diagnoses_of_the_fixtures() {
-    for fixture in FIXTURES {
-        diagnosis(&subject(fixture, &Rules::default()));
-    }
 }
 
 #[test]
