@@ -85,27 +85,19 @@ fn two_fingers_enlarge_a_drawing() {
 /// With so few micro-batches, all of them are drawn.
 #[test]
 fn the_strip_of_a_step_has_its_cycles() {
-    for (fixture, options) in [
-        ("training-pipeline", "--micro-batches=8"),
-        (
-            "training-pipeline",
-            "--micro-batches=8 --schedule=sequential",
-        ),
-        (
-            "training-pipeline",
-            "--micro-batches=8 --schedule=tf-grouped",
-        ),
-        (
-            "training-pipeline",
-            "--micro-batches=16 --schedule=tf-interleaved",
-        ),
-        ("popart-bert-inference", "--micro-batches=8"),
+    for run in [
+        "training-pipeline --micro-batches=8",
+        "training-pipeline --micro-batches=8 --schedule=sequential",
+        "training-pipeline --micro-batches=8 --schedule=tf-grouped",
+        "training-pipeline --micro-batches=16 --schedule=tf-interleaved",
+        "popart-bert-inference --micro-batches=8",
     ] {
+        let (fixture, options) = run.split_once(' ').expect("options");
         let mut page = or_skip!(page(fixture, &format!("{SPLIT} {options}"), "#view=time"));
         let drawn: u64 = page.value("+$('#step-strip').dataset.cycles");
         let number = |name: &str| page.report["step"][name].as_u64().unwrap_or(0);
         let expected = number("cycles") - number("copy_cycles") - number("update_cycles");
-        assert_eq!(drawn, expected, "{fixture} {options}");
+        assert_eq!(drawn, expected, "{run}");
     }
 }
 

@@ -86,26 +86,19 @@ fn check_counts(graph: &str, printed: &Printed) -> Vec<u64> {
     let found = parsed_optimum(printed.form("optimum"), &printed.notes);
     let found = found.unwrap_or_default();
     assert_eq!(found["config"], found["overridden"], "{graph}");
-    for (key, key_of_optimum, expected) in [
-        (
-            "ipus_per_replica",
-            "ipus_per_replica",
-            &json!(printed.stages().len()),
-        ),
-        (
-            "gradient_accumulation",
-            "gradient_accumulation_steps",
-            printed.micro_batches(),
-        ),
-        (
-            "recompute_checkpoint_every_layer",
-            "recompute_checkpoint_every_layer",
-            &json!(printed.report["pipeline"]["recompute"] == "layer"),
-        ),
-        ("layers_per_ipu", "layers_per_ipu", counts),
+    let ipus = json!(printed.stages().len());
+    let by_layer = json!(printed.report["pipeline"]["recompute"] == "layer");
+    for (key, expected) in [
+        ("ipus_per_replica", &ipus),
+        ("gradient_accumulation", printed.micro_batches()),
+        ("recompute_checkpoint_every_layer", &by_layer),
+        ("layers_per_ipu", counts),
     ] {
         assert_eq!(&examples[key], expected, "{graph}");
-        let config = &found["config"][key_of_optimum];
+        let config = &found["config"][match key {
+            "gradient_accumulation" => "gradient_accumulation_steps",
+            key => key,
+        }];
         assert!(found.is_null() || config == expected, "{graph}: {config}");
     }
     let counts: Vec<u64> = serde_json::from_value(counts.clone()).expect("counts");

@@ -286,29 +286,6 @@ fn check_round_trip(fixture: &str, ipus: &str, counts: &[usize], stages: &[Value
     assert!(found[1].1.contains(&line), "{}", found[1].1);
 }
 
-/// In, Out or both in stages of their own or with layers: each stage of its own is a 0.
-#[test]
-fn layers_per_ipu_says_where_in_and_out_are_alone() {
-    let cases = [
-        ("0", "0, 5"),
-        ("0,2", "0, 2, 3"),
-        ("2,Out", "2, 3, 0"),
-        ("0,Out", "0, 5, 0"),
-        ("1,2", "1, 1, 3"),
-    ];
-    for (names, counts) in cases {
-        let [split, given] = [
-            format!("--splits={names}"),
-            format!("--layers-per-ipu={counts}"),
-        ];
-        let options = ["--num-ipus=5", "--emit=examples"];
-        let run = |split: &str| run_fixture("poplar-mlp", &[&options[..], &[split]].concat());
-        let (run, again) = (run(&split), run(&given));
-        run.prints(&format!("\nlayers_per_ipu: [{counts}]\n"));
-        assert_eq!((again.code, again.out), (run.code, run.out), "{given}");
-    }
-}
-
 #[test]
 fn pipeline_splits_is_yaml_and_begins_each_ipu() {
     for (fixture, ipus) in CASES {
