@@ -2,8 +2,7 @@
 //! generator's truth, which shares no code with the library's placement of operations.
 //!
 //! `cargo test --test it planted::places -- --nocapture` prints the distribution of errors, by
-//! feature of the models. `SEEDS=12..13` runs one model, range by range;
-//! `MODEL='--framework popart --masks'` runs a model with these options.
+//! feature of the models. `SEEDS=12..13` runs one model, range by range.
 
 pub mod distribution;
 pub mod drawn;
@@ -118,20 +117,6 @@ impl Errors {
     }
 }
 
-/// Checks all models, or the one in the variable `MODEL`.
-fn models(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
-    let Ok(options) = std::env::var("MODEL") else {
-        let seeds: Vec<u64> = seeds(count).collect();
-        return each(&seeds, |&seed| {
-            Errors::new(seed, &Planted::with(drawn(seed)))
-        });
-    };
-    vec![Errors::new(
-        0,
-        &Planted::with(drawn::with_options(&options)),
-    )]
-}
-
 fn print(all: &[Errors]) {
     if let [model] = all {
         println!("{:#?} {:#?} {:#?}", model.ranges, model.splits, model.wrong);
@@ -172,7 +157,10 @@ fn assert_few_over(all: &[Errors]) {
 /// Checks that a range is at most 1 % too low on any tile, that the chosen split fits, and that it is at
 /// most 2 % worse than the best. Returns the models.
 fn as_planted(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
-    let all = models(count, drawn);
+    let seeds: Vec<u64> = seeds(count).collect();
+    let all = each(&seeds, |&seed| {
+        Errors::new(seed, &Planted::with(drawn(seed)))
+    });
     print(&all);
     let misses: Vec<String> = all.iter().flat_map(Errors::misses).collect();
     assert!(misses.is_empty(), "{}", misses.join("\n"));
