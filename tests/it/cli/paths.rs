@@ -36,12 +36,10 @@ fn nothing_is_written_where_sqlite_keeps_changes_of_the_profile() {
 #[test]
 fn folders_of_outputs_are_looked_at_before_anything_is_read() {
     in_folder(|folder, [_, debug]| {
+        let missing = folder.join("missing/x.json");
         for (output, cure) in [
-            (
-                folder.join("missing/x.json"),
-                "the folder does not exist; give a path",
-            ),
-            (folder.to_owned(), "it is not a regular file"),
+            (&*missing, "the folder does not exist; give a path"),
+            (folder, "it is not a regular file"),
         ] {
             for option in ["--export-json", "--export-html", "--save-to-file"] {
                 let option = format!("{option}={}", output.display());

@@ -4,7 +4,6 @@
 use ciborium::Value;
 
 use super::cases::Case;
-use super::doubts::peak;
 use crate::support::contexts::set;
 
 type Change = fn(&mut Vec<Value>, &mut Vec<Value>);
@@ -57,7 +56,7 @@ fn last(contexts: &[Value], text: &str) -> usize {
 #[test]
 fn damage_that_is_found_is_refused_or_leaves_no_verdict() {
     // Within one byte of the limit, whatever could move turns the verdict.
-    let needs = peak(&Case::new().run("--solve --num-ipus=4 --format=json"));
+    let needs = Case::new().run("--solve --num-ipus=4 --format=json").peak();
     let options = format!("--solve --num-ipus=4 --mem-per-tile={needs}");
     for (change, text) in DAMAGES {
         let mut case = Case::new().cbor(change);

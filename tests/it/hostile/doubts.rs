@@ -96,14 +96,6 @@ fn bytes(messages: &str) -> Option<i64> {
     Some(digits.parse().expect("bytes"))
 }
 
-/// Returns the bytes on the fullest tile of the split that a run printed.
-pub fn peak(run: &Run) -> i64 {
-    let stages = run.report();
-    let stages = stages.as_array().expect("stages").iter();
-    let peaks = stages.map(|stage| stage["mem"]["max_tile_mem"].as_i64().expect("bytes"));
-    peaks.max().expect("a stage")
-}
-
 fn run(case: &Case, limit: i64, more: &str) -> Run {
     case.run(&format!("{SOLVE} --mem-per-tile={limit} {more}"))
 }
@@ -116,7 +108,7 @@ fn damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
     let verdicts = each(&pairs, |&(&name, &damage)| {
         let whole = Case::loose_of(name);
         let tile = number(&whole.profile, "SELECT bytes_per_tile FROM target_info");
-        let needs = peak(&whole.run(SOLVE));
+        let needs = whole.run(SOLVE).peak();
         // Three times what is needed is more than any damage here could move.
         let limits = [tile, needs, needs - 1, needs * 3];
         let expected = limits.map(|limit| run(&whole, limit, "").code);
@@ -138,7 +130,7 @@ fn check(damage: Damage, case: &Case, limit: i64, code: i32) -> bool {
     let accept = "--allow-incomplete";
     let (found, accepted) = (run(case, limit, ""), run(case, limit, accept));
     let moved = bytes(&found.err).unwrap_or_else(|| panic!("{damage:?}: {found:?}"));
-    let free = limit - peak(&accepted);
+    let free = limit - accepted.peak();
     let turns = if free < 0 {
         moved >= -free
     } else {

@@ -18,7 +18,6 @@ use rusqlite::Connection;
 
 use super::cases::{Case, number, tables};
 use super::compiled::COMPILED;
-use super::doubts::peak;
 use crate::support::models::{Random, seeds, share};
 use crate::support::{ONE_IPU_FIXTURES, each, popliner};
 
@@ -90,7 +89,7 @@ impl Subject {
         let case = Case::loose_of(name);
         let needs = match name {
             COMPILED => number(&case.profile, "SELECT max(total) FROM memory_by_tile"),
-            _ => peak(&case.run("--solve --num-ipus=4 --quiet")),
+            _ => case.run("--solve --num-ipus=4 --quiet").peak(),
         };
         let mut subject = Self {
             name,

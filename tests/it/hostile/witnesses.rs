@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use super::cases::{Case, each_sql, number};
 use super::compiled::COMPILED;
-use super::doubts::peak;
 use crate::support::{Run, popliner};
 
 /// Checks that there is an error with all these parts and no result, and with `--allow-incomplete`
@@ -80,7 +79,7 @@ const NEEDS: &str = "--solve --num-ipus=4 --format=json --quiet";
 #[test]
 fn what_is_lost_takes_the_verdict_with_it() {
     // Within one byte of the limit, whatever could move turns the verdict.
-    let needs = peak(&Case::loose_of("impossible").run(NEEDS));
+    let needs = Case::loose_of("impossible").run(NEEDS).peak();
     let options = format!("--solve --num-ipus=4 --mem-per-tile={needs}");
     each_sql("impossible", LOST, |case, parts| {
         no_verdict(case, &options, parts);
@@ -191,7 +190,7 @@ fn a_saved_model_keeps_what_contradicts_itself() {
     let saved = saved.to_str().expect("a plain path");
     let message = "its variables and code take";
     case.run(&["--save-to-file", saved]).exits(0).says(message);
-    let needs = peak(&Case::loose_of("impossible").run(NEEDS)).to_string();
+    let needs = Case::loose_of("impossible").run(NEEDS).peak().to_string();
     let solve = ["--solve", "--num-ipus=4", "--mem-per-tile", &needs];
     for allow in [&[][..], &["--allow-incomplete"]] {
         let run = popliner([&[saved, "--load-from-file"], &solve[..], allow].concat());

@@ -55,7 +55,6 @@ impl Numbers {
             "peak" => vec![peak, count, slowest, squares, cut_bytes],
             "fewest" => vec![count, peak, slowest, squares, cut_bytes],
             "communication" => vec![cut_bytes, peak, count, slowest, squares],
-            "cycles" => vec![slowest, peak, count, squares, cut_bytes],
             other => panic!("{other}"),
         };
         (numbers, stages.iter().map(|stage| stage.end).collect())

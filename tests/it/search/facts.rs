@@ -76,13 +76,8 @@ impl Facts {
         self.numbers.peaks[range]
     }
 
-    /// Returns the best split within `limits` (by IPU) that `obeys`.
-    pub fn best(
-        &self,
-        objective: &str,
-        limits: &[u64],
-        obeys: impl Fn(&[Range<usize>]) -> bool,
-    ) -> Option<Split> {
+    /// Returns the best split within `limits` (by IPU).
+    pub fn best(&self, objective: &str, limits: &[u64]) -> Option<Split> {
         let keeps_ties = |stages: &[Range<usize>]| {
             let is_in_one = |tie: &(usize, usize)| {
                 let mut stages = stages.iter();
@@ -90,13 +85,12 @@ impl Facts {
             };
             self.ties.iter().all(is_in_one)
         };
-        let is_allowed = |stages: &[Range<usize>]| keeps_ties(stages) && obeys(stages);
-        self.numbers.best(objective, limits, is_allowed)
+        self.numbers.best(objective, limits, keeps_ties)
     }
 
     /// Returns the split with the lowest peak on at most `ipus` IPUs with `limit` bytes on a tile.
     pub fn lowest(&self, ipus: usize, limit: u64) -> Option<Split> {
-        self.best("peak", &vec![limit; ipus], |_| true)
+        self.best("peak", &vec![limit; ipus])
     }
 
     /// Returns the bytes on the fullest tile of a split.

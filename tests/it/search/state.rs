@@ -36,23 +36,16 @@ fn parts_and_the_update_add_up() {
 
 #[test]
 fn auto_takes_the_first_place_that_fits() {
-    for (options, code, state) in [
-        ("--mem-per-tile=262144", 0, "on-chip"),
-        ("--mem-per-tile=200000", 0, "off-chip"),
-        (
-            "--mem-per-tile=200000 --num-ipus=16 --replicas=4",
-            0,
-            "off-chip",
-        ),
-        ("--mem-per-tile=320000 --replicas=4", 0, "sharded-off-chip"),
-        ("--mem-per-tile=50000 --replicas=4", 1, "sharded-off-chip"),
+    for (limit, options, code, state) in [
+        (262_144, "--num-ipus=4", 0, "on-chip"),
+        (200_000, "--num-ipus=4", 0, "off-chip"),
+        (200_000, "--num-ipus=16 --replicas=4", 0, "off-chip"),
+        (320_000, "--num-ipus=4 --replicas=4", 0, "sharded-off-chip"),
+        (50_000, "--num-ipus=4 --replicas=4", 1, "sharded-off-chip"),
     ] {
         // Finer layers are not tried, since the regex is given.
-        let ipus = match options.contains("--num-ipus") {
-            true => "",
-            false => "--num-ipus=4",
-        };
-        let fixed = format!("--solve {ipus} --optimizer-state=auto {DEFAULT_REGEX}");
+        let fixed = format!("--solve --optimizer-state=auto {DEFAULT_REGEX}");
+        let options = format!("{options} --mem-per-tile={limit}");
         let (found, report) = report(TRAINING, &format!("{fixed} {options}"));
         let place = report["pipeline"]["state"].as_str().unwrap_or("on-chip");
         assert_eq!((found, place), (code, state), "{options}");
@@ -98,13 +91,8 @@ fn recorded(change: impl Fn(&mut String)) -> (String, Value) {
     let [profile, debug] = generate(folder.path(), options);
     contexts::change_texts(&debug, |text| change(text));
     let profile = profile.to_str().expect("a plain path");
-    let options = [
-        "--solve",
-        "--num-ipus=2",
-        "--mem-per-tile=9000000",
-        "--export-json=-",
-    ];
-    let run = popliner([profile].iter().chain(&options));
+    let options = "--solve --num-ipus=2 --mem-per-tile=9000000 --export-json=-";
+    let run = popliner([profile].into_iter().chain(options.split(' ')));
     let report = run.exits(0).report();
     (run.err, report)
 }
@@ -124,21 +112,14 @@ fn profiles_recorded_with_state_elsewhere_are_recognised() {
     };
     let none = |_: &mut String| {};
     let loads = |text: &mut String| *text = text.replace("AdamVarUpdate:1", "RemoteLoad:1");
-    let both = "loaded from outside the IPUs and gathered from replicas";
+    let (loaded, gathered) = ("loaded from outside the IPUs", "gathered from replicas");
+    let both = format!("{loaded} and {gathered}");
     let changes = [
         (&none as &dyn Fn(&mut String), [false, false], ""),
-        (&loads, [true, false], "loaded from outside the IPUs"),
-        (
-            &ends(["__l0", "__l0"]),
-            [true, false],
-            "loaded from outside the IPUs",
-        ),
-        (
-            &ends(["__g0", "__g0"]),
-            [false, true],
-            "gathered from replicas",
-        ),
-        (&ends(["__l0", "__g0"]), [true, true], both),
+        (&loads, [true, false], loaded),
+        (&ends(["__l0", "__l0"]), [true, false], loaded),
+        (&ends(["__g0", "__g0"]), [false, true], gathered),
+        (&ends(["__l0", "__g0"]), [true, true], &both),
     ];
     for (change, expected, how) in changes {
         let (messages, report) = recorded(change);

@@ -87,7 +87,7 @@ fn embedding_and_head_that_share_a_weight_are_on_the_first_ipu() {
         for objective in ["peak", "fewest", "communication"] {
             let option = format!("--objective={objective}");
             let (stages, report, run) = model.solved(&facts, &option);
-            let best = facts.best(objective, &[facts.limit; 4], |_| true);
+            let best = facts.best(objective, &[facts.limit; 4]);
             assert_eq!(Some(stages), best, "{run:?}");
             let weight = &report["tied_weights"][0];
             assert_eq!(weight["layers"], json!([null, "Out"]));

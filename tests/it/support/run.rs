@@ -87,6 +87,15 @@ impl Run {
             other => panic!("{}: {other:?} in {self:?}", self.of),
         }
     }
+
+    /// Returns the bytes on the fullest tile of the split that `--solve` printed alone.
+    #[track_caller]
+    pub fn peak(&self) -> i64 {
+        let stages = self.report();
+        let stages = stages.as_array().expect("stages").iter();
+        let peaks = stages.map(|stage| stage["mem"]["max_tile_mem"].as_i64().expect("bytes"));
+        peaks.max().expect("a stage")
+    }
 }
 
 /// A subject of checks, which is printed if one of them fails before the end of its scope.

@@ -26,7 +26,7 @@ impl Subject {
 
     /// Checks the integer program with a number of IPUs and a limit. Returns the bytes on the
     /// fullest tile if the model fits.
-    pub fn solve(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<u64> {
+    pub fn solve(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<i64> {
         let stages = best(ranges, num_ipus);
         let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
         let peak = stages.iter().map(|stage| ranges.peak(stage)).max().unwrap();
@@ -47,7 +47,7 @@ impl Subject {
     }
 
     /// Checks the greedy search in the same way.
-    pub fn greedy(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<u64> {
+    pub fn greedy(&self, ranges: &Ranges, num_ipus: usize, limit: Option<u64>) -> Option<i64> {
         let limit_bytes = limit.unwrap_or(self.oracle.profile.bytes_per_tile);
         let found = greedy(ranges, num_ipus, limit_bytes);
         let run = self.run_solve("greedy", num_ipus, limit);
@@ -183,9 +183,6 @@ impl Subject {
 }
 
 /// Returns the bytes on the fullest tile of the printed stages if the model fits.
-fn printed_peak(run: &Run) -> Option<u64> {
-    let report = run.report();
-    let stages = report.as_array().expect("stages").iter();
-    let peaks = stages.filter_map(|stage| stage["mem"]["max_tile_mem"].as_u64());
-    peaks.max().filter(|_| run.code == 0)
+fn printed_peak(run: &Run) -> Option<i64> {
+    (run.code == 0).then(|| run.peak())
 }

@@ -62,16 +62,12 @@ fn check(&(graph, ipus): &(&str, usize)) {
     let printed = Printed::of(graph, "poptorch", "inference", &options);
     let calls = calls(graph);
     let known: HashSet<&String> = calls.iter().flatten().collect();
-    for one in printed.report["split"]["modules"]
-        .as_array()
-        .expect("a list")
-    {
+    let modules = &printed.report["split"]["modules"];
+    for one in modules.as_array().expect("a list") {
         for key in ["begin", "leaf", "inside", "output"] {
-            let is_known = |path: &str| known.contains(&path.to_string());
-            assert!(
-                one[key].as_str().is_none_or(is_known),
-                "{graph} {key}: {one}"
-            );
+            let path = one[key].as_str().map(str::to_string);
+            let is_known = path.is_none_or(|path| known.contains(&path));
+            assert!(is_known, "{graph} {key}: {one}");
         }
     }
     // A placeholder is no module, and Python reports that.
