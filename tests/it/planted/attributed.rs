@@ -7,13 +7,7 @@ use popliner::profile::{LiveClasses, NEVER_LIVE, Profile};
 use super::subject::{Subject, whole};
 
 /// Categories of data that the operations of the model must own.
-const USER_DATA: [&str; 5] = [
-    "variable",
-    "constant",
-    "message",
-    "rearrangement",
-    "outputEdge",
-];
+const USER_DATA: &str = "variable constant message rearrangement outputEdge";
 
 /// Returns the parts of a stage of all layers, summed over all tiles.
 fn attributed(subject: &Subject, profile: Profile) -> Parts {
@@ -43,7 +37,7 @@ fn bytes_of(subject: &Subject, category: &str) -> (u64, u64) {
 }
 
 fn user_data_has_a_place(subject: &Subject) {
-    for category in USER_DATA {
+    for category in USER_DATA.split(' ') {
         let (owned, all) = bytes_of(subject, category);
         let is_enough = owned * 100 >= all * 99 && owned <= all;
         assert!(is_enough, "{owned} of {all} bytes of {category}");

@@ -84,13 +84,11 @@ impl Case {
 
     /// Returns this compilation, written in another form.
     pub fn compiled_as(&self, form: ProfileForm) -> Compiled {
-        compile(
-            &self.folder,
-            &self.model,
-            &self.drawn.cuts,
-            &self.drawn,
-            form,
-        )
+        self.compiled_with(&self.drawn.cuts, form)
+    }
+
+    fn compiled_with(&self, cuts: &[u32], form: ProfileForm) -> Compiled {
+        compile(&self.folder, &self.model, cuts, &self.drawn, form)
     }
 
     /// Returns the compilation with one of the cuts moved by one position; `None` if there is no room.
@@ -103,13 +101,7 @@ impl Case {
         };
         let place = (0..cuts.len()).rev().find(is_free)?;
         cuts[place] += 1;
-        Some(compile(
-            &self.folder,
-            &self.model,
-            &cuts,
-            &self.drawn,
-            ProfileForm::PLAIN,
-        ))
+        Some(self.compiled_with(&cuts, ProfileForm::PLAIN))
     }
 
     /// Returns the prediction with these limits, one for each stage.

@@ -24,17 +24,11 @@ impl Drawn {
         let label = |option: &str| {
             let (name, value) = option.split_once(' ').unwrap_or((option, ""));
             let file = Path::new(value).file_name().unwrap_or_default();
-            let is_size = [
-                "layers",
-                "tiles",
-                "bytes-per-layer-tile",
-                "seed",
-                "page-size",
-            ];
+            let mut sizes = "layers tiles bytes-per-layer-tile seed page-size".split(' ');
             match name {
                 "graph" => Some(file.display().to_string()),
                 "gaps" | "compiler-made" => Some(name.to_string()),
-                _ => (!is_size.contains(&name)).then(|| option.to_string()),
+                _ => sizes.all(|size| size != name).then(|| option.to_string()),
             }
         };
         options.filter_map(label).collect()
