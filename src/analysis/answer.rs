@@ -10,15 +10,17 @@
 //! Everything that is said about other options, limits or numbers of IPUs is the answer to a
 //! changed request (`claims.rs`).
 
-use super::list::List;
 use super::{Analysis, Layers, Request};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
-use crate::model::{PlacementOptions, Repeat};
+use crate::model::{Framework, PlacementOptions, Repeat};
 use crate::progress::Progress;
-use crate::search::{Candidate, Claim, PipelineCosts, Question, Reach, SearchError, Space, Word};
+use crate::search::{
+    Candidate, Claim, CostTables, PipelineCosts, Question, Reach, SearchError, Space, Word,
+};
 use crate::solve::{Plan, SolveError};
 use anyhow::{Error, Result};
+use elsa::FrozenVec;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -26,8 +28,8 @@ use std::sync::Arc;
 /// ranges.
 pub(crate) struct Answers<'s, 'p> {
     pub analysis: &'s Analysis,
-    layers: &'s List<Layers<'s>>,
-    levels: List<Level<'s>>,
+    layers: &'s FrozenVec<Box<Layers<'s>>>,
+    levels: FrozenVec<Box<Level<'s>>>,
     /// The choices of layers of requests, as indices into `levels`.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: &'p Progress,
@@ -60,13 +62,13 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Prepares answers about the model of `analysis`. `layers` is a list without entries.
     pub fn new(
         analysis: &'s Analysis,
-        layers: &'s List<Layers<'s>>,
+        layers: &'s FrozenVec<Box<Layers<'s>>>,
         progress: &'p Progress,
     ) -> Self {
         Self {
             analysis,
             layers,
-            levels: List::default(),
+            levels: FrozenVec::new(),
             known: RefCell::default(),
             progress,
         }
@@ -197,6 +199,10 @@ impl<'s, 'p> Answers<'s, 'p> {
         Ok(whole.unwrap_or(answer))
     }
 
+    pub(super) fn framework(&self) -> Framework {
+        self.analysis.model.recording.framework
+    }
+
     /// Returns the pipelines that `request` leaves open, in groups that are tried one after the
     /// other.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
@@ -256,12 +262,12 @@ impl<'s, 'p> Answers<'s, 'p> {
                 index
             }
         };
-        Ok(index.and_then(|index| self.levels.iter().nth(index)))
+        Ok(index.map(|index| &self.levels[index]))
     }
 
     fn level(&self, layers: Layers<'s>, request: &Request) -> Result<&Level<'s>> {
         let index = self.index_of(layers, request)?;
-        Ok(self.levels.iter().nth(index).expect("an index of a level"))
+        Ok(&self.levels[index])
     }
 
     /// Returns the index of the level of `layers`, which is made if it is new.
@@ -273,11 +279,12 @@ impl<'s, 'p> Answers<'s, 'p> {
         if let Some(index) = known {
             return Ok(index);
         }
-        let layers = self.layers.push(layers);
+        let layers = self.layers.push_get(Box::new(layers));
         let memory = layers.memory()?;
         let cycles = layers.model().layer_cycles(&layers.placement);
-        let space = Space::new(memory, &layers.placement, cycles, request.options.step);
-        self.levels.push(Level { layers, space });
+        let tables = CostTables::new(memory, &layers.placement, cycles, request.options.step);
+        let space = Space::new(tables);
+        self.levels.push(Box::new(Level { layers, space }));
         Ok(self.levels.iter().count() - 1)
     }
 

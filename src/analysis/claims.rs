@@ -7,7 +7,7 @@ use super::changed::Changed;
 use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
-use crate::model::{Framework, Placement};
+use crate::model::Placement;
 use crate::search::{Claim, Claims, Front, IpuCount, Relaxed, lacks_time};
 use crate::solve::Goal;
 use anyhow::Result;
@@ -108,8 +108,8 @@ impl<'s> Answers<'s, '_> {
         let Some(fewest) = fewest else {
             return Ok(None);
         };
-        let ipus = self.supported(fewest);
-        if ipus >= self.supported(stages) {
+        let ipus = self.framework().supported(fewest);
+        if ipus >= self.framework().supported(stages) {
             return Ok(None);
         }
         let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
@@ -127,15 +127,15 @@ impl<'s> Answers<'s, '_> {
         }
         let most = request.changed().with_ipus(MOST_IPUS).request;
         let mut pipelines = self.pipelines(&most)?.concat();
-        pipelines.sort_by_key(|&pipeline| replicas_of(&most, pipeline));
+        pipelines.sort_by_key(|&pipeline| most.options.replicas_in(pipeline));
         let mut fewest: Option<usize> = None;
         for level in self.levels(&most) {
             let level = level?;
             let question = level.question(&most)?;
-            for alike in pipelines
-                .chunk_by(|&one, &other| replicas_of(&most, one) == replicas_of(&most, other))
-            {
-                let replicas = replicas_of(&most, alike[0]);
+            for alike in pipelines.chunk_by(|&one, &other| {
+                most.options.replicas_in(one) == most.options.replicas_in(other)
+            }) {
+                let replicas = most.options.replicas_in(alike[0]);
                 let below = fewest.map_or(MOST_IPUS, |fewest| fewest - 1);
                 let stages = below / replicas;
                 if below <= now || stages == 0 {
@@ -144,7 +144,7 @@ impl<'s> Answers<'s, '_> {
                 let found = level
                     .space
                     .fewest_stages(&question, (alike, stages), self.progress)?;
-                let ipus = found.map(|stages| self.supported(stages) * replicas);
+                let ipus = found.map(|stages| self.framework().supported(stages) * replicas);
                 fewest = fewest.into_iter().chain(ipus).min();
             }
         }
@@ -371,7 +371,7 @@ impl<'s> Answers<'s, '_> {
         let mut rows = Vec::new();
         for &ipus in &front.ipus {
             for &pipeline in &front.pipelines {
-                let replicas = replicas_of(request, pipeline);
+                let replicas = request.options.replicas_in(pipeline);
                 if ipus % replicas > 0 {
                     continue;
                 }
@@ -395,9 +395,11 @@ impl<'s> Answers<'s, '_> {
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
         let row = self.fitting_in(&changed.request, &groups)?;
-        row.filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus)
-            .map(|row| self.claim(&row, changed.change))
-            .transpose()
+        row.filter(|row| {
+            self.framework().supported(row.best.solution.score.stages) >= row.best.ipus
+        })
+        .map(|row| self.claim(&row, changed.change))
+        .transpose()
     }
 
     /// Returns the pipelines that a plan tries: all of the framework that agree with the request,
@@ -428,30 +430,11 @@ impl<'s> Answers<'s, '_> {
     /// Returns the numbers of IPUs that a plan tries, ascending: all up to [`TRIED_IPUS`], then
     /// powers of 2, and `most`, which none exceeds. With PopTorch, only powers of 2.
     fn numbers(&self, most: usize) -> Vec<usize> {
-        let is_poptorch = self.analysis.model.recording.framework == Framework::Poptorch;
         let is_tried = |&ipus: &usize| {
-            ipus.is_power_of_two() || !is_poptorch && (ipus <= TRIED_IPUS || ipus == most)
+            let is_named = ipus <= TRIED_IPUS || ipus == most;
+            ipus.is_power_of_two() || is_named && self.framework().supported(ipus) == ipus
         };
         (1..=most).filter(is_tried).collect()
-    }
-
-    /// Returns the smallest number of IPUs that the framework supports and that is at least
-    /// `stages`.
-    fn supported(&self, stages: usize) -> usize {
-        match self.analysis.model.recording.framework {
-            Framework::Poptorch => stages.next_power_of_two(),
-            _ => stages,
-        }
-    }
-}
-
-/// Returns the number of replicas of `pipeline`: those that share optimizer state, else those of
-/// the request.
-fn replicas_of(request: &Request, pipeline: Pipeline) -> usize {
-    if pipeline.state.is_sharded() {
-        pipeline.replicas as usize
-    } else {
-        request.options.replicas() as usize
     }
 }
 

@@ -3,7 +3,6 @@
 
 use super::answer::{Answer, Answers};
 use super::layers::no_layers;
-use super::list::List;
 use super::{Analysis, Layers, Request};
 use crate::memory::{MemoryModel, StageMemory, StatePlace};
 use crate::message::Warning;
@@ -16,6 +15,7 @@ use crate::search::{
 };
 use crate::solve::{self, Limits};
 use anyhow::{Context, Result};
+use elsa::FrozenVec;
 
 impl<'a> Layers<'a> {
     /// Returns the model whose layers these are.
@@ -61,7 +61,7 @@ impl Analysis {
     pub fn split(&self, request: &Request) -> Result<Report> {
         let mut request = request.clone();
         request.options.split = true;
-        let (layers, progress) = (List::default(), Progress::new());
+        let (layers, progress) = (FrozenVec::new(), Progress::new());
         Answers::new(self, &layers, &progress)
             .search(&request)?
             .report(&request, &|_| String::new())

@@ -17,7 +17,7 @@ mod stdout;
 
 pub use options::{Effect, NoEffect, Options};
 
-use crate::analysis::{Answers, Layers, List, Request, SearchedLayers};
+use crate::analysis::{Answers, Layers, Request, SearchedLayers};
 use crate::atomic;
 use crate::message::{UsageError, refused};
 use crate::parallel;
@@ -27,6 +27,7 @@ use crate::solve::SolveError;
 use crate::witnesses::check;
 use crate::wording::counted;
 use anyhow::Result;
+use elsa::FrozenVec;
 use messages::Messages;
 use options::CommandLine;
 use output::Outputs;
@@ -158,7 +159,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     if run.options.is_bare && one_ipu::answers(&analysis, &run)? {
         return Ok(Exit::Done);
     }
-    let layers = List::default();
+    let layers = FrozenVec::new();
     let searched = run.messages.while_showing(|progress| {
         Answers::new(&analysis, &layers, progress).search(&run.request)
     })?;

@@ -4,7 +4,7 @@
 use super::Run;
 use super::messages::Messages;
 use super::options::Options;
-use crate::analysis::{Analysis, Answers, List};
+use crate::analysis::{Analysis, Answers};
 use crate::message::displayed;
 use crate::model::Model;
 use crate::profile::Outline;
@@ -13,6 +13,7 @@ use crate::search::free_bytes;
 use crate::witnesses::{are_refused, refuse_close};
 use crate::wording::counted;
 use anyhow::Result;
+use elsa::FrozenVec;
 
 /// Returns whether the profile was compiled for several IPUs, counting replicas of one IPU as one.
 /// Returns `false` if the profile cannot be read; reading it later reports why.
@@ -33,7 +34,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 pub(super) fn answers(analysis: &Analysis, run: &Run) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
     let stage = messages.while_showing(|progress| {
-        Answers::new(analysis, &List::default(), progress).on_one_ipu(&run.request)
+        Answers::new(analysis, &FrozenVec::new(), progress).on_one_ipu(&run.request)
     })?;
     let Some(stage) = stage else {
         return Ok(false);

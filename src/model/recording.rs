@@ -129,6 +129,15 @@ impl fmt::Display for Framework {
 }
 
 impl Framework {
+    /// Returns the smallest number of IPUs that the framework supports and that is at least
+    /// `stages`: with PopTorch a power of 2.
+    pub fn supported(self, stages: usize) -> usize {
+        match self {
+            Framework::Poptorch => stages.next_power_of_two(),
+            _ => stages,
+        }
+    }
+
     fn of(debug_info: &DebugInfo) -> Self {
         let by_layer = [
             (SoftwareLayer::Popxl, Framework::Popxl),

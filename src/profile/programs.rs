@@ -206,23 +206,13 @@ fn leave_children_out(programs: &mut [Program]) {
     let parents: Vec<(usize, TileBytes)> = programs
         .iter()
         .enumerate()
-        .filter(|(_, program)| !program.children.is_empty())
-        .map(
-            |(
-                number,
-                Program {
-                    children,
-                    control_code,
-                    ..
-                },
-            )| {
-                let code = |&child: &u32| &programs[child as usize].control_code;
-                match children.iter().all(&mut is_first) {
-                    true => (number, control_code.beyond(children.iter().map(code))),
-                    false => (number, TileBytes::default()),
-                }
-            },
-        )
+        .filter(|(_, parent)| !parent.children.is_empty())
+        .map(|(number, parent)| {
+            let code = |&child: &u32| &programs[child as usize].control_code;
+            let is_known = parent.children.iter().all(&mut is_first);
+            let own = || parent.control_code.beyond(parent.children.iter().map(code));
+            (number, is_known.then(own).unwrap_or_default())
+        })
         .collect();
     for (number, own) in parents {
         programs[number].control_code = own;

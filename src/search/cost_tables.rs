@@ -86,7 +86,9 @@ struct Computed<'a> {
 }
 
 impl<'a> CostTables<'a> {
-    pub(super) fn new(
+    /// Prepares the model of `memory`, which has no pipeline. `cycles` are those of its positions, and
+    /// `step` has the other numbers that times depend on.
+    pub fn new(
         memory: MemoryModel<'a>,
         placement: &'a Placement,
         cycles: Option<CyclesByLayer>,
@@ -106,6 +108,10 @@ impl<'a> CostTables<'a> {
     /// Returns the cycles by position (In, layers, Out); `None` if the profile has none.
     pub fn cycles(&self) -> Option<&CyclesByLayer> {
         self.cycles.as_ref()
+    }
+
+    pub(super) fn placement(&self) -> &'a Placement {
+        self.placement
     }
 
     /// Returns the memory model without a pipeline.

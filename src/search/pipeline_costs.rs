@@ -6,7 +6,7 @@ use super::error::SearchError;
 use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
 
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
-use crate::model::{Framework, Placement};
+use crate::model::Placement;
 use crate::progress::Progress;
 use crate::solve::{self, Constraint, Limits, Plan, Problem, Score, Solution, SolveError};
 use crate::time::StageTimes;
@@ -151,25 +151,12 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns the number of replicas: those that share optimizer state, else those of the request.
     pub fn replicas(&self) -> usize {
-        let pipeline = self.pipeline();
-        match pipeline.state.is_sharded() {
-            true => pipeline.replicas as usize,
-            false => self.request().options.replicas() as usize,
-        }
+        self.request().options.replicas_in(self.pipeline())
     }
 
     /// Returns the number of positions (In, layers, Out), even if no costs are computed.
     pub(super) fn positions(&self) -> usize {
         self.question.cut_bytes.len() + 1
-    }
-
-    /// Returns the smallest number of IPUs that the framework supports and that is at least
-    /// `stages`: with PopTorch a power of 2.
-    pub(super) fn supported(&self, stages: usize) -> usize {
-        match self.memory.framework() {
-            Framework::Poptorch => stages.next_power_of_two(),
-            _ => stages,
-        }
     }
 
     /// Returns the constraints of splits in this pipeline: those of the request, and those that
@@ -227,7 +214,7 @@ impl<'a> PipelineCosts<'a> {
             IpuCount::Exactly(_) => Some(self.ipus),
             IpuCount::UpTo(_) => self
                 .fewest(self.ipus)?
-                .map(|fewest| self.supported(fewest).min(self.ipus)),
+                .map(|fewest| self.memory.framework().supported(fewest).min(self.ipus)),
         };
         self.best_on(ipus.filter(|&ipus| ipus > 0))
     }

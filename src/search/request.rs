@@ -2,7 +2,7 @@
 //! layers share, and for layers that run several times.
 
 use crate::escape::shell;
-use crate::memory::PipelineOptions;
+use crate::memory::{Pipeline, PipelineOptions};
 use crate::message::BadValue;
 use crate::model::{Placement, Positions, WeightTie};
 use crate::solve::{Constraint, Goal, Limits, Origin, Plan, Rule, TiedWeight};
@@ -62,6 +62,15 @@ pub struct SearchRequest {
 }
 
 impl SearchOptions {
+    /// Returns the number of replicas of `pipeline`: those that share optimizer state, else those that
+    /// the user requests.
+    pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
+        match pipeline.state.is_sharded() {
+            true => pipeline.replicas as usize,
+            false => self.replicas() as usize,
+        }
+    }
+
     /// Returns the number of replicas that the user requests, at least 1.
     pub fn replicas(&self) -> u64 {
         self.step.replicas.max(1)

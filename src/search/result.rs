@@ -57,7 +57,8 @@ impl<'a> SearchResult<'a> {
             return None;
         };
         let fewer = self.claims.fewest.as_ref();
-        let own = self.costs.supported(best.score.stages) * self.costs.replicas();
+        let own =
+            self.costs.memory.framework().supported(best.score.stages) * self.costs.replicas();
         self.costs
             .request()
             .options

@@ -15,11 +15,9 @@ use super::cost_tables::{CostTables, Reach};
 use super::error::SearchError;
 use super::pipeline_costs::{PipelineCosts, Question};
 use super::request::{IpuCount, SearchRequest};
-use crate::memory::{MemoryModel, Pipeline, PlacedStage};
-use crate::model::{CyclesByLayer, Placement};
+use crate::memory::{Pipeline, PlacedStage};
 use crate::progress::Progress;
 use crate::solve::{Plan, Solution};
-use crate::time::StepOptions;
 use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,7 +30,6 @@ mod tests;
 pub struct Space<'a> {
     /// The costs of ranges in each pipeline.
     pub tables: CostTables<'a>,
-    placement: &'a Placement,
     cut_bytes: Arc<[u64]>,
     has_state: OnceCell<bool>,
     solved: RefCell<Vec<Solved>>,
@@ -81,18 +78,11 @@ impl Solved {
 }
 
 impl<'a> Space<'a> {
-    /// Prepares the model of `memory`, which has no pipeline. `step` has the numbers beside the
-    /// cycles of layers that times depend on.
-    pub fn new(
-        memory: MemoryModel<'a>,
-        placement: &'a Placement,
-        cycles: Option<CyclesByLayer>,
-        step: StepOptions,
-    ) -> Self {
+    /// Prepares searches with the costs of ranges in `tables`.
+    pub fn new(tables: CostTables<'a>) -> Self {
         Self {
-            cut_bytes: memory.cut_bytes().into(),
-            tables: CostTables::new(memory, placement, cycles, step),
-            placement,
+            cut_bytes: tables.memory().cut_bytes().into(),
+            tables,
             has_state: OnceCell::new(),
             solved: RefCell::default(),
         }
@@ -113,7 +103,7 @@ impl<'a> Space<'a> {
     pub fn question(&self, request: SearchRequest) -> Arc<Question> {
         Arc::new(Question::new(
             request,
-            self.placement,
+            self.tables.placement(),
             Arc::clone(&self.cut_bytes),
         ))
     }

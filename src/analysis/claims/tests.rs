@@ -1,18 +1,19 @@
 //! Checks answers to changed requests where they turn: with one byte, IPU or constraint less or
 //! more.
 
-use super::super::{Analysis, LayerConstraint, List};
+use super::super::{Analysis, LayerConstraint};
 use super::*;
 use crate::memory::PlacedStage;
 use crate::progress::Progress;
 use crate::search::SearchOptions;
+use elsa::FrozenVec;
 use std::path::Path;
 
 /// Runs `test` on a fixture.
 fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_, '_>)) {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
-    let (analysis, layers, progress) = (read.expect(name), List::default(), Progress::new());
+    let (analysis, layers, progress) = (read.expect(name), FrozenVec::new(), Progress::new());
     test(&Answers::new(&analysis, &layers, &progress));
 }
 

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::memory::testing::seeds;
-use crate::memory::{RangeCosts, Recompute, Schedule, StatePlace};
-use crate::search::SearchOptions;
+use crate::memory::{MemoryModel, RangeCosts, Recompute, Schedule, StatePlace};
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
+use crate::search::{CostTables, SearchOptions};
 use crate::solve::{Constraint, Goal, Limits, Problem, Rule, Score};
+use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::ops::Range;
 
@@ -170,7 +171,12 @@ impl<'a> Model<'a> {
         let cycles = Some(case.cycles.clone());
         let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
         Self {
-            space: Space::new(memory, &case.placement, cycles, StepOptions::default()),
+            space: Space::new(CostTables::new(
+                memory,
+                &case.placement,
+                cycles,
+                StepOptions::default(),
+            )),
             tried,
             random,
         }

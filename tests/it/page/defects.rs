@@ -25,7 +25,7 @@ const FACTS: &str = "
             return shares.length > 3 && shares.every((own, at) => at === 0 || shares[at - 1] >= own);
         })()
     bytes over the limit are not negative, and pasted text says that nothing fits: 1440 impossible SPLIT REGEX #view=split
-        ['Furthest over its limit', 'Over the limit by\\n215,825', 'To paste (popart), which does not fit:']
+        ['Furthest over its limit', 'Over the limit by\\n215,729', 'To paste (popart), which does not fit:']
             .every((part) => $('#head').innerText.includes(part))
     ranges of layers prove nothing of the memory that a pipeline adds: 1440 training-pipeline SPLIT --recompute=none --optimizer-state=on-chip #view=split
         $('#what-if .bad-list').textContent.includes('The layers by themselves would fit')
