@@ -302,8 +302,8 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let forward = &flow.forward[from(&flow.forward)..];
     let backward = &flow.backward[from(&flow.backward)..];
     let ends = [backward.first(), forward.last(), backward.last()];
-    // In and the first layer run again together.
-    let mut turns = vec![0, 1];
+    // In and the first layer run again together, the last pipeline stage does not.
+    let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
         // A range of all positions also contains Out.
         turns.push(flows.places - 2);

@@ -275,6 +275,32 @@ fn copies_are_those_that_public_tests_assert() {
 }
 
 #[test]
+fn an_input_stays_until_its_stage_has_run_again() {
+    let input = Flow {
+        forward: [0].into(),
+        backward: [].into(),
+        life: flows::Life::Forward,
+        is_streamed: true,
+    };
+    let tile = TileFlows::made([5].into_iter());
+    let buffers = |recompute, places| {
+        let pipeline = Pipeline {
+            schedule: Schedule::Sequential,
+            recompute,
+            ..Pipeline::default()
+        };
+        let flows = Flows::made(vec![input.clone()], pipeline, 3, false);
+        let sums = flows.transfers(&flows.stage_roles(places), &tile);
+        let [buffers, _] = flows.in_phases(&sums, None, 0);
+        buffers
+    };
+    assert_eq!(buffers(Recompute::Stage, 0..2), [5, 5, 0, 0]);
+    // The last stage is not recomputed.
+    assert_eq!(buffers(Recompute::Stage, 0..3), [0; PHASES]);
+    assert_eq!(buffers(Recompute::None, 0..2), [0; PHASES]);
+}
+
+#[test]
 fn accumulators_have_the_elements_that_were_chosen() {
     assert_eq!(Accumulator::AsWeight.bytes(6, Some(2)), 6);
     assert_eq!(Accumulator::Float32.bytes(6, Some(2)), 12);

@@ -50,11 +50,12 @@ impl Flows {
     /// stage anyway are not counted again. The steps of the forward pass also stand for its second
     /// run if it is recomputed.
     fn transfer_buffers<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
-        let [enters, leaves, gradient_in, gradient_out] = [
+        let [enters, leaves, gradient_in, gradient_out, enters_last] = [
             Quantity::Enters,
             Quantity::Leaves,
             Quantity::GradientIn,
             Quantity::GradientOut,
+            Quantity::EntersLast,
         ]
         .map(|quantity| moves.of(quantity, lane));
         let Kept { backward, bytes } = moves.kept;
@@ -63,14 +64,16 @@ impl Flows {
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.has_phases() => (0, 0, 0),
                 // Where another layer's call has the steps, tensors wait for the own call or follow
-                // it. Without it, other pipelines are less than 1 % too low in drawn models.
-                (TfInterleaved, Stage) if backward.is_in_functions && !backward.goes_back => {
-                    (enters.max(leaves), 0, 0)
+                // it. What goes through the stage is live there too.
+                _ if backward.is_in_functions && !backward.goes_back => {
+                    let made = (enters_last + leaves).saturating_sub(enters);
+                    (enters_last.max(made), 0, 0)
                 }
                 // Tensors that leave frozen layers are live at the last step of these layers anyway.
                 _ if !backward.goes_back => (0, 0, 0),
-                // Only a whole stage is recomputed after its gradients have arrived.
-                (Sequential, Stage) => (gradient_in, 0, 0),
+                // Only a whole stage is recomputed after its gradients have arrived. In its first
+                // run none has, but what enters stays for the second.
+                (Sequential, Stage) => (gradient_in.max(enters_last), 0, 0),
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),

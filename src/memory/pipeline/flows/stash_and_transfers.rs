@@ -104,10 +104,13 @@ pub(crate) enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
+    /// Tensors that enter, and that neither a later stage nor the own backward pass needs. The last
+    /// pipeline stage, which is not recomputed, counts none.
+    EntersLast,
 }
 
 /// The number of variants of [`Quantity`].
-pub(crate) const QUANTITIES: usize = 8;
+pub(crate) const QUANTITIES: usize = 9;
 
 impl Flow {
     /// Returns the number of the place that makes the tensors, the first that uses them in the
@@ -159,6 +162,7 @@ impl Flow {
             && flows.is_beside_out(places)
             && forward.last() == Some(&flows.out().start);
         let has_last = backward.last().is_some_and(|last| places.contains(last));
+        let is_last_stage = places.end == flows.places;
         StageRole {
             kept,
             // In the order of [`Quantity`].
@@ -171,6 +175,7 @@ impl Flow {
                 has_forward && comes_after(forward),
                 is_gradient && met(backward) && comes_after(backward),
                 is_gradient && has_last && comes_before(backward),
+                enters && !kept && !comes_after(forward) && !is_last_stage,
             ],
         }
     }
