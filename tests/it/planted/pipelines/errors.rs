@@ -88,7 +88,7 @@ impl Errors {
                 stages: stages.collect(),
                 labels: [case.labels(), trained.drawn.labels()].concat(),
                 recompute: case.options.recompute,
-                most_over: super::most_over(case),
+                most_over: super::most_over(case, &trained.drawn),
                 name,
             }
         });
