@@ -156,8 +156,9 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
 /// row is one use with its bytes on each of the tiles.
 #[derive(Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// For each row, in ascending order of uses: the number of its use in [`CountedUses`], and the
-    /// bytes by lane (tile). A use has several rows if a tile has several entries for it.
+    /// For each row, in ascending order of uses: the number of its use in
+    /// [`CountedUses`](crate::memory::uses::CountedUses), and the bytes by lane (tile). A use
+    /// has several rows if a tile has several entries for it.
     pub rows: Vec<(u32, [u32; N])>,
 }
 

@@ -29,7 +29,9 @@ mod variables;
 
 use super::code;
 use super::lanes::{Bytes, LANES};
-use super::uses;
+use super::pipeline::TileFlows;
+use super::update::{TileUpdates, UpdatePhase};
+use super::uses::{self, NeighbourUses};
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
@@ -41,6 +43,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tiles::{Entered, OnTiles, examine};
+use variables::EnteringVariables;
 
 /// Maximum number of sums that a thread keeps for tiles side by side: tiles times layers times
 /// places (steps at which a peak is possible). With more, reading them takes as long as examining
@@ -133,7 +136,7 @@ impl MemoryModel<'_> {
     /// If one tile has more variables or code than any real tile.
     fn costs_on(
         order: Vec<Range<u32>>,
-        pipelines: Vec<PipelineRanges<'_>>,
+        mut pipelines: Vec<PipelineRanges<'_>>,
         task: &Task,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
         // Tensors with the same users are gathered for all pipelines at once.
@@ -145,6 +148,7 @@ impl MemoryModel<'_> {
                 .unwrap_or(pipelines[0].model),
             are_apart: AtomicBool::new(false),
             alike: alike(&pipelines),
+            updates: number_updates(&mut pipelines),
             pipelines,
         };
         // Threads take one group after the other in this order.
@@ -188,6 +192,24 @@ struct RangePass<'a> {
     /// Sets of pipelines in which the same variables count, so that each set is examined at once:
     /// for each set, a flag for each of `pipelines`.
     alike: Vec<Vec<bool>>,
+    /// The distinct weight updates of `pipelines`, as [`PipelineRanges::update`] numbers them.
+    updates: Vec<&'a UpdatePhase>,
+}
+
+/// Numbers the weight updates of `pipelines`, which differ only with the place of optimizer state
+/// and the number of replicas. Returns the distinct ones in the order of their numbers.
+fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
+    let mut updates: Vec<&UpdatePhase> = Vec::new();
+    for pipeline in pipelines {
+        if let Some(own) = pipeline.model.update.as_deref() {
+            let known = updates.iter().position(|update| update.is_like(own));
+            pipeline.update = Some(known.unwrap_or(updates.len()));
+            if known.is_none() {
+                updates.push(own);
+            }
+        }
+    }
+    updates
 }
 
 /// Divides `pipelines` into sets in which the same variables count at the same steps. Returns for
@@ -219,7 +241,10 @@ struct RangeScratches {
 /// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
-    on_tiles: OnTiles<N>,
+    uses: NeighbourUses<N>,
+    variables: EnteringVariables<N>,
+    flows: TileFlows<N>,
+    updates: TileUpdates<N>,
     entered: Entered<B, N>,
     /// For each pipeline of the pass: the bytes that it adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
@@ -261,21 +286,17 @@ impl RangePass<'_> {
         tiles: Range<u32>,
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
+        scratch.uses.gather(self.model, tiles.clone());
+        self.load_additions(scratch)?;
         let RangeScratch {
-            on_tiles,
+            uses,
+            variables,
+            flows,
             entered,
             pipelines,
+            ..
         } = scratch;
-        on_tiles.uses.gather(self.model, tiles.clone());
-        if let Some(flows) = &self.model.flows {
-            on_tiles.flows.load(self.model, flows, &on_tiles.uses);
-        }
-        pipelines.resize_with(self.pipelines.len(), Default::default);
-        for (ranges, scratch) in self.pipelines.iter().zip(&mut *pipelines) {
-            ranges.load(on_tiles, scratch)?;
-        }
         code::load(self.model, &tiles, &mut entered.code)?;
-        on_tiles.tiles = tiles;
         for alike in &self.alike {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
             let mut paired: Vec<_> = paired
@@ -283,14 +304,48 @@ impl RangePass<'_> {
                 .map(|((ranges, scratch), _)| InPipeline { ranges, scratch })
                 .collect();
             let model = paired[0].ranges.model;
-            let variables = &mut on_tiles.variables;
-            variables.load(model, &on_tiles.uses, &mut entered.always)?;
+            variables.load(model, uses, &mut entered.always)?;
             let cells = variables.places.saturating_mul(model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
             }
-            examine(on_tiles, entered, &mut paired);
+            let is_in = |number| paired.iter().any(|own| own.ranges.update == Some(number));
+            let updates = self.updates.iter().copied().enumerate();
+            let on_tiles = OnTiles {
+                tiles: tiles.clone(),
+                uses,
+                variables,
+                flows,
+                updates: updates.filter(|&(number, _)| is_in(number)).collect(),
+            };
+            examine(&on_tiles, entered, &mut paired);
         }
         Ok(true)
+    }
+
+    /// Loads the bytes that each pipeline and each weight update adds to ranges, for the tiles whose
+    /// uses are in `scratch`.
+    ///
+    /// # Errors
+    /// If the tiles have more variables than any real tile.
+    fn load_additions<B: Bytes, const N: usize>(
+        &self,
+        scratch: &mut RangeScratch<B, N>,
+    ) -> Result<(), TooManyPlaces> {
+        if let Some(flows) = &self.model.flows {
+            scratch.flows.load(self.model, flows, &scratch.uses);
+        }
+        let updates = &mut scratch.entered.updates;
+        updates.resize_with(self.updates.len(), Default::default);
+        for (phase, update) in self.updates.iter().zip(updates) {
+            scratch.updates.load(self.model, phase, &scratch.uses);
+            update.load(self.model, phase, &scratch.updates)?;
+        }
+        let pipelines = &mut scratch.pipelines;
+        pipelines.resize_with(self.pipelines.len(), Default::default);
+        self.pipelines
+            .iter()
+            .zip(pipelines)
+            .try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
     }
 }

@@ -1,9 +1,8 @@
 //! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile.
 
-use super::tiles::OnTiles;
 use crate::memory::lanes::{self, ByLane, plus};
 use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
-use crate::memory::update::{RangeUpdates, TileUpdates};
+use crate::memory::update::RangeUpdates;
 use crate::memory::{MemoryModel, RangeCosts};
 use crate::model::TooManyPlaces;
 use std::array::from_fn;
@@ -27,6 +26,9 @@ pub(super) struct PipelineRanges<'a> {
     ends: Vec<AtomicUsize>,
     /// The maximum number of stages of a split.
     stages: usize,
+    /// The number of the pipeline's weight update among those of all pipelines of the pass; `None`
+    /// if the update is no phase of its own.
+    pub update: Option<usize>,
     /// The flows (tensors with the same users), and the ranges in which the tensors of each take
     /// bytes; `None` without a pipeline.
     flows: Option<(&'a Flows, Patterns)>,
@@ -43,8 +45,6 @@ pub(super) struct PipelineRanges<'a> {
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     additions: RangeAdditions<N>,
-    /// The bytes of the weight update, if it is a phase of its own.
-    updates: RangeUpdates<N>,
     /// The first and the last position (inclusive) of the current range.
     range: (usize, usize),
     /// Whether the lower bound of the current range is within the limit so far.
@@ -78,6 +78,7 @@ impl<'a> PipelineRanges<'a> {
             limit,
             ends: (0..layers).map(end).collect(),
             stages,
+            update: None,
             columns: flows.as_ref().map_or(0, |_| stages) + 1,
             flows,
             peaks: (0..parts).map(|_| OnceLock::new()).collect(),
@@ -94,26 +95,20 @@ impl<'a> PipelineRanges<'a> {
             && numbers.all(|number| model.is_away(number) == other.is_away(number))
     }
 
-    /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles; `tiles` has
-    /// the uses and the flows (tensors with the same users) of these tiles.
+    /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles, except those
+    /// of its weight update; `tiles` has the flows (tensors with the same users) of these tiles.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
     pub fn load<const N: usize>(
         &self,
-        tiles: &OnTiles<N>,
+        tiles: &TileFlows<N>,
         scratch: &mut PipelineScratch<N>,
     ) -> Result<(), TooManyPlaces> {
-        if let Some(phase) = &self.model.update {
-            let mut of_tiles = TileUpdates::default();
-            of_tiles.load(self.model, phase, &tiles.uses);
-            scratch.updates.load(self.model, phase, &of_tiles)?;
-        }
         let Some((flows, patterns)) = &self.flows else {
             return Ok(());
         };
-        let additions = &mut scratch.additions;
-        additions.load(self.model, flows, patterns, &tiles.flows)
+        scratch.additions.load(self.model, flows, patterns, tiles)
     }
 
     /// Returns the highest bytes of any tile so far, in columns, of the range of positions from
@@ -162,19 +157,21 @@ impl<const N: usize> InPipeline<'_, N> {
     /// `tiles` has their flows (tensors with the same users).
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
-        if self.ranges.model.update.is_some() {
-            self.scratch.updates.begin(start);
-        }
         if self.ranges.flows.is_some() {
             self.scratch.additions.begin(start, tiles);
         }
     }
 
     /// Adds the last position of `range` to the current range, which must be the rest of `range`.
-    /// Returns for each of `tiles`, by lane, the bytes (without what the pipeline adds) above which
-    /// the tile raises a peak of the range; `u64::MAX` if the range does not fit on the tiles so
-    /// far.
-    pub fn add(&mut self, range: Range<usize>, tiles: Range<u32>) -> [u64; N] {
+    /// `updates` has the bytes of weight updates in `range`. Returns for each of `tiles`, by lane,
+    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range;
+    /// `u64::MAX` if the range does not fit on the tiles so far.
+    pub fn add(
+        &mut self,
+        range: Range<usize>,
+        tiles: Range<u32>,
+        updates: &[RangeUpdates<N>],
+    ) -> [u64; N] {
         let (ranges, scratch) = (self.ranges, &mut *self.scratch);
         let last = range.end - 1;
         scratch.range = (range.start, last);
@@ -183,9 +180,8 @@ impl<const N: usize> InPipeline<'_, N> {
             return [u64::MAX; N];
         }
         scratch.least = ByLane::default();
-        if let Some(phase) = &ranges.model.update {
-            scratch.updates.add(phase, last);
-            *scratch.least = scratch.updates.always(&ranges.model.overhead, tiles);
+        if let Some(update) = ranges.update {
+            *scratch.least = updates[update].always(&ranges.model.overhead, tiles);
         }
         if let Some((flows, _)) = &ranges.flows {
             let additions = &mut scratch.additions;
@@ -256,10 +252,15 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Raises the peaks of the current range to its bytes in the weight update, if that is a phase
-    /// of its own. `fixed` has the range's code and always-live variables on `tiles`, by lane.
-    pub fn raise_in_update(&mut self, tiles: Range<u32>, fixed: &[u64; N]) {
-        if self.ranges.model.update.is_some() && self.scratch.is_on {
-            let mut bytes = plus(fixed, &self.scratch.updates.taken());
+    /// of its own. `fixed` has the range's code and always-live variables on `tiles`, by lane,
+    /// `updates` the bytes of weight updates.
+    pub fn raise_in_update(
+        &mut self,
+        (tiles, fixed): (Range<u32>, &[u64; N]),
+        updates: &[RangeUpdates<N>],
+    ) {
+        if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
+            let mut bytes = plus(fixed, &updates[update].taken());
             let overhead = &self.ranges.model.overhead;
             overhead.add_fragmentation_on(tiles, &mut bytes);
             self.raise_columns(&bytes);

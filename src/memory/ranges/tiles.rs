@@ -7,6 +7,7 @@ use crate::memory::code::EnteringCode;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
 use crate::memory::pipeline::TileFlows;
+use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
 use std::ops::Range;
 
@@ -21,23 +22,27 @@ pub(super) struct Entered<B, const N: usize> {
     pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
     pub code: EnteringCode<N>,
+    /// Bytes of each weight update, as
+    /// [`PipelineRanges::update`](super::pipelines::PipelineRanges::update) numbers them.
+    pub updates: Vec<RangeUpdates<N>>,
 }
 
 /// The variables on some neighbouring tiles, in the forms that examining ranges needs.
-#[derive(Default)]
-pub(super) struct OnTiles<const N: usize> {
+pub(super) struct OnTiles<'a, const N: usize> {
     pub tiles: Range<u32>,
-    pub uses: NeighbourUses<N>,
-    pub variables: EnteringVariables<N>,
-    pub flows: TileFlows<N>,
+    pub uses: &'a NeighbourUses<N>,
+    pub variables: &'a EnteringVariables<N>,
+    pub flows: &'a TileFlows<N>,
+    /// The weight updates of the pipelines that are examined, with their numbers.
+    pub updates: Vec<(usize, &'a UpdatePhase)>,
 }
 
 /// Raises the peaks of all ranges, in each of `pipelines`, to their bytes on `on_tiles`; longer
 /// ranges are skipped once a range fits in none of them. In all these pipelines the same variables
-/// count at the same steps. `entered` is a buffer, except for `always` and `code`, which must be
-/// loaded.
+/// count at the same steps. `entered` is a buffer, except for `always`, `code` and `updates`, which
+/// must be loaded.
 pub(super) fn examine<B: Bytes, const N: usize>(
-    on_tiles: &OnTiles<N>,
+    on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
     pipelines: &mut [InPipeline<'_, N>],
 ) {
@@ -46,7 +51,7 @@ pub(super) fn examine<B: Bytes, const N: usize>(
     for start in 0..layers {
         entered.enter(start, on_tiles);
         for pipeline in &mut *pipelines {
-            pipeline.begin(start, &on_tiles.flows);
+            pipeline.begin(start, on_tiles.flows);
         }
         ranges_from(start, on_tiles, entered, pipelines);
     }
@@ -55,7 +60,7 @@ pub(super) fn examine<B: Bytes, const N: usize>(
 impl<B: Bytes, const N: usize> Entered<B, N> {
     /// Prepares `blocks` for the variables of `on_tiles` and `layers` positions, and adds to it the
     /// variables that every range has.
-    fn restart(&mut self, on_tiles: &OnTiles<N>, layers: usize) {
+    fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
         self.blocks.restart(on_tiles.variables.places, layers);
         for &stretch in &on_tiles.variables.everywhere {
             let bytes = on_tiles.uses.bytes(stretch.row);
@@ -65,7 +70,7 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
 
     /// Adds the bytes that ranges gain if they start at the position `start` or later, and starts
     /// an empty range there.
-    fn enter(&mut self, start: usize, on_tiles: &OnTiles<N>) {
+    fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
         for (layer, stretch) in on_tiles.variables.moving.from(start) {
             self.blocks
                 .enter(layer, stretch, on_tiles.uses.bytes(stretch.row));
@@ -73,6 +78,9 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
         self.always.begin(start);
         self.code.begin(start);
         self.blocks.begin(start);
+        for &(number, _) in &on_tiles.updates {
+            self.updates[number].begin(start);
+        }
     }
 }
 
@@ -80,18 +88,22 @@ impl<B: Bytes, const N: usize> Entered<B, N> {
 /// in each of `pipelines`, to their bytes on `on_tiles`.
 fn ranges_from<B: Bytes, const N: usize>(
     start: usize,
-    on_tiles: &OnTiles<N>,
+    on_tiles: &OnTiles<'_, N>,
     entered: &mut Entered<B, N>,
     pipelines: &mut [InPipeline<'_, N>],
 ) {
     let model = pipelines[0].ranges.model;
-    let variables = &on_tiles.variables;
+    let variables = on_tiles.variables;
     let tiles = || on_tiles.tiles.clone();
     let mut window: Option<(usize, usize)> = None;
     for last in start..model.layers() {
+        for &(number, phase) in &on_tiles.updates {
+            entered.updates[number].add(phase, last);
+        }
+        let updates = &entered.updates;
         let mut known = [u64::MAX; N];
         for pipeline in &mut *pipelines {
-            lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles()));
+            lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles(), updates));
         }
         if !pipelines.iter().any(InPipeline::is_on) {
             break;
@@ -106,7 +118,7 @@ fn ranges_from<B: Bytes, const N: usize>(
         if let Some(window) = window {
             lanes::add(&mut totals, &fixed);
             for pipeline in &mut *pipelines {
-                pipeline.raise_in_update(tiles(), &totals);
+                pipeline.raise_in_update((tiles(), &totals), updates);
             }
             let known = model.overhead.without_fragmentation_on(tiles(), &known);
             let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
@@ -138,7 +150,7 @@ fn ranges_from<B: Bytes, const N: usize>(
 /// Raises the peaks of the current range in each phase to its live bytes plus `beside`: its bytes by
 /// lane (tile) that are the same in every phase, such as code.
 fn raise_phases<B: Bytes, const N: usize>(
-    on_tiles: &OnTiles<N>,
+    on_tiles: &OnTiles<'_, N>,
     beside: &[u64; N],
     entered: &mut Entered<B, N>,
     pipelines: &[InPipeline<'_, N>],

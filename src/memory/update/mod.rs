@@ -105,6 +105,11 @@ impl UpdatePhase {
         }))
     }
 
+    /// Is `other`, of the same model, the same phase?
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.place, self.replicas) == (other.place, other.replicas)
+    }
+
     /// Returns the bytes of one replica's share of a tensor with `bytes` bytes, rounded up.
     fn share(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.replicas)
