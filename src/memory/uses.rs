@@ -6,7 +6,7 @@
 //! Facts that depend only on the use are looked up once for several tiles, whose bytes are added up
 //! in lanes (one for each tile).
 
-use super::lanes::LANES;
+use super::lanes::{self, LANES};
 use super::{MemoryModel, Rules};
 use crate::model::{
     EVERYWHERE, Model, PlaceSet, TileUse, VariableGroup, VariableGroups, VariableUse,
@@ -205,6 +205,13 @@ impl<const N: usize> NeighbourUses<N> {
     #[inline]
     pub fn bytes(&self, row: u32) -> &[u32; N] {
         &self.rows[row as usize].1
+    }
+
+    /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
+    pub fn most(&self) -> u64 {
+        lanes::highest(&lanes::sum(
+            self.rows.iter().map(|(_, bytes)| bytes.map(u64::from)),
+        ))
     }
 }
 

@@ -7,6 +7,7 @@
 //! only share the preparation (uses of neighbours, lanes, flows, updates), and tests compare them
 //! with each other and with a reference model.
 
+mod live_sums;
 mod parts;
 mod peaks;
 mod stages_to_compute;

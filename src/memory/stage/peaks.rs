@@ -1,8 +1,9 @@
 //! The highest bytes of live variables of each stage on each tile, computed step by step for
-//! neighbouring tiles side by side and for all stages side_by_side.
+//! neighbouring tiles and all stages side by side.
 
+use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};
-use crate::memory::lanes::{self, LANES};
+use crate::memory::lanes::{self, ByLane, Bytes, LANES};
 use crate::memory::pipeline::{PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
@@ -21,100 +22,30 @@ pub(super) struct StagePeak {
     pub update: Option<Updating>,
 }
 
-/// Bytes by lane (tile).
-type ByTile = [u64; LANES];
+/// The buffers of one thread: for neighbouring tiles side by side with sums of 32 bits, and for a
+/// single tile whose sums need 64 bits.
+type StageScratches = (StageScratch<i32, LANES>, StageScratch<u64, 1>);
 
-/// The buffers of one thread for up to [`LANES`] neighbouring tiles.
+/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
 #[derive(Default)]
-struct StageScratch {
-    uses: NeighbourUses<LANES>,
+pub(super) struct StageScratch<B, const N: usize> {
+    uses: NeighbourUses<N>,
     /// How stages count the variables that are not live at every step. The variables of one use may
     /// have several rows, if they are live at different steps in different stages.
     rows: Vec<StageRow>,
-    /// The steps at which `rows` begin or cease to be live, in ascending order: triples of a step,
-    /// whether the row begins there, and the index of the row. So what ends comes before what
-    /// begins.
-    changes: Vec<(u32, bool, u32)>,
-    sums: LiveSums,
+    /// Live ranges of `rows`: triples of the first step, the end (exclusive) and the index of the
+    /// row.
+    live: Vec<(u32, u32, u32)>,
+    changes: LiveChanges,
+    /// For each stage: its live bytes at the current step, and the highest so far.
+    sums: LiveSums<B, N>,
     /// For each stage: the bytes of its variables that are live at every step, without those that
     /// every stage has.
-    always: Vec<ByTile>,
+    always: Vec<[u64; N]>,
     /// The bytes of the variables that are live at every step and that every stage has.
-    always_common: ByTile,
-    flows: TileFlows<LANES>,
-    updates: TileUpdates<LANES>,
-}
-
-/// The live bytes of some stages at the current step, and the highest so far in each phase. Stages
-/// are numbered in the order in which they are computed.
-#[derive(Default)]
-struct LiveSums {
-    /// For each stage: its live bytes at the current step, without variables that every stage has.
-    live: Vec<ByTile>,
-    /// The live bytes, at the current step, of the variables that every stage has.
-    common: ByTile,
-    /// The number of the current phase (see [`PHASES`]).
-    phase: usize,
-    /// For each stage and phase: the highest live bytes of the steps so far.
-    highest: Vec<[Highest; PHASES]>,
-}
-
-/// The highest live bytes of a stage in a phase.
-#[derive(Clone, Copy, Default)]
-struct Highest {
-    /// The live bytes of the stage, including those of variables that every stage has.
-    bytes: ByTile,
-    /// The part of `bytes` that belongs to variables which every stage has.
-    common: ByTile,
-    /// The first step of the phase at which the stage has `bytes` live bytes, by lane.
-    step: [u32; LANES],
-}
-
-impl LiveSums {
-    /// Starts in the first phase without live bytes. `firsts` has the first step of each stage.
-    fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
-        self.highest.clear();
-        self.highest.extend(firsts.map(|first| {
-            [Highest {
-                step: [first; LANES],
-                ..Highest::default()
-            }; PHASES]
-        }));
-        self.live.clear();
-        self.live.resize(self.highest.len(), ByTile::default());
-        (self.common, self.phase) = Default::default();
-    }
-
-    /// Returns the live bytes, at the current step, of the stage with the number `stage` (without
-    /// the variables that every stage has); for `None`, those of the variables that every stage
-    /// has. The caller changes them.
-    #[inline]
-    fn of(&mut self, stage: Option<usize>) -> &mut ByTile {
-        stage.map_or(&mut self.common, |stage| &mut self.live[stage])
-    }
-
-    /// Compares the live bytes of a stage at `step`, the current one, with the highest so far in
-    /// the phase, and keeps the higher ones with their step. `stage` is the number of the stage.
-    #[inline]
-    fn raise_highest(&mut self, stage: usize, step: u32) {
-        let highest = &mut self.highest[stage][self.phase];
-        let all = lanes::plus(&self.live[stage], &self.common);
-        for (lane, &bytes) in all.iter().enumerate() {
-            if bytes > highest.bytes[lane] {
-                highest.bytes[lane] = bytes;
-                highest.common[lane] = self.common[lane];
-                highest.step[lane] = step;
-            }
-        }
-    }
-
-    /// Begins the next phase, whose first step is `step`.
-    fn begin_phase(&mut self, step: u32) {
-        self.phase += 1;
-        for highest in &mut self.highest {
-            highest[self.phase].step = [step; LANES];
-        }
-    }
+    always_common: ByLane<u64, N>,
+    flows: TileFlows<N>,
+    updates: TileUpdates<N>,
 }
 
 impl MemoryModel<'_> {
@@ -123,22 +54,31 @@ impl MemoryModel<'_> {
         let groups: Vec<_> = uses::groups(self.model.target.num_tiles).collect();
         groups
             .into_par_iter()
-            .map_init(StageScratch::default, |scratch, tiles| {
-                self.peaks_on(tiles, plan, scratch)
+            .map_init(StageScratches::default, |(side_by_side, wide), tiles| {
+                self.peaks_on(tiles.clone(), plan, side_by_side)
+                    .unwrap_or_else(|| {
+                        tiles
+                            .filter_map(|tile| self.peaks_on(tile..tile + 1, plan, wide))
+                            .flatten()
+                            .collect()
+                    })
             })
             .flatten_iter()
             .collect()
     }
 
-    /// Computes for each of `tiles`, at most [`LANES`] side by side, and then for each stage of
-    /// `plan`, the highest bytes in each phase.
-    fn peaks_on(
+    /// Computes for each of `tiles`, at most `N` side by side, and then for each stage of `plan`, the
+    /// highest bytes in each phase. `None` if sums of type `B` may overflow.
+    fn peaks_on<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
         plan: &StagesToCompute<'_>,
-        scratch: &mut StageScratch,
-    ) -> Vec<Vec<StagePeak>> {
+        scratch: &mut StageScratch<B, N>,
+    ) -> Option<Vec<Vec<StagePeak>>> {
         scratch.uses.gather(self, tiles.clone());
+        if scratch.uses.most() > B::HIGHEST {
+            return None;
+        }
         if let Some((flows, _)) = &plan.flows {
             scratch.flows.load(self, flows, &scratch.uses);
         }
@@ -151,16 +91,16 @@ impl MemoryModel<'_> {
         for stage in 0..plan.stages.len() {
             self.take_peaks(stage, plan, scratch, &mut peaks);
         }
-        peaks
+        Some(peaks)
     }
 
     /// Writes the peaks of the stage with the number `stage` into `peaks`, which has for each lane
     /// (tile) the peaks of all stages.
-    fn take_peaks(
+    fn take_peaks<B: Bytes, const N: usize>(
         &self,
         stage: usize,
         plan: &StagesToCompute<'_>,
-        scratch: &StageScratch,
+        scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
         let placed = &plan.stages[stage];
@@ -195,20 +135,25 @@ impl MemoryModel<'_> {
     /// Prepares the variables of the tiles whose uses are in `scratch`: adds up those that are live
     /// at every step for each stage of `plan`, and lists the steps at which all others begin and
     /// cease to be live.
-    fn prepare(&self, plan: &StagesToCompute<'_>, scratch: &mut StageScratch) {
+    fn prepare<B: Bytes, const N: usize>(
+        &self,
+        plan: &StagesToCompute<'_>,
+        scratch: &mut StageScratch<B, N>,
+    ) {
         let StageScratch {
             uses,
             rows,
+            live,
             changes,
             always,
             always_common,
             ..
         } = scratch;
         rows.clear();
-        changes.clear();
+        live.clear();
         always.clear();
-        always.resize(plan.stages.len(), ByTile::default());
-        *always_common = ByTile::default();
+        always.resize(plan.stages.len(), [0; N]);
+        *always_common = ByLane::default();
         for (of_use, &(number, bytes)) in (0u32..).zip(&uses.rows) {
             plan.each_row(self, (of_use, number), |row, ranges| {
                 let Some(ranges) = ranges else {
@@ -220,15 +165,14 @@ impl MemoryModel<'_> {
                 };
                 let number = rows.len() as u32;
                 rows.push(row);
-                let ends = |&(from, to): &(u32, u32)| [(from, true, number), (to, false, number)];
-                changes.extend(ranges.iter().flat_map(ends));
+                live.extend(ranges.iter().map(|&(from, to)| (from, to, number)));
             });
         }
-        changes.sort_unstable();
+        changes.load(plan.steps, live);
     }
 }
 
-impl StageScratch {
+impl<B: Bytes, const N: usize> StageScratch<B, N> {
     /// Goes through all steps and finds the highest live bytes of each stage of `plan` in each
     /// phase. Sums are only compared where they can be highest: where a variable begins to be live,
     /// and at the first step of a stage or phase.
@@ -242,21 +186,20 @@ impl StageScratch {
         } = self;
         sums.restart(plan.windows.iter().map(|window| window.start));
         let mut phases = plan.phases.iter().skip(1).peekable();
-        let mut changes = changes.iter().peekable();
         for step in 0..plan.steps {
             let mut raises_all = plan.starts.contains(&step);
             while phases.next_if(|next| next.start == step).is_some() {
                 sums.begin_phase(step);
                 raises_all = true;
             }
-            while let Some(&(.., row)) = changes.next_if(|next| (next.0, next.1) == (step, false)) {
+            for &row in changes.ends(step) {
                 let row = &rows[row as usize];
-                let bytes = uses.bytes(row.of_use).map(u64::from);
+                let bytes = uses.bytes(row.of_use).map(B::change);
                 plan.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
             }
-            while let Some(&(.., row)) = changes.next_if(|next| next.0 == step) {
+            for &row in changes.begins(step) {
                 let row = &rows[row as usize];
-                let bytes = uses.bytes(row.of_use).map(u64::from);
+                let bytes = uses.bytes(row.of_use).map(B::change);
                 plan.each_stage(row, |stage| {
                     lanes::add(sums.of(stage), &bytes);
                     match stage {
@@ -284,8 +227,8 @@ impl StageScratch {
         (parts, step): &mut (Parts, u32),
     ) {
         let highest = &self.sums.highest[stage][phase];
-        let common = highest.common[lane];
-        parts.variables = highest.bytes[lane] - common + self.always[stage][lane];
+        let common = highest.common[lane].sum();
+        parts.variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
         parts.overhead = common + self.always_common[lane];
         *step = highest.step[lane];
     }

@@ -1,0 +1,153 @@
+//! The live bytes of each stage, updated step by step, and their highest sums.
+
+use crate::memory::lanes::{self, ByLane, Bytes};
+use crate::memory::pipeline::PHASES;
+
+/// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
+/// (tile). Stages are numbered in the order in which they are computed.
+#[derive(Default)]
+pub(super) struct LiveSums<B, const N: usize> {
+    /// For each stage: its live bytes at the current step, without variables that every stage has.
+    live: Vec<[B; N]>,
+    /// The live bytes, at the current step, of the variables that every stage has.
+    common: ByLane<B, N>,
+    /// The number of the current phase (see [`PHASES`]).
+    phase: usize,
+    /// For each stage and phase: the highest live bytes of the steps so far.
+    pub highest: Vec<[Highest<B, N>; PHASES]>,
+}
+
+/// The highest live bytes of a stage in a phase, by lane (tile).
+#[derive(Clone, Copy)]
+pub(super) struct Highest<B, const N: usize> {
+    /// The live bytes of the stage, including those of variables that every stage has.
+    pub bytes: [B; N],
+    /// The part of `bytes` that belongs to variables which every stage has.
+    pub common: [B; N],
+    /// The first step of the phase at which the stage has `bytes` live bytes.
+    pub step: [u32; N],
+}
+
+impl<B: Bytes, const N: usize> LiveSums<B, N> {
+    /// Starts in the first phase without live bytes. `firsts` has the first step of each stage.
+    pub fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
+        let none = [B::default(); N];
+        let highest = |first| Highest {
+            bytes: none,
+            common: none,
+            step: [first; N],
+        };
+        self.phase = 0;
+        self.highest.clear();
+        self.highest
+            .extend(firsts.map(|first| [highest(first); PHASES]));
+        self.live.clear();
+        self.live.resize(self.highest.len(), none);
+        *self.common = none;
+    }
+
+    /// Returns the live bytes, at the current step, of the stage with the number `stage` (without
+    /// the variables that every stage has); for `None`, those of the variables that every stage
+    /// has. The caller changes them.
+    #[inline]
+    pub fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
+        stage.map_or(&mut self.common, |stage| &mut self.live[stage])
+    }
+
+    /// Compares the live bytes of a stage at `step`, the current one, with the highest so far in
+    /// the phase, and keeps the higher ones with their step. `stage` is the number of the stage.
+    #[inline]
+    pub fn raise_highest(&mut self, stage: usize, step: u32) {
+        let mut all = self.live[stage];
+        let highest = &mut self.highest[stage][self.phase];
+        lanes::add(&mut all, &self.common);
+        for (lane, &bytes) in all.iter().enumerate() {
+            if bytes > highest.bytes[lane] {
+                highest.bytes[lane] = bytes;
+                highest.common[lane] = self.common[lane];
+                highest.step[lane] = step;
+            }
+        }
+    }
+
+    /// Begins the next phase, whose first step is `step`.
+    pub fn begin_phase(&mut self, step: u32) {
+        self.phase += 1;
+        for highest in &mut self.highest {
+            highest[self.phase].step = [step; N];
+        }
+    }
+}
+
+/// For each step, the numbers of *rows* that begin or cease to be live at it. The user defines what
+/// a row is. The buffers are reused for the next tiles.
+#[derive(Default)]
+pub(super) struct LiveChanges {
+    /// For two lists of each step, the index in `rows` where the list starts: first the rows that
+    /// cease to be live before the step, then the rows that begin to be live at it. One more entry
+    /// is the end of the last list.
+    starts: Vec<u32>,
+    /// The numbers of the rows in all lists, one list after the other.
+    rows: Vec<u32>,
+}
+
+impl LiveChanges {
+    /// Replaces the lists by those of `live`: half-open live ranges of rows, as triples of the
+    /// first step, the end and the number of the row. No end may exceed `steps`, the number of
+    /// steps.
+    pub fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
+        self.starts.clear();
+        self.starts.resize(2 * (steps as usize + 1) + 1, 0);
+        let changes = || {
+            live.iter()
+                .flat_map(|&(from, to, row)| [(2 * from as usize + 1, row), (2 * to as usize, row)])
+        };
+        for (place, _) in changes() {
+            self.starts[place] += 1;
+        }
+        let mut end = 0;
+        for start in &mut self.starts {
+            end += std::mem::replace(start, end);
+        }
+        self.rows.resize(end as usize, 0);
+        for (place, row) in changes() {
+            let start = &mut self.starts[place];
+            self.rows[*start as usize] = row;
+            *start += 1;
+        }
+        // Each start has become the start of the next list.
+        self.starts.rotate_right(1);
+        self.starts[0] = 0;
+    }
+
+    /// Returns the numbers of the rows that are not live at `step` but were at the step before.
+    pub fn ends(&self, step: u32) -> &[u32] {
+        self.at(2 * step as usize)
+    }
+
+    /// Returns the numbers of the rows that begin to be live at `step`.
+    pub fn begins(&self, step: u32) -> &[u32] {
+        self.at(2 * step as usize + 1)
+    }
+
+    /// Returns the numbers of the rows in the list with the index `list`: each step has two lists,
+    /// first of ends, then of begins.
+    fn at(&self, place: usize) -> &[u32] {
+        &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_comes_before_what_begins() {
+        let mut changes = LiveChanges::default();
+        changes.load(4, &[(0, 2, 0), (3, 4, 0), (2, 4, 2)]);
+        let ends: Vec<_> = (0..=4).map(|step| changes.ends(step)).collect();
+        let begins: Vec<_> = (0..=4).map(|step| changes.begins(step)).collect();
+        assert_eq!(ends, [&[][..], &[], &[0], &[], &[0, 2]]);
+        assert_eq!(begins, [&[0][..], &[], &[2], &[0], &[]]);
+    }
+}
