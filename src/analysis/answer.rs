@@ -59,7 +59,7 @@ pub(crate) struct Answer<'l, 's> {
 }
 
 impl<'s, 'p> Answers<'s, 'p> {
-    /// Prepares answers about the model of `analysis`. `layers` is a list without entries.
+    /// Prepares answers about the model of `analysis`. `layers` is an empty list that keeps the layers.
     pub fn new(
         analysis: &'s Analysis,
         layers: &'s FrozenVec<Box<Layers<'s>>>,
@@ -285,7 +285,7 @@ impl<'s, 'p> Answers<'s, 'p> {
         let tables = CostTables::new(memory, &layers.placement, cycles, request.options.step);
         let space = Space::new(tables);
         self.levels.push(Box::new(Level { layers, space }));
-        Ok(self.levels.iter().count() - 1)
+        Ok(self.levels.len() - 1)
     }
 
     /// Turns an error of a search into an error of the command. Constraints or tied weights that

@@ -210,9 +210,10 @@ impl<'s> Answers<'s, '_> {
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
             // An option with which nothing fits either is only mentioned by `--explain`.
-            let answered = match request.options.moves {
-                true => self.answered(changed),
-                false => self.answered_if_fitting(changed),
+            let answered = if request.options.moves {
+                self.answered(changed)
+            } else {
+                self.answered_if_fitting(changed)
             };
             match answered.map_err(|error| self.explained(error)) {
                 Ok(claim) => claims.extend(claim),
@@ -430,11 +431,10 @@ impl<'s> Answers<'s, '_> {
     /// Returns the numbers of IPUs that a plan tries, ascending: all up to [`TRIED_IPUS`], then
     /// powers of 2, and `most`, which none exceeds. With PopTorch, only powers of 2.
     fn numbers(&self, most: usize) -> Vec<usize> {
-        let is_tried = |&ipus: &usize| {
-            let is_named = ipus <= TRIED_IPUS || ipus == most;
-            ipus.is_power_of_two() || is_named && self.framework().supported(ipus) == ipus
-        };
-        (1..=most).filter(is_tried).collect()
+        (1..=most)
+            .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
+            .filter(|&ipus| self.framework().supported(ipus) == ipus)
+            .collect()
     }
 }
 

@@ -43,8 +43,7 @@ use stdout::ResultWriter;
 pub enum Exit {
     /// The run is done; if a verdict was requested, the model fits.
     Done = 0,
-    /// The model does not fit, or misses the time limit of a step; with `--compare`, it no longer
-    /// fits.
+    /// The model does not fit.
     DoesNotFit = 1,
     /// The options are wrong, or request something impossible.
     Usage = 2,

@@ -28,8 +28,8 @@ pub(super) struct TileSum {
 
 /// Returns the bytes of vertex state, exchange code and control code of one operation group, on
 /// each tile. In the full memory model (`rules`) all memory of vertices besides their code counts
-/// as vertex state, and loops have control code of their own. The code of vertex types is not part of the result, since operation groups
-/// share it.
+/// as vertex state, and loops have control code of their own. The code of vertex types is not part
+/// of the result, since operation groups share it.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let (vertices, control) = match rules {
         Rules::Classic => (&code.vertex_state, &code.control_code),

@@ -78,9 +78,10 @@ impl<'a> KindRules<'a> {
         let (model, index) = (self.model, set as usize);
         let label = model.label_of(set);
         let is_parameter = model.is_parameter(class, set);
-        let is_known = match is_parameter && self.has_labels {
-            true => label.kind == TensorKind::Variable,
-            false => label.kind != TensorKind::Constant && set != NO_USERS,
+        let is_known = if is_parameter && self.has_labels {
+            label.kind == TensorKind::Variable
+        } else {
+            label.kind != TensorKind::Constant && set != NO_USERS
         };
         let begin = model.classes.ranges(class).first().map(|range| range.0);
         let is_of_backward = model.backward_start.is_some() && begin >= model.backward_start;
@@ -135,9 +136,10 @@ impl MemoryModel<'_> {
                     times += u64::from(is_live);
                 });
                 // Uses with higher numbers are code, which the classic memory model counts.
-                *match (number as usize) < data {
-                    true => rules.of(kinds, own.class, own.set),
-                    false => &mut kinds.other,
+                *if (number as usize) < data {
+                    rules.of(kinds, own.class, own.set)
+                } else {
+                    &mut kinds.other
                 } += times * bytes;
             }
         }

@@ -90,8 +90,8 @@ pub(super) struct FlowUses {
 }
 
 impl FlowUses {
-    /// Collects the variables that each step uses, of which there are `sets` use sets. The steps of an outermost Call in `sites`, of a
-    /// function that is called from several places, form one node.
+    /// Collects the use sets (`sets` in all) of each step. The steps of an outermost Call in `sites`,
+    /// of a function that is called from several places, form one node.
     ///
     /// # Errors
     /// If steps use variables more often than in any real model.

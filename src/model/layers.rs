@@ -287,12 +287,13 @@ impl Layering {
         };
         let first = layers.first_beside(model, operation);
         let operation = operation as usize;
-        layers
-            .named
-            .extend(first.map(|first| match first == operation {
-                true => (name.to_owned(), Named::Layer(operation)),
-                false => (name.to_owned(), Named::Inside(operation)),
-            }));
+        layers.named.extend(first.map(|first| {
+            if first == operation {
+                (name.to_owned(), Named::Layer(operation))
+            } else {
+                (name.to_owned(), Named::Inside(operation))
+            }
+        }));
         layers
     }
 

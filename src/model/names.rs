@@ -248,10 +248,13 @@ const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 /// Returns the beginning of a name of TensorFlow up to the part that marks an update, such as
 /// `Adam/update_dense`; `None` without a mark.
 pub(super) fn update_scope(name: &str) -> Option<&str> {
-    let is_mark = |part: &&str| UPDATES.iter().any(|&update| part.starts_with(update));
-    let part = name.split('/').find(is_mark)?;
-    let end = part.as_ptr() as usize - name.as_ptr() as usize + part.len();
-    Some(&name[..end])
+    let is_mark = |part: &str| UPDATES.iter().any(|&update| part.starts_with(update));
+    let mut end = 0;
+    name.split('/').find(|part| {
+        end += part.len() + 1;
+        is_mark(part)
+    })?;
+    Some(&name[..end - 1])
 }
 
 /// Returns whether the tensor `made` is a result of PopART's gradient clipping

@@ -19,8 +19,7 @@ pub(super) fn warning(
     data: &VariableGroups,
     is_training: bool,
 ) -> Option<Warning> {
-    let classes = &profile.classes;
-    let by_class = MissedSteps::of_classes(classes, &profile.steps, &profile.programs);
+    let by_class = &profile.missed_steps;
     let (mut bytes, mut all) = (0u64, 0u64);
     for data_use in data.uses() {
         all = all.saturating_add(data_use.bytes);
@@ -36,7 +35,12 @@ pub(super) fn warning(
         .classes
         .iter()
         .filter_map(|&class| by_class.get(class as usize)?.as_ref());
-    Some(sentence(bytes, missed, classes.steps(), is_training))
+    Some(sentence(
+        bytes,
+        missed,
+        profile.classes.steps(),
+        is_training,
+    ))
 }
 
 /// Writes the warning about some variables: `bytes` is their sum, and `all` has, for each of them,

@@ -55,19 +55,21 @@ fn single(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
 /// where nothing is updated: it is a module whose name begins like the scope of an update, such as
 /// `update_block`.
 fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
-    let scope = |operation: &Operation| {
-        let scope = update_scope(&unwrapped(&operation.name)).map(str::to_owned);
-        scope.filter(|_| operation.is_update)
-    };
+    let scope =
+        |operation: &Operation| update_scope(&unwrapped(&operation.name)).map(str::to_owned);
     let ends_before = |operation: &&Operation| {
         operation
             .window
             .is_some_and(|(_, last)| last < backward_start)
     };
-    let before = operations.iter().filter(ends_before);
-    let forward: FxHashSet<String> = before.filter_map(scope).collect();
-    for operation in operations {
-        operation.is_update &= !scope(operation).is_some_and(|scope| forward.contains(&scope));
+    let forward: FxHashSet<String> = operations
+        .iter()
+        .filter(|operation| operation.is_update)
+        .filter(ends_before)
+        .filter_map(scope)
+        .collect();
+    for operation in operations.iter_mut().filter(|own| own.is_update) {
+        operation.is_update = scope(operation).is_none_or(|scope| !forward.contains(&scope));
     }
 }
 

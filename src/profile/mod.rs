@@ -56,6 +56,8 @@ pub struct Profile {
     pub steps: Vec<Step>,
     /// The steps on which each equivalence class of variables is live.
     pub classes: LiveClasses,
+    /// By class, the idle steps that it misses, if it is live at all others.
+    pub(crate) missed_steps: Vec<Option<MissedSteps>>,
     /// All lowered variables.
     pub variables: Variables,
     /// The lowered variables that each compute set uses. [`VariableLists::position`] finds the list
@@ -160,9 +162,9 @@ impl Profile {
         let steps = liveness::read_steps(&database, &programs)?;
         let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
-        let missed = MissedSteps::of_classes(&classes, &steps, &programs);
+        let missed_steps = MissedSteps::of_classes(&classes, &steps, &programs);
         let persistent: Vec<bool> = (0u32..)
-            .zip(missed)
+            .zip(&missed_steps)
             .map(|(class, missed)| classes.lasts(class) || missed.is_some())
             .collect();
         let variables = Variables::read(&database, &target, &persistent, &class_ids)?;
@@ -192,6 +194,7 @@ impl Profile {
             programs,
             steps,
             classes,
+            missed_steps,
             variables,
             compute_set_variables,
             region_variables,

@@ -38,9 +38,10 @@ pub fn operations(
         Text "By": placed.map(|operation| operation.reason.to_string()),
         Text "Pass": operation.pass.to_string(),
     });
-    match is_classic {
-        true => table.without(&["Counts in", "By", "Pass"]),
-        false => table,
+    if is_classic {
+        table.without(&["Counts in", "By", "Pass"])
+    } else {
+        table
     }
 }
 

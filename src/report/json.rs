@@ -170,10 +170,7 @@ impl Formatter for Layout {
     }
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        match first {
-            true => Ok(()),
-            false => out.write_all(b", "),
-        }
+        if first { Ok(()) } else { out.write_all(b", ") }
     }
 }
 

@@ -133,9 +133,10 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     let tile = &stage.fullest_tile;
     format!(
         "{} tile {} of stage {} is {} over the limit of {}",
-        match split.is_given {
-            true => "does not fit:",
-            false => "is the best, but",
+        if split.is_given {
+            "does not fit:"
+        } else {
+            "is the best, but"
         },
         Count(tile.tile.into()),
         stage.stage,

@@ -259,9 +259,12 @@ impl<'a> CostTables<'a> {
         // A table with this reach keeps the peaks of the tiles that it covers; only the tiles after
         // them are computed.
         let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
-        let known = |&index: &usize| match is_kept(&computed[index]) {
-            true => computed[index].tiles,
-            false => 0,
+        let known = |&index: &usize| {
+            if is_kept(&computed[index]) {
+                computed[index].tiles
+            } else {
+                0
+            }
         };
         let known = lacking.iter().map(known).min().unwrap_or(0);
         let critical = self.critical.borrow();
@@ -273,9 +276,10 @@ impl<'a> CostTables<'a> {
         let costs = MemoryModel::costs_in_all((&models, reach.stages), added, progress)?;
         for (index, ranges) in lacking.into_iter().zip(costs) {
             let one = &mut computed[index];
-            match is_kept(one) && one.tiles > 0 {
-                true => Arc::make_mut(&mut one.ranges).raise_to(&ranges),
-                false => one.ranges = ranges.into(),
+            if is_kept(one) && one.tiles > 0 {
+                Arc::make_mut(&mut one.ranges).raise_to(&ranges)
+            } else {
+                one.ranges = ranges.into()
             }
             (one.reach, one.tiles) = (reach, tiles);
         }

@@ -162,9 +162,10 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the constraints of splits in this pipeline: those of the request, and those that
     /// follow from the model.
     pub fn constraints(&self) -> &[Constraint] {
-        match self.pipeline().takes_turns(self.memory.is_training()) {
-            true => &self.question.constraints,
-            false => &self.question.side_by_side,
+        if self.pipeline().takes_turns(self.memory.is_training()) {
+            &self.question.constraints
+        } else {
+            &self.question.side_by_side
         }
     }
 

@@ -65,9 +65,10 @@ impl SearchOptions {
     /// Returns the number of replicas of `pipeline`: those that share optimizer state, else those that
     /// the user requests.
     pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
-        match pipeline.state.is_sharded() {
-            true => pipeline.replicas as usize,
-            false => self.replicas() as usize,
+        if pipeline.state.is_sharded() {
+            pipeline.replicas as usize
+        } else {
+            self.replicas() as usize
         }
     }
 

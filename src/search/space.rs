@@ -265,9 +265,10 @@ impl<'a> Space<'a> {
             if best.as_ref().is_none_or(|best| {
                 let by_fit = best.fits.cmp(&found.fits);
                 let by_peak = found.peak_bytes().cmp(&best.peak_bytes());
-                let by_goal = match found.fits {
-                    true => found.by_rate(best),
-                    false => Ordering::Equal,
+                let by_goal = if found.fits {
+                    found.by_rate(best)
+                } else {
+                    Ordering::Equal
                 };
                 by_fit.then(by_goal).then(by_peak).is_lt()
             }) {

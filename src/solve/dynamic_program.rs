@@ -221,9 +221,10 @@ impl<'a> StagePass<'a> {
     pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
         let mut sum = *rest;
         for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
-            *sum = match self.bottleneck == Some(n) {
-                true => (*stage).max(*sum),
-                false => stage + *sum,
+            *sum = if self.bottleneck == Some(n) {
+                (*stage).max(*sum)
+            } else {
+                stage + *sum
             };
         }
         sum

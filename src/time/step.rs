@@ -197,9 +197,10 @@ impl StageTimes {
         for (ipu, stage) in stages {
             by_ipu[*ipu] += stage.update;
         }
-        match self.updates_side_by_side() {
-            true => by_ipu.into_iter().max().unwrap_or(0),
-            false => by_ipu.into_iter().sum(),
+        if self.updates_side_by_side() {
+            by_ipu.into_iter().max().unwrap_or(0)
+        } else {
+            by_ipu.into_iter().sum()
         }
     }
 

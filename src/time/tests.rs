@@ -86,9 +86,10 @@ fn times_of(
     };
     let names = vec![String::new(); stages];
     let positions = Positions::new(&Layering::of(names, Vec::new()), PseudoLayers::NoneFirst);
-    let sent = match pipeline.1 {
-        true => vec![[0, 0]; stages - 1],
-        false => Vec::new(),
+    let sent = if pipeline.1 {
+        vec![[0, 0]; stages - 1]
+    } else {
+        Vec::new()
     };
     StageTimes::new(&cycles, &positions, pipeline, sent, StepOptions::default())
 }

@@ -169,30 +169,66 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
 }
 
 /// Bytes of a tile by which the recorded code may exceed the code of all programs without a
-/// warning; a hundredth of the fullest tile if that is more. A tile of a real profile has 178 bytes of run-time codelets, and 8 for each part of its
-/// exchanges.
+/// warning; a hundredth of the fullest tile if that is more. A tile of a real profile has 178 bytes
+/// of run-time codelets, and 8 for each part of its exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
 /// contradiction about the tile with the largest difference; `None` if none exceeds the allowances,
-/// and for vertex state that the profile does not record. Control code leaves out programs with
-/// children, whose own part is unknown. The computed code may not exceed the record, except for
-/// exchange and control code, which programs may share. How much code the compiler adds to larger
-/// models is unknown, so missing code misplaces no bytes, since every stage has a reserve for it,
-/// unless more than half of it is missing or `kind` is vertex state.
+/// and for vertex state that the profile does not record. The computed code may not exceed the
+/// record, except for exchange and control code, which programs may share. How much code the
+/// compiler adds to larger models is unknown, so missing code misplaces no bytes, since every stage
+/// has a reserve for it, unless more than half of it is missing or `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
-    let (recorded, programs) = (&profile.recorded, &profile.programs);
+    let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
     let mut of_categories = vec![0u64; recorded.tiles.len()];
-    let mut listed = of_categories.clone();
     for category in &recorded.categories {
         if CodeKind::of_category(&category.name) == Some(kind) {
             category.bytes.add_to(&mut of_categories);
         }
     }
-    // A bounded amount of unlisted code is allowed if the profile gives code for all that runs.
+    let ListedCode { bytes, is_whole } = listed_code(profile, kind)?;
+    let [all, of_programs] = [&of_categories, &bytes].map(|bytes| bytes.iter().sum::<u64>());
+    let is_certain = kind == CodeKind::VertexState || of_programs < all / 2;
+    let silent = if is_whole {
+        CODE_OF_NONE.max(fullest / 100)
+    } else {
+        0
+    };
+    let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
+    let pairs = (0u32..)
+        .zip(of_categories.into_iter().zip(bytes))
+        .filter(|(_, (all, listed))| match all.checked_sub(*listed) {
+            Some(missing) => missing > silent,
+            None => !is_shared,
+        })
+        .map(|(tile, (recorded, computed))| TileComparison {
+            is_certain: is_certain || recorded < computed,
+            ..TileComparison::certain(tile, recorded, computed)
+        });
+    Some(
+        worst(Witness::Code, CATEGORIES, fullest, pairs)?
+            .in_row(format!("`{}`", kind.categories().join("` + `"))),
+    )
+}
+
+/// Code of one kind, of all programs and vertex types.
+struct ListedCode {
+    /// Bytes on each tile.
+    bytes: Vec<u64>,
+    /// Whether the profile gives code for all that runs. If so, a bounded amount of code may belong
+    /// to no program.
+    is_whole: bool,
+}
+
+/// Adds up the code of `kind` of all programs and vertex types; `None` for vertex state that the
+/// profile does not record.
+fn listed_code(profile: &Profile, kind: CodeKind) -> Option<ListedCode> {
+    let programs = &profile.programs;
+    let mut bytes = vec![0u64; profile.recorded.tiles.len()];
     let mut is_whole = true;
-    let mut add = |code: &TileBytes| code.add_to(&mut listed);
+    let mut add = |code: &TileBytes| code.add_to(&mut bytes);
     match kind {
         CodeKind::VertexCode => {
             let mut used = programs.compute_sets.iter().flat_map(|set| &set.vertices);
@@ -206,7 +242,7 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
             }
             is_whole = false;
             for set in &programs.compute_sets {
-                add_state(programs, set, &mut listed);
+                add_state(programs, set, &mut bytes);
             }
         }
         CodeKind::ExchangeCode => {
@@ -219,26 +255,5 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         }
         CodeKind::ControlCode => programs.all.iter().for_each(|own| add(&own.control_code)),
     }
-    let [all, of_programs] = [&of_categories, &listed].map(|bytes| bytes.iter().sum::<u64>());
-    let is_certain = kind == CodeKind::VertexState || of_programs < all / 2;
-    let silent = if is_whole {
-        CODE_OF_NONE.max(fullest / 100)
-    } else {
-        0
-    };
-    let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
-    let pairs = (0u32..)
-        .zip(of_categories.into_iter().zip(listed))
-        .filter(|(_, (all, listed))| match all.checked_sub(*listed) {
-            Some(missing) => missing > silent,
-            None => !is_shared,
-        })
-        .map(|(tile, (recorded, computed))| TileComparison {
-            is_certain: is_certain || recorded < computed,
-            ..TileComparison::certain(tile, recorded, computed)
-        });
-    Some(
-        worst(Witness::Code, CATEGORIES, fullest, pairs)?
-            .in_row(format!("`{}`", kind.categories().join("` + `"))),
-    )
+    Some(ListedCode { bytes, is_whole })
 }

@@ -100,9 +100,10 @@ fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) {
     let without = |constraints: &[String], weights: &[String]| {
         let is_dropped = |index: usize| constraints.contains(&asked.constraints[index].to_string());
         let changed = asked.changed().without_constraints(is_dropped);
-        answers.fits(&match weights.is_empty() {
-            true => changed.request,
-            false => changed.with_untied(weights).request,
+        answers.fits(&if weights.is_empty() {
+            changed.request
+        } else {
+            changed.with_untied(weights).request
         })
     };
     let answer = answers.answer(asked).expect("an answer").expect("a split");

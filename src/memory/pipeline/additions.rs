@@ -74,7 +74,7 @@ impl<const N: usize> TileFlows<N> {
 /// flow, and how it runs backward.
 pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// What the stage does with the tensors of each flow, by the number of the flow in [`Flows`].
+    /// Role of the stage in each flow, by the number of the flow in [`Flows`].
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.

@@ -148,13 +148,13 @@ impl Pipeline {
     /// Returns the settings with those reset that do not change the memory: without a pipeline, all
     /// but the place of optimizer state and the number of replicas.
     pub(crate) fn in_effect(self) -> Self {
-        match self.is_on() {
-            true => self,
-            false => Self {
-                state: self.state,
-                replicas: self.replicas,
-                ..Self::default()
-            },
+        if self.is_on() {
+            return self;
+        }
+        Self {
+            state: self.state,
+            replicas: self.replicas,
+            ..Self::default()
         }
     }
 

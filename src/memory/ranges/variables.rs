@@ -140,9 +140,12 @@ impl<const N: usize> EnteringVariables<N> {
         }
         self.places = places as usize;
         let place = |step: u32| self.rank[step as usize] as usize;
-        self.phases = phases.each_ref().map(|steps| match steps.is_empty() {
-            true => (0, 0),
-            false => (place(steps.start), place(steps.end - 1) + 1),
+        self.phases = phases.each_ref().map(|steps| {
+            if steps.is_empty() {
+                (0, 0)
+            } else {
+                (place(steps.start), place(steps.end - 1) + 1)
+            }
         });
     }
 

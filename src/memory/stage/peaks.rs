@@ -1,5 +1,5 @@
-//! The highest bytes of live variables of each stage on each tile, computed step by step for
-//! neighbouring tiles and all stages side by side.
+//! The highest bytes of live variables of each stage on each tile, computed step by step for all
+//! stages and a few neighbouring tiles at a time.
 
 use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};

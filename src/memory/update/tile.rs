@@ -90,10 +90,11 @@ impl UpdatePhase {
         let is_shared_out = self.is_shared_out[update as usize];
         let both: [(u64, u64); N] = std::array::from_fn(|lane| {
             let loaded = amounts.loaded[lane];
-            let made = match is_shared_out {
-                false => amounts.temporaries[lane],
-                true => (self.share(amounts.temporaries[lane]) + amounts.shares[lane])
-                    .max(amounts.gathered[lane]),
+            let made = if is_shared_out {
+                let shares = self.share(amounts.temporaries[lane]) + amounts.shares[lane];
+                shares.max(amounts.gathered[lane])
+            } else {
+                amounts.temporaries[lane]
             };
             let with = |pads: u64| loaded + pads.max(made);
             (with(loaded), with(amounts.largest[lane].min(loaded)))

@@ -403,9 +403,10 @@ impl ModuleLayers {
         };
         let layer = self.layers.iter().position(is_in)?;
         let refined = self.refined(layer)?;
-        match refined.layers.iter().any(|layer| layer.name == name) {
-            true => Some(refined),
-            false => refined.with_part(name),
+        if refined.layers.iter().any(|layer| layer.name == name) {
+            Some(refined)
+        } else {
+            refined.with_part(name)
         }
     }
 
@@ -441,9 +442,10 @@ impl ModuleLayers {
             return None;
         }
         let refined = self.refined(layer)?;
-        match begins(&refined, refined.layer_at[at]? as usize) {
-            true => Some(refined),
-            false => refined.beginning_at(operation),
+        if begins(&refined, refined.layer_at[at]? as usize) {
+            Some(refined)
+        } else {
+            refined.beginning_at(operation)
         }
     }
 

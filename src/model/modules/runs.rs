@@ -3,7 +3,7 @@
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
 use crate::model::Model;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
@@ -30,6 +30,10 @@ impl ModuleLayers {
     /// a module without weights that the model calls in several places, such as an activation,
     /// stays a layer for each call.
     pub(super) fn with_all_runs(self, model: &Model) -> Self {
+        let mut paths = FxHashSet::default();
+        if self.layers.iter().all(|layer| paths.insert(&layer.path)) {
+            return self;
+        }
         let first_run = self.first_runs(model);
         if (0..first_run.len()).all(|layer| first_run[layer] == layer) {
             return self;

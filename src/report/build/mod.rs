@@ -102,9 +102,10 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = match inputs.is_full() {
-            true => inputs.memory.ties(),
-            false => Vec::new(),
+        let shared = if inputs.is_full() {
+            inputs.memory.ties()
+        } else {
+            Vec::new()
         };
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),

@@ -74,9 +74,10 @@ impl Inputs<'_> {
             });
         };
         let is_page = self.detail >= Detail::Page;
-        let tiles = match is_page {
-            true => TileVariables::tiles(&self.model.recorded.tiles),
-            false => Vec::new(),
+        let tiles = if is_page {
+            TileVariables::tiles(&self.model.recorded.tiles)
+        } else {
+            Vec::new()
         };
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {

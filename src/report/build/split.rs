@@ -165,9 +165,10 @@ impl Inputs<'_> {
                         .filter(|(layers, _)| crosses(layers))
                         .map(|&(_, bytes)| bytes)
                         .sum(),
-                    moves: match has_moves {
-                        true => self.moves(search, number, sides),
-                        false => Vec::new(),
+                    moves: if has_moves {
+                        self.moves(search, number, sides)
+                    } else {
+                        Vec::new()
                     },
                 }
             })

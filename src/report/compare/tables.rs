@@ -130,9 +130,10 @@ impl Comparison<'_> {
             ),
             _ => String::new(),
         };
-        let changes = match self.changes().is_empty() {
-            true => "verdict, stages and layers are what they were".to_string(),
-            false => self.growth(look),
+        let changes = if self.changes().is_empty() {
+            "verdict, stages and layers are what they were".to_string()
+        } else {
+            self.growth(look)
         };
         format!("compared: {verdict}{tiles}; {changes}")
     }

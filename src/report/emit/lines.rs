@@ -147,9 +147,10 @@ impl<'a> Lines<'a> {
             begins,
             stages,
             note: self.mark == Some(""),
-            items: match has_list {
-                true => self.items.clone(),
-                false => Vec::new(),
+            items: if has_list {
+                self.items.clone()
+            } else {
+                Vec::new()
             },
         });
     }

@@ -165,9 +165,10 @@ fn matched<'a>(
                 .map(|place| left.remove(place))
         })
         .collect();
-    let by = match by_layers.iter().any(Option::is_some) {
-        true => MatchedBy::Layers,
-        false => MatchedBy::Order,
+    let by = if by_layers.iter().any(Option::is_some) {
+        MatchedBy::Layers
+    } else {
+        MatchedBy::Order
     };
     let mut left = left.into_iter();
     let pairs = stages

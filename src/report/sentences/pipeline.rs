@@ -121,9 +121,10 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
         };
         return format!("pipeline: schedule none{elsewhere}, {why}");
     }
-    let recompute = match facts.is_training {
-        true => format!(", recompute {}", facts.pipeline.recompute),
-        false => String::new(),
+    let recompute = if facts.is_training {
+        format!(", recompute {}", facts.pipeline.recompute)
+    } else {
+        String::new()
     };
     let adds_accumulators = facts.trains() && !facts.recording.accumulates;
     let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
@@ -191,9 +192,12 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| match other.fits {
-            true => needing(other, ""),
-            false => other_split(other),
+        .map(|other| {
+            if other.fits {
+                needing(other, "")
+            } else {
+                other_split(other)
+            }
         })
         .collect()
 }
@@ -213,12 +217,13 @@ pub fn with_replicas(report: &Report) -> Option<String> {
         (None, Some(time)) => format!("process {batches} in {} ms", three_digits(time)),
         (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
     };
-    let exchange = match facts.is_training {
-        true => format!(
+    let exchange = if facts.is_training {
+        format!(
             ", beside the time to exchange {} of gradients in each step",
             Amount(facts.gradient_bytes.unwrap_or(0))
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     Some(format!(
         "{} on {} each {time}{exchange} ({})",
@@ -303,9 +308,10 @@ pub fn micro_batches(step: &StepFacts) -> String {
 
 fn time_of_step(step: &StepFacts) -> String {
     let batches = micro_batches(step);
-    let why = match step.given_micro_batches.is_none() && step.micro_batches > 1 {
-        true => " (assumed; give your number with --micro-batches)",
-        false => "",
+    let why = if step.given_micro_batches.is_none() && step.micro_batches > 1 {
+        " (assumed; give your number with --micro-batches)"
+    } else {
+        ""
     };
     let mut line = format!(
         "a step of {batches}{why} takes {} cycles",

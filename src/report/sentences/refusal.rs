@@ -204,9 +204,10 @@ fn without(relaxation: &RelaxationFacts) -> String {
 /// and by the time of a step; `None` if none was given.
 pub fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
-    let fits = match given.best.fits {
-        true => "",
-        false => ", which does not fit either,",
+    let fits = if given.best.fits {
+        ""
+    } else {
+        ", which does not fit either,"
     };
     Some(format!(
         "the best split{fits} is {} with {} on the fullest tile; yours has {}{}",

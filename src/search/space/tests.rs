@@ -64,9 +64,10 @@ impl<'a> Tried<'a> {
     /// have few enough stages and obey the constraints.
     fn candidates(&self, question: &Question) -> Vec<Candidate> {
         let (request, pipeline) = (&question.request, self.memory.pipeline());
-        let replicas = match pipeline.state.is_sharded() {
-            true => pipeline.replicas,
-            false => request.options.replicas(),
+        let replicas = if pipeline.state.is_sharded() {
+            pipeline.replicas
+        } else {
+            request.options.replicas()
         };
         let ipus = request.ipus.highest() / replicas as usize;
         let is_obedient = |own: &&Evaluated| {

@@ -58,9 +58,10 @@ impl StageLives {
             model,
             placement,
             flows,
-            again: match flows.recomputes_layers() {
-                true => &flows.segments,
-                false => &none,
+            again: if flows.recomputes_layers() {
+                &flows.segments
+            } else {
+                &none
             },
             sets,
             known: FxHashMap::default(),

@@ -82,12 +82,13 @@ impl Flows {
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
         let has_out = positions.out().is_some() || out_is_first;
-        let summed = match of_uses
+        let summed = if of_uses
             .iter()
             .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)))
         {
-            true => SummedGradients::new(model, end),
-            false => SummedGradients::default(),
+            SummedGradients::new(model, end)
+        } else {
+            SummedGradients::default()
         };
         Self {
             pipeline,

@@ -145,9 +145,10 @@ impl<'a> Again<'a> {
         }
         let given = |(position, own): &(u32, Vec<(u32, u32)>)| {
             let is_given = flow.maker() != Some(*position) && flow.forward.contains(position);
-            let until = match self.is_again && is_given && self.knows(*position) {
-                true => self.backward(*position).start,
-                false => 0,
+            let until = if self.is_again && is_given && self.knows(*position) {
+                self.backward(*position).start
+            } else {
+                0
             };
             let mut kept: Vec<(u32, u32)> = Vec::new();
             for &(from, to) in own {
@@ -169,9 +170,10 @@ impl<'a> Again<'a> {
             let position = position as usize;
             self.has_other(&(position..position + 1), flow)
         };
-        let is_more = match more.iter().all(is_other) {
-            true => meets(&more, stage),
-            false => self.has_other(stage, flow),
+        let is_more = if more.iter().all(is_other) {
+            meets(&more, stage)
+        } else {
+            self.has_other(stage, flow)
         };
         lives.iter().any(is_always) || is_more
     }
@@ -181,9 +183,10 @@ impl<'a> Again<'a> {
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
-        let end = match is_summed && begins_before {
-            true => self.end,
-            false => u32::MAX,
+        let end = if is_summed && begins_before {
+            self.end
+        } else {
+            u32::MAX
         };
         let steps = steps.iter().map(|&(from, to)| (from, to.min(end)));
         steps.filter(|(from, to)| from < to).collect()
@@ -249,9 +252,12 @@ impl<'a> Again<'a> {
             ([place], Some(stage)) => self.has(stage, *place),
             _ => true,
         };
-        let held = |is_of: &dyn Fn(u32) -> bool| match is_live {
-            true => Vec::new(),
-            false => self.held(ranges, step, is_of),
+        let held = |is_of: &dyn Fn(u32) -> bool| {
+            if is_live {
+                Vec::new()
+            } else {
+                self.held(ranges, step, is_of)
+            }
         };
         match flow.life {
             _ if !self.is_again => [is_live, false],
