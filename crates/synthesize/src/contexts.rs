@@ -91,7 +91,8 @@ impl Contexts {
 /// `settings` request.
 pub fn build(settings: &Settings, model: &Model) -> Contexts {
     let needed = build_padded(settings, model, 0);
-    let missing = settings.contexts.saturating_sub(needed.list.len());
+    let own = needed.list.len() - settings.compilation().count_ones() as usize;
+    let missing = settings.contexts.saturating_sub(own);
     match missing / model.ops.len() {
         0 => needed,
         padding => build_padded(settings, model, padding),
@@ -105,6 +106,9 @@ fn build_padded(settings: &Settings, model: &Model, padding: usize) -> Contexts 
         contexts: Contexts::default(),
     };
     builder.contexts.intern("");
+    for _ in 0..settings.compilation().count_ones() {
+        builder.push(0, "", "Compilation", NONE);
+    }
     builder.contexts.compilation = builder.push(0, "", "Compilation", NONE);
     if settings.is_popart() {
         builder.contexts.bare = builder.push(0, "", "BareBuilder", NONE);

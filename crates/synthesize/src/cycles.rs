@@ -12,6 +12,7 @@ use rusqlite::{Connection, Result};
 use super::places::Places;
 use super::plan::Plan;
 use super::random::topic;
+use super::recompiled;
 use super::schema::insert;
 use super::tree::{Program, Type};
 
@@ -49,7 +50,9 @@ fn estimate(plan: &Plan, program: &Program) -> Option<(usize, Vec<u64>)> {
     let cycles = |tile: u32| {
         let about = [topic::CYCLES, id as u64, u64::from(tile / 128), 0];
         let is_active = program.code.1.holds(tile);
-        u64::from(is_active) * (60 + plan.settings.random.below(4000, about))
+        let sample = plan.settings.random.below(4000, about);
+        let cycles = recompiled::cycles((&plan.settings, &plan.model), program.op, sample);
+        u64::from(is_active) * (60 + cycles)
     };
     Some((id, (0..plan.settings.tiles).map(cycles).collect()))
 }

@@ -43,6 +43,8 @@ pub struct Group {
     pub op: usize,
     pub uses: Vec<Use>,
     pub places: Places,
+    /// Whether the last tile has the bytes of the first one, and so on.
+    pub is_mirrored: bool,
     /// A group on the same tiles, and the factor by which this group has its bytes.
     pub like: Option<(usize, u64)>,
     pub key: u64,
@@ -64,6 +66,7 @@ impl Group {
             op,
             uses: Vec::new(),
             places: Places::NONE,
+            is_mirrored: false,
             like: None,
             key: 0,
             mark: None,

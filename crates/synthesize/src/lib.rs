@@ -33,6 +33,7 @@ mod profile_writer;
 mod program_builder;
 mod program_tables;
 mod random;
+mod recompiled;
 mod schema;
 mod settings;
 mod sizes;

@@ -66,8 +66,8 @@ pub struct Op {
     pub hands_on: bool,
     /// The operation whose output it overwrites in place.
     pub rewrites: Option<usize>,
-    /// Bytes on a tile of each output; empty if they are drawn at random.
-    pub sizes: Vec<u64>,
+    /// Elements of each output for one sample; empty if its bytes are drawn at random.
+    pub elements: Vec<u64>,
     /// In a graph: the number of the tensor of each output.
     pub tensors: Vec<usize>,
     /// In a graph: the number of the operation, or of the operation whose gradient it computes.

@@ -5,6 +5,7 @@ use super::model::{Model, Op, Shape};
 use super::places::Places;
 use super::program_builder::Builder;
 use super::random::topic;
+use super::recompiled;
 use super::settings::{Outlined, Settings};
 use super::sizes;
 use super::templates::Kind;
@@ -27,6 +28,11 @@ impl Builder<'_> {
         // The results of a call are copied after it.
         let results = u32::from(op.call.is_some());
         let before = op.stages.saturating_sub(results);
+        let share = recompiled::share_of_temporaries(self.settings, self.model, index);
+        if before > 0 && share != 1000 {
+            let position = self.tree.programs[parent as usize].children.len();
+            self.begun.push((index, parent, position));
+        }
         for stage in 0..before {
             self.stage(parent, index, stage);
         }

@@ -13,7 +13,8 @@ use super::overhead::{self, Extra, category};
 use super::placed::{self, NEEDED};
 use super::program_builder;
 use super::random::topic;
-use super::settings::{Framework, Settings};
+use super::recompiled;
+use super::settings::{DEFAULT_PROPORTION, Framework, Settings};
 use super::tree::{Tree, Type};
 
 /// The whole planted model. Its size is of the order of the number of programs, classes and
@@ -37,13 +38,18 @@ pub struct Plan {
 pub fn build(settings: Settings) -> Plan {
     let mut model = author::build(&settings);
     let first = contexts::build(&settings, &model);
-    let tree = program_builder::build(&settings, &model, &first);
+    let plain = Settings {
+        proportion: DEFAULT_PROPORTION,
+        ..settings.clone()
+    };
+    let tree = program_builder::build(&plain, &model, &first);
     let missing = settings.steps.saturating_sub(tree.steps.len());
     op_programs::lengthen(&settings, &mut model, missing);
     let contexts = contexts::build(&settings, &model);
     let tree = program_builder::build(&settings, &model, &contexts);
     let code = code::build(&settings, &model, &tree);
     let groups = plan_groups(&settings, &model, &tree, &code);
+    let groups = recompiled::reorder(&settings, groups);
     let classes = liveness::build(&settings, &tree, &groups);
     let mut plan = Plan {
         var_ids: groups.iter().map(|_| Vec::new()).collect(),
@@ -116,6 +122,10 @@ impl Plan {
         if let Some((other, times)) = group.like {
             return times * self.bytes(other, tile);
         }
+        let tile = match group.is_mirrored {
+            true => self.settings.tiles - 1 - tile,
+            false => tile,
+        };
         if self.settings.is_even() {
             return group.bytes.div_ceil(4).max(1) * 4;
         }

@@ -19,6 +19,7 @@ pub fn build(settings: &Settings, model: &Model, contexts: &Contexts) -> Tree {
             ..Tree::default()
         },
         op: None,
+        begun: Vec::new(),
     };
     builder.control_program();
     for function in &model.functions {
@@ -28,6 +29,7 @@ pub fn build(settings: &Settings, model: &Model, contexts: &Contexts) -> Tree {
             builder.op(root, op);
         }
     }
+    builder.begin_in_parts();
     let mut tree = builder.tree;
     list_steps(settings, &mut tree);
     tree
@@ -39,6 +41,9 @@ pub(super) struct Builder<'a> {
     pub(super) contexts: &'a Contexts,
     pub(super) tree: Tree,
     pub(super) op: Option<usize>,
+    /// Operations whose output is written in other parts than by default: each the parent of its
+    /// programs, and the position of the first of them.
+    pub(super) begun: Vec<(usize, u32, usize)>,
 }
 
 impl Builder<'_> {
@@ -81,6 +86,17 @@ impl Builder<'_> {
         let id = self.add(parent, kind, debug_id);
         self.tree.programs[id as usize].index = Some(row);
         id
+    }
+
+    /// Undefines the outputs that are written in parts. These programs come last, so that others
+    /// have the ids that they have without them, but are listed where they run.
+    fn begin_in_parts(&mut self) {
+        for (op, parent, position) in self.begun.split_off(0).into_iter().rev() {
+            self.op = Some(op);
+            let id = self.begin(Type::WriteUndef, self.contexts.ops[op].stages[0].1);
+            let children = &mut self.tree.programs[parent as usize].children;
+            children.insert(position, id);
+        }
     }
 
     fn target(&mut self) -> u32 {

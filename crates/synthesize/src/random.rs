@@ -44,4 +44,5 @@ pub mod topic {
     pub const CLASS: u64 = 9;
     pub const CONTEXT: u64 = 10;
     pub const CYCLES: u64 = 11;
+    pub const COMPILATION: u64 = 12;
 }

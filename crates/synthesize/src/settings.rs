@@ -63,6 +63,20 @@ pub struct Settings {
     /// Training adds the backward pass and an optimiser.
     #[arg(long, value_enum, default_value_t = Mode::Inference)]
     pub mode: Mode,
+    /// Samples in a micro-batch.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..1 << 20))]
+    pub batch: u64,
+    /// Available memory proportion: the share of a tile that temporaries of a product or
+    /// convolution may take.
+    #[arg(long, default_value_t = DEFAULT_PROPORTION)]
+    pub proportion: f64,
+    /// Factor by which temporaries of products and convolutions are larger than those of other
+    /// operations with the same outputs.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..1000))]
+    pub temporaries: u64,
+    /// Puts some weights and activations on other tiles, with the same bytes on all together.
+    #[arg(long, conflicts_with = "variables")]
+    pub moved: bool,
     /// How the steps of an outlined body that several layers call are listed.
     #[arg(long, value_enum, default_value_t = Outlined::None)]
     pub outlined: Outlined,
@@ -107,9 +121,18 @@ pub struct Settings {
     pub graph: Option<ForwardPass>,
 }
 
+/// The available memory proportion of PopLibs if none is set.
+pub const DEFAULT_PROPORTION: f64 = 0.6;
+
 impl Settings {
     pub fn training(&self) -> bool {
         self.mode == Mode::Training
+    }
+
+    /// Returns a number for the way in which the model is compiled; 0 by default.
+    pub fn compilation(&self) -> u64 {
+        let proportion = self.proportion.to_bits() ^ DEFAULT_PROPORTION.to_bits();
+        proportion ^ (self.batch - 1) << 1 ^ u64::from(self.moved)
     }
 
     /// Returns whether large variables are distributed evenly over all tiles.

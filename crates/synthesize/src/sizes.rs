@@ -1,5 +1,6 @@
 //! Computes how many bytes the parts of a model have, and on which tiles their weights are.
 
+use super::groups::Role;
 use super::random::topic;
 use super::settings::Ends;
 use super::settings::{Framework, Settings};
@@ -74,7 +75,8 @@ pub fn window(settings: &Settings, weight: usize) -> Window {
     let about = [topic::VARIABLE, weight as u64, 0, 20];
     let hash = settings.random.hash(about);
     let is_partial = !settings.is_even() && hash % 100 < 15;
-    window_of(tiles, hash, is_partial)
+    let is_mirrored = settings.is_mirrored(Role::Weight, weight as u64);
+    window_of(tiles, hash, is_partial).mirrored_if(is_mirrored, tiles)
 }
 
 pub fn window_of(tiles: u32, hash: u64, is_partial: bool) -> Window {

@@ -49,6 +49,17 @@ impl Window {
         (0..tiles).map(value).collect()
     }
 
+    /// Returns the window, counted from the last of this number of tiles if it is mirrored.
+    pub fn mirrored_if(self, is_mirrored: bool, tiles: u32) -> Self {
+        let Self { first, count } = self;
+        let first = if is_mirrored {
+            tiles - first - count
+        } else {
+            first
+        };
+        Self { first, count }
+    }
+
     pub fn holds(self, tile: u32) -> bool {
         tile.wrapping_sub(self.first) < self.count
     }

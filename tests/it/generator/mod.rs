@@ -2,6 +2,8 @@
 //! against the recorded memory. `cli::first_run` checks its contexts, and `numbers` and `planted`
 //! everything that the library reads of its models.
 
+mod recompiled;
+
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -30,6 +32,7 @@ fn cases() -> Vec<String> {
         "--nested --outlined per-call",
         "--mode training --classes 2000",
         "--execution --no-cycle-estimates --nested --outlined once",
+        "--overflow --execution --batch 4 --proportion 0.2 --moved",
     ];
     cases.extend(others.map(String::from));
     cases.extend(cases_with_features().map(|case| format!("{case} --bytes-per-layer-tile 20000")));
@@ -59,6 +62,10 @@ fn cases_with_features() -> impl Iterator<Item = &'static str> {
         "--mode training --framework tensorflow \
          --graph crates/synthesize/graphs/keras_xception.json.gz",
         "--mode inference --framework poplar --graph crates/synthesize/graphs/bert.json.gz",
+        "--mode training --batch 4 --moved --optimiser adam-each --masks --constants --gaps 9",
+        "--mode training --proportion 0.2 --temporaries 8 --framework tensorflow --outlined once",
+        "--mode training --framework poptorch --bytes-per-tile 4000000 \
+         --graph crates/synthesize/graphs/t5.json.gz --batch 2 --proportion 0.9 --moved",
     ]
     .into_iter()
 }

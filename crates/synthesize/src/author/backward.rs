@@ -72,7 +72,7 @@ impl Builder<'_> {
             places: last_op.places,
             inputs: self.names_of(&made),
             outputs: vec![format!("Gradient___{}", self.model.ops[forward].outputs[0])],
-            sizes: self.model.ops[forward].sizes.clone(),
+            elements: self.model.ops[forward].elements.clone(),
             reads: made,
             ..self.outside(Phase::Backward, name, Kind::Elementwise, 4)
         };

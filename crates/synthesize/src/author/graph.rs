@@ -78,7 +78,7 @@ impl Builder<'_> {
         let name = operation.name();
         let outputs = operation.5.iter().enumerate();
         let graph = planted.graph;
-        let bytes = |tensor: &usize| sizes::of_elements(graph.tensors[*tensor]);
+        let elements = |tensor: &usize| graph.tensors[*tensor];
         Op {
             op_type: operation.1.clone(),
             inputs: self.names_of(&reads),
@@ -86,7 +86,7 @@ impl Builder<'_> {
             made_for: position.checked_sub(1).filter(|&layer| layer < layers),
             places: Places::positions(layers, position..=position),
             parts: operation.5.len(),
-            sizes: operation.5.iter().map(bytes).collect(),
+            elements: operation.5.iter().map(elements).collect(),
             tensors: operation.5.clone(),
             reads,
             ..self.outside(phase, &name, kind_of(&operation.1), 0)
@@ -128,10 +128,11 @@ impl Builder<'_> {
                 planted.name(&format!("{scope}Constant"), 0)
             }
         };
+        let of_input = || sizes::of_elements(self.settings.batch * this.elements[0]) / 64;
         let given = Given {
             name: name.clone(),
             users: vec![op],
-            bytes: Some(if is_input { this.sizes[0] / 64 } else { 4 }),
+            bytes: Some(if is_input { of_input() } else { 4 }),
         };
         match is_input {
             true => self.model.inputs.push(given),
@@ -162,7 +163,7 @@ impl Builder<'_> {
         let name = &self.templates.names["loss"];
         let op = Op {
             inputs: self.names_of(&reads),
-            sizes: vec![4],
+            elements: vec![1],
             reads,
             ..self.outside(Phase::Head, name, Kind::Softmax, 0)
         };
@@ -185,8 +186,8 @@ impl Builder<'_> {
         let outputs = outputs.map(|name| format!("Gradient___{name}")).collect();
         let into = &self.gradients.made[of];
         let reads = passed_back.iter();
-        let sizes = reads.map(|read| self.model.ops[read.from].sizes[read.part]);
-        let sizes: Vec<u64> = sizes.collect();
+        let elements = reads.map(|read| self.model.ops[read.from].elements[read.part]);
+        let elements: Vec<u64> = elements.collect();
         Op {
             inputs: [self.names_of(into), forward.inputs].concat(),
             outputs,
@@ -195,10 +196,10 @@ impl Builder<'_> {
             places: forward.places,
             partner: Some(of),
             in_graph: forward.in_graph,
-            hands_on: !sizes.is_empty(),
-            sizes: match sizes.is_empty() {
-                true => forward.sizes,
-                false => sizes,
+            hands_on: !elements.is_empty(),
+            elements: match elements.is_empty() {
+                true => forward.elements,
+                false => elements,
             },
             ..self.outside(Phase::Backward, &name, forward.kind, 0)
         }

@@ -10,6 +10,7 @@ use crate::places::Places;
 use crate::plan::Plan;
 use crate::program_tables;
 use crate::random::topic;
+use crate::recompiled;
 use crate::tree::{Program, Tree, Type, Window};
 use crate::vertex_tables::{compute_set, vertex_types};
 
@@ -147,9 +148,11 @@ impl<'a> Programs<'a> {
         let vertices = self.vertices(set, ipu);
         let tiles = 0..self.plan.settings.tiles as usize;
         let active = tiles.filter(|&tile| vertices.iter().any(|(_, by_tile)| by_tile[tile] > 0));
+        let op = self.plan.tree.compute_sets[set].op;
         let cycles = active.map(|tile| {
             let about = [topic::CYCLES, set as u64, tile as u64 / 128, 7];
-            60 + self.plan.settings.random.below(4000, about)
+            let sample = self.plan.settings.random.below(4000, about);
+            60 + recompiled::cycles((&self.plan.settings, &self.plan.model), Some(op), sample)
         });
         cycles.max().unwrap_or(0)
     }

@@ -12,7 +12,7 @@ impl Planter<'_> {
             for &op in ops {
                 let bytes = self.layer_bytes / 12 * u64::from(self.model.ops[op].activation) / 10;
                 match self.model.ops[op].call {
-                    None => self.work_of(op, bytes),
+                    None => self.work_of(op, |batch| batch * bytes),
                     Some(_) => self.inner_result(op, ops),
                 }
             }
@@ -40,7 +40,7 @@ impl Planter<'_> {
         let input: Vec<_> = input.chain([self.compute(first, 0)]).collect();
         let result = callers.iter().map(|&call| self.at(call, 1, Access::Source));
         let result: Vec<_> = result.chain([self.last_compute(last)]).collect();
-        let work = (Role::Work, self.layer_bytes / 15);
+        let work = (Role::Work, self.settings.batch * (self.layer_bytes / 15));
         self.put_of(first, "in", work, input.into_iter().flatten());
         self.put_of(last, "result", work, result.into_iter().flatten());
     }
@@ -75,7 +75,7 @@ impl Planter<'_> {
         let read = after.map_or(Vec::new(), |&op| self.read(op, 0));
         let made = self.at(call, 1, Access::Destination);
         let argument = [Access::Source, Access::Destination].map(|access| self.at(call, 0, access));
-        let work = (Role::Work, self.layer_bytes / 20);
+        let work = (Role::Work, self.settings.batch * (self.layer_bytes / 20));
         self.put_of(call, "result", work, made.into_iter().chain(read));
         self.put_of(call, "argument", work, argument.into_iter().flatten());
     }

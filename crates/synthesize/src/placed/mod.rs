@@ -98,9 +98,13 @@ impl Planter<'_> {
     /// of the operation.
     fn of_op(&self, op: usize, what: &str, role: Role, bytes: u64) -> Group {
         let key = self.groups.len() as u64;
+        let is_mirrored = role == Role::Activation && self.settings.is_mirrored(role, key);
         Group {
             name: self.named(op, what),
-            window: self.window(key, role),
+            window: self
+                .window(key, role)
+                .mirrored_if(is_mirrored, self.settings.tiles),
+            is_mirrored,
             bytes: bytes.max(4),
             places: self.model.ops[op].places,
             key,
@@ -121,8 +125,8 @@ impl Planter<'_> {
         }
     }
 
-    /// Returns the bytes of activations and temporaries in the part of the model to which an
-    /// operation belongs.
+    /// Returns the bytes of activations and temporaries for one sample in the part of the model to
+    /// which an operation belongs.
     fn rest_of(&self, op: usize) -> u64 {
         budget(self.settings, self.model.part(op)).1
     }

@@ -5,6 +5,8 @@ use crate::groups::{Access, Group, Role, Use};
 use crate::model::Phase;
 use crate::places::Places;
 use crate::random::topic;
+use crate::recompiled;
+use crate::sizes;
 use crate::tensors::TensorOf;
 
 /// The work memory of an operation of a graph is its output divided by this number.
@@ -24,7 +26,8 @@ impl Planter<'_> {
             let again = users.clone().filter(|_| input.bytes.is_some());
             let users = users.chain(again.flat_map(|op| self.gradients_of(op)));
             let uses: Vec<Use> = users.flat_map(|op| self.compute(op, 0)).collect();
-            let bytes = input.bytes.unwrap_or(self.layer_bytes / 60);
+            let drawn = self.settings.batch * (self.layer_bytes / 60);
+            let bytes = input.bytes.unwrap_or(drawn);
             let group = Group {
                 name: input.name.clone(),
                 mark: Some(TensorOf::Input),
@@ -39,10 +42,13 @@ impl Planter<'_> {
         let this = &self.model.ops[op];
         let is_backward = this.phase == Phase::Backward;
         let per_mille = if is_backward { 240 } else { 480 };
-        let bytes = match this.sizes.get(part) {
-            Some(&bytes) => bytes,
-            None if self.model.mask == Some(op) => self.layer_bytes / 12,
-            None => self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000,
+        let batch = self.settings.batch;
+        let bytes = match this.elements.get(part) {
+            Some(&elements) => sizes::of_elements(batch * elements),
+            None if self.model.mask == Some(op) => batch * (self.layer_bytes / 12),
+            None => {
+                batch * (self.rest_of(op) * per_mille / 1000 * self.activation_share(op) / 1000)
+            }
         };
         let order = self.model.order.iter().copied();
         let rewriting = order.filter(|&other| self.model.ops[other].rewrites == Some(op));
@@ -108,19 +114,25 @@ impl Planter<'_> {
         for &op in &self.model.order {
             let this = &self.model.ops[op];
             if this.call.is_none() && this.works_on.is_empty() && this.phase != Phase::Compiler {
-                let bytes = match this.sizes.is_empty() {
-                    true => {
-                        let share = self.activation_share(op).min(400);
-                        self.rest_of(op) * 300 / 1000 * share / 300
+                let share = self.activation_share(op).min(400);
+                let drawn = self.rest_of(op) * 300 / 1000 * share / 300;
+                self.work_of(op, |batch| match this.elements.is_empty() {
+                    true => batch * drawn,
+                    false => {
+                        let outputs = this.elements.iter();
+                        let bytes = outputs.map(|elements| sizes::of_elements(batch * elements));
+                        bytes.sum::<u64>() / WORK
                     }
-                    false => this.sizes.iter().sum::<u64>() / WORK,
-                };
-                self.work_of(op, bytes);
+                });
             }
         }
     }
 
-    pub(super) fn work_of(&mut self, op: usize, bytes: u64) {
+    /// Plants the work memory of an operation: `bytes` by the number of samples, if it can choose.
+    pub(super) fn work_of(&mut self, op: usize, bytes: impl Fn(u64) -> u64) {
+        let constant = bytes(1) / 50;
+        let batch = recompiled::batch_of(self.settings, self.model, op);
+        let bytes = recompiled::temporaries(self.settings, self.model, op, bytes(batch));
         let about = [topic::VARIABLE, op as u64, 0, 3];
         let more = self.settings.random.chance(self.density % 1000, about);
         let variables = (self.density / 1000 + u64::from(more)).max(1);
@@ -131,7 +143,7 @@ impl Planter<'_> {
             self.put_of(op, "edge", (Role::OutputEdge, bytes / 40), last);
         }
         if self.ordinals[op] % 7 == 2 {
-            self.put_of(op, "constant", (Role::Constant, bytes / 50), last);
+            self.put_of(op, "constant", (Role::Constant, constant), last);
         }
         for variable in 1..variables {
             let uses = self.compute(op, variable as usize);
@@ -181,7 +193,7 @@ impl Planter<'_> {
                 ..self.of_op(op, "buffer", Role::Weight, bytes)
             };
             self.put(self.compute(op, 0), group);
-            self.work_of(op, bytes / 3);
+            self.work_of(op, |_| bytes / 3);
         }
     }
 }

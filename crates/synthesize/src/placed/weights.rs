@@ -45,6 +45,7 @@ impl Planter<'_> {
         let group = Group {
             name: planted.name.clone(),
             window,
+            is_mirrored: self.settings.is_mirrored(Role::Weight, weight as u64),
             bytes: planted.bytes.unwrap_or_else(drawn),
             places: planted.places,
             layer: planted.part.layer(),

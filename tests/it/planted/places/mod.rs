@@ -172,3 +172,9 @@ fn as_planted(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
 fn ranges_and_splits_are_what_was_planted() {
     as_planted(MODELS, drawn::model);
 }
+
+#[test]
+fn other_compilations_are_what_was_planted() {
+    as_planted(6, |seed| drawn::recompiled(seed, drawn::model(seed)));
+    as_planted(3, |seed| drawn::recompiled(seed, drawn::of_graph(seed)));
+}
