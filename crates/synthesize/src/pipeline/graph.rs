@@ -15,7 +15,7 @@ pub(super) enum Pass {
 }
 
 /// Everything that lives for a part of the time, and the steps of all places.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Graph {
     pub layers: u32,
     pub tiles: u32,
@@ -41,7 +41,7 @@ pub(super) struct Graph {
 }
 
 /// A variable of a single operation, which lives at the same steps on any IPU.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Local {
     pub places: Places,
     pub variable: Variable,
@@ -52,9 +52,11 @@ pub(super) struct Local {
     pub is_gradient: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Tensor {
     pub name: String,
+    /// The number of its group.
+    pub group: usize,
     pub from_host: bool,
     /// All uses; the first one in time makes the tensor.
     pub uses: Vec<Use>,
@@ -181,6 +183,7 @@ fn tensor(plan: &Plan, index: usize, group: &Group) -> Tensor {
     let on_tiles = tiles.map(|tile| (tile, plan.variable(index, tile)));
     Tensor {
         name: group.name.clone(),
+        group: index,
         from_host: group.mark == Some(TensorOf::Input),
         uses: uses.collect(),
         on_tiles: on_tiles.collect(),

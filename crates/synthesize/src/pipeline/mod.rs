@@ -25,6 +25,7 @@ mod compilation;
 mod copies;
 mod graph;
 mod ipu;
+mod mixed;
 mod model;
 mod options;
 mod profile;
@@ -34,6 +35,7 @@ mod step;
 mod updates;
 mod variables;
 
+pub use mixed::simulate_mixed;
 pub use model::{PipelineModel, StageTruth};
 pub use options::{Elsewhere, PipelineOptions, ProfileForm, Recompute, Schedule};
 pub use step::StepForm;

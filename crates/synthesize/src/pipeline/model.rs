@@ -74,7 +74,7 @@ impl PipelineModel {
         ipus.collect::<Vec<_>>().iter().map(visit).collect()
     }
 
-    fn stage(&self, ipu: &Ipu, options: &PipelineOptions) -> StageTruth {
+    pub(super) fn stage(&self, ipu: &Ipu, options: &PipelineOptions) -> StageTruth {
         let tiles = self.graph.tiles as usize;
         let mut changes: Vec<Changes> = (0..tiles).map(|_| Changes::default()).collect();
         let (mut stash, mut accumulators) = (vec![0; tiles], vec![0; tiles]);

@@ -13,13 +13,13 @@ use crate::plan::Plan;
 use crate::settings::Framework;
 use crate::tensors::{State, TensorOf};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Updates {
     pub all: Vec<Update>,
     is_tensorflow: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Update {
     pub op: usize,
     pub steps: Steps,
@@ -28,7 +28,7 @@ pub(super) struct Update {
 }
 
 /// A tensor that is always live in the compilation for one IPU.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Held {
     pub name: String,
     pub places: Places,

@@ -6,7 +6,8 @@
 
 use synthesize::pipeline::Recompute;
 
-use super::super::places::{MOST_UNDER, drawn};
+use super::super::places::MOST_UNDER;
+use super::super::places::drawn::{self, Drawn};
 use super::errors::{Errors, StageError, stages};
 use super::{assert_on_page, per_cent};
 
@@ -27,7 +28,12 @@ fn most_over(recompute: Recompute) -> (f64, f64) {
 /// more than [`most_over`].
 #[test]
 fn stages_of_real_models_need_what_the_simulation_needs() {
-    let all = Errors::all(MODELS, drawn::of_graph);
+    check(drawn::of_graph);
+    check(|seed| drawn::recompiled(seed, drawn::of_graph(seed)));
+}
+
+fn check(drawn: fn(u64) -> Drawn) {
+    let all = Errors::all(MODELS, drawn);
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
         stage.under > MOST_UNDER || stage.over > most_over(errors.recompute).1
     };

@@ -9,13 +9,14 @@ mod configurations;
 pub(super) mod drawn;
 mod errors;
 mod graphs;
+mod mixed;
 mod towers;
 
 use std::collections::BTreeMap;
 
 use synthesize::pipeline::{Recompute, Schedule};
 
-use super::places::{self, drawn::Drawn};
+use super::places::drawn::{Drawn, model, recompiled};
 use crate::support::root;
 use drawn::Case;
 use errors::{Errors, StageError, stages};
@@ -59,7 +60,12 @@ fn most_over_with_own_steps(case: &Case) -> (f64, f64) {
 /// [`MOST_UNDER`] of the stage's fullest tile, and above it by at most [`most_over`].
 #[test]
 fn stages_need_what_the_simulation_needs() {
-    let all = Errors::all(MODELS, places::drawn::model);
+    check(MODELS, model);
+    check(MODELS, |seed| recompiled(seed, model(seed)));
+}
+
+fn check(models: u64, drawn: fn(u64) -> Drawn) {
+    let all = Errors::all(models, drawn);
     let is_chosen = std::env::var("SEEDS").is_ok();
     assert!(all.len() >= 20 || is_chosen, "{} cases", all.len());
     let is_miss = |(errors, stage): &(&Errors, &StageError)| {
