@@ -11,6 +11,7 @@ mod judged;
 mod layers;
 mod named_layers;
 mod request;
+mod sizes;
 mod split;
 
 pub(crate) use answer::Answers;
@@ -19,6 +20,7 @@ pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
+pub use sizes::SizedProfile;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;

@@ -341,7 +341,7 @@ def _in_file(report: Report, path: str) -> str:
 def _texts(name: str, value: Any) -> List[str]:
     """The values of one option, one for each time that it is given."""
     if isinstance(value, Mapping):
-        value = [f"{key}={_text(one)}" for key, one in value.items()]
+        value = [str(key) if one is None else f"{key}={_text(one)}" for key, one in value.items()]
     if name in REPEATED and _is_list(value):
         return [_text(one) for one in value]
     return [_text(value)]

@@ -37,7 +37,7 @@ Form = Literal[
 
 #: Options that may be given several times: each element of a list is one of them.
 REPEATED: FrozenSet[str] = frozenset(
-    ["emit", "pin", "together", "cut_before", "untie"]
+    ["emit", "micro_batch", "pin", "together", "cut_before", "untie"]
 )
 
 #: Options without a value, of which several say more.
@@ -91,7 +91,8 @@ class SplitOptions(FitOptions, total=False):
     ``reserve`` also in per cent (``"5%"``); ``pin`` and ``layers_per_ipu`` count IPUs
     and layers. Layers are given by name, ``"In"`` and ``"Out"`` among them.
     ``ipu_link_bandwidth`` and ``streaming_bandwidth`` are in GB (1,000,000,000 bytes) a second; ``micro_batch`` counts
-    samples, ``micro_batches`` and ``replicas`` count what they say.
+    samples, or maps them to the profiles with these sizes (``{1: None, 4: "b4"}``, ``None`` for the first profile),
+    ``micro_batches`` and ``replicas`` count what they say.
     """
 
     num_ipus: Union[None, int, Literal["auto"]]
@@ -107,7 +108,7 @@ class SplitOptions(FitOptions, total=False):
     ]
     # The time of a step.
     micro_batches: Optional[int]
-    micro_batch: Optional[int]
+    micro_batch: Union[None, int, Mapping[int, Optional[AnyPath]]]
     replicas: Optional[int]
     ipu_link_bandwidth: Union[None, int, float]
     streaming_bandwidth: Union[None, int, float]

@@ -4,13 +4,14 @@
 //! Places of optimizer state are tried in groups, one after the other: on the chip, off the chip,
 //! sharded. In each group, whole layers are tried first. If they do not fit and there are several
 //! IPUs, the modules inside them become layers. The first choice that fits is the answer, so that
-//! more IPUs or more memory never turn a model that fits into one that does not. If nothing fits,
-//! the answer is the split with the lowest peak of all of these.
+//! more IPUs or more memory never turn a model that fits into one that does not. If the model was
+//! recorded with several sizes of a micro-batch, each choice is tried with all of them, and the best
+//! is the answer. If nothing fits, the answer is the split with the lowest peak of all of these.
 //!
 //! Everything that is said about other options, limits or numbers of IPUs is the answer to a
 //! changed request (`claims.rs`).
 
-use super::{Analysis, Layers, Request};
+use super::{Analysis, Layers, Request, SizedProfile};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
 use crate::model::{Framework, PlacementOptions, Repeat};
@@ -22,12 +23,15 @@ use crate::solve::{Plan, SolveError};
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// All choices of layers that requests about a model led to so far, each with the costs of its
 /// ranges.
 pub(crate) struct Answers<'s, 'p> {
     pub analysis: &'s Analysis,
+    /// Profiles of the same model with other sizes of a micro-batch.
+    pub(super) sizes: &'s [SizedProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
     /// The choices of layers of requests, as indices into `levels`.
@@ -35,19 +39,23 @@ pub(crate) struct Answers<'s, 'p> {
     pub progress: &'p Progress,
 }
 
-/// Everything about a request that its choice of layers depends on, and the number of the choice.
+/// Everything about a request that its choice of layers depends on, the number of the choice, and
+/// the samples of a micro-batch in the profile (`None` in that of the run).
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     named: Vec<String>,
     placement: PlacementOptions,
     number: usize,
+    samples: Option<u64>,
 }
 
-/// One choice of layers, with the costs of its ranges.
+/// One choice of layers of one profile, with the costs of its ranges.
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
     pub space: Space<'s>,
+    /// Samples of a micro-batch in the profile; `None` in that of the run.
+    samples: Option<u64>,
 }
 
 /// The answer to a request: the best split or, if none fits, the one with the lowest peak.
@@ -67,6 +75,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     ) -> Self {
         Self {
             analysis,
+            sizes: &[],
             layers,
             levels: FrozenVec::new(),
             known: RefCell::default(),
@@ -74,10 +83,42 @@ impl<'s, 'p> Answers<'s, 'p> {
         }
     }
 
-    /// Returns the layers of `request`, whole.
+    /// Searches in `sizes` too, profiles of the same model with other sizes of a micro-batch.
+    pub fn with_sizes(self, sizes: &'s [SizedProfile]) -> Self {
+        Self { sizes, ..self }
+    }
+
+    /// Returns the layers of `request` in the profile of the run, whole.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        let whole = self.choice(request, 0, || self.analysis.layers(request).map(Some))?;
+        self.whole_layers_of((self.analysis, None), request)
+    }
+
+    fn whole_layers_of(
+        &self,
+        (analysis, samples): (&'s Analysis, Option<u64>),
+        request: &Request,
+    ) -> Result<&Level<'s>> {
+        let whole = self.choice(request, (0, samples), || analysis.layers(request).map(Some))?;
         Ok(whole.expect("there are always whole layers"))
+    }
+
+    /// Iterates over the profiles that `request` leaves open, each with the samples of a micro-batch
+    /// (`None` for the profile of the run).
+    pub(super) fn profiles(
+        &self,
+        request: &Request,
+    ) -> impl Iterator<Item = (&'s Analysis, Option<u64>)> {
+        let only = request.only_size;
+        let own = (self.analysis, None);
+        let sizes = self
+            .sizes
+            .iter()
+            .map(|own| (&own.analysis, Some(own.samples)));
+        let first = request.options.step.micro_batch;
+        [own]
+            .into_iter()
+            .chain(sizes)
+            .filter(move |(_, samples)| only.is_none_or(|only| samples.or(first) == Some(only)))
     }
 
     /// Answers `request`. `None` if no split keeps the constraints.
@@ -103,8 +144,21 @@ impl<'s, 'p> Answers<'s, 'p> {
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
         for pipelines in groups {
-            for level in self.levels(request) {
-                if let Some(answer) = level?.best(request, pipelines, self.progress)? {
+            for number in 0.. {
+                let levels = self.nth_levels(request, number)?;
+                if levels.is_empty() {
+                    break;
+                }
+                let mut best: Option<Answer<'_, 's>> = None;
+                for level in levels {
+                    let found = level.best(request, pipelines, self.progress)?;
+                    let is_better = |found: &Answer<'_, 's>| {
+                        let order = |best: &Answer<'_, 's>| found.compare(best);
+                        best.as_ref().is_none_or(|best| order(best).is_lt())
+                    };
+                    best = found.filter(is_better).or(best);
+                }
+                if let Some(answer) = best {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
             }
@@ -129,7 +183,24 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Evaluates the split that the user gave, in the first group of pipelines in which it fits; if
     /// it fits in none, in the pipeline with the lowest peak.
     fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let level = self.whole_layers(request)?;
+        let mut answers: Vec<Answer<'_, 's>> = Vec::new();
+        for level in self.nth_levels(request, 0)? {
+            answers.extend(self.judged_in(level, request)?);
+        }
+        Ok(answers.into_iter().min_by(|one, other| {
+            let by_fit = other.best.fits.cmp(&one.best.fits);
+            by_fit.then_with(|| match one.best.fits {
+                true => one.compare(other),
+                false => one.best.peak_bytes().cmp(&other.best.peak_bytes()),
+            })
+        }))
+    }
+
+    fn judged_in<'l>(
+        &'l self,
+        level: &'l Level<'s>,
+        request: &Request,
+    ) -> Result<Option<Answer<'l, 's>>> {
         let question = level.question(request)?;
         let Some(plan) = &question.request.given else {
             return Ok(None);
@@ -192,10 +263,15 @@ impl<'s, 'p> Answers<'s, 'p> {
         if !answer.level.layers.are_parts {
             return Ok(answer);
         }
-        let layers = self.analysis.layers_with_parts(request, &answer.starts())?;
-        let whole = self
-            .level(layers, request)?
-            .best(request, pipelines, self.progress)?;
+        let Level {
+            layers, samples, ..
+        } = answer.level;
+        let layers = layers
+            .analysis
+            .layers_with_parts(request, &answer.starts())?;
+        let index = self.index_of(layers, *samples, request)?;
+        let level = self.levels.iter().nth(index).expect("an index of a level");
+        let whole = level.best(request, pipelines, self.progress)?;
         Ok(whole.unwrap_or(answer))
     }
 
@@ -211,30 +287,39 @@ impl<'s, 'p> Answers<'s, 'p> {
         request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
     }
 
-    /// Returns the choices of the layers that `request` leaves open, the coarsest first. There is
-    /// only one if there is only one IPU.
+    /// Returns the choices of the layers that `request` leaves open, the coarsest first, each in all
+    /// profiles. There is only one if there is only one IPU.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        (0..).map_while(|number| self.nth_level(request, number).transpose())
+        (0..)
+            .map(|number| self.nth_levels(request, number))
+            .take_while(|levels| levels.as_ref().map_or(true, |levels| !levels.is_empty()))
+            .flat_map(|levels| match levels {
+                Ok(levels) => levels.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
+            })
     }
 
-    fn nth_level(&self, request: &Request, number: usize) -> Result<Option<&Level<'s>>> {
-        let whole = self.whole_layers(request)?;
-        if number == 0 {
-            return Ok(Some(whole));
+    /// Returns choice `number` of the layers of `request` in each profile that has so many.
+    pub(super) fn nth_levels(&self, request: &Request, number: usize) -> Result<Vec<&Level<'s>>> {
+        let mut levels = Vec::new();
+        for (analysis, samples) in self.profiles(request) {
+            let whole = self.whole_layers_of((analysis, samples), request)?;
+            if number == 0 {
+                levels.push(whole);
+            } else if request.all_ipus()?.highest() > 1 {
+                levels.extend(self.choice(request, (number, samples), || {
+                    analysis.finer_layers(whole.layers, request, number)
+                })?);
+            }
         }
-        if request.all_ipus()?.highest() < 2 {
-            return Ok(None);
-        }
-        self.choice(request, number, || {
-            self.analysis.finer_layers(whole.layers, request, number)
-        })
+        Ok(levels)
     }
 
     /// Returns choice `number` of the layers of `request`, which `find` finds the first time.
     fn choice(
         &self,
         request: &Request,
-        number: usize,
+        (number, samples): (usize, Option<u64>),
         find: impl FnOnce() -> Result<Option<Layers<'s>>>,
     ) -> Result<Option<&Level<'s>>> {
         let choice = Choice {
@@ -245,6 +330,7 @@ impl<'s, 'p> Answers<'s, 'p> {
                 .collect(),
             placement: request.placement.clone(),
             number,
+            samples,
         };
         let index = self
             .known
@@ -256,7 +342,7 @@ impl<'s, 'p> Answers<'s, 'p> {
             Some(index) => index,
             None => {
                 let index = find()?
-                    .map(|layers| self.index_of(layers, request))
+                    .map(|layers| self.index_of(layers, samples, request))
                     .transpose()?;
                 self.known.borrow_mut().push((choice, index));
                 index
@@ -265,26 +351,30 @@ impl<'s, 'p> Answers<'s, 'p> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    fn level(&self, layers: Layers<'s>, request: &Request) -> Result<&Level<'s>> {
-        let index = self.index_of(layers, request)?;
-        Ok(&self.levels[index])
-    }
-
     /// Returns the index of the level of `layers`, which is made if it is new.
-    fn index_of(&self, layers: Layers<'s>, request: &Request) -> Result<usize> {
+    fn index_of(
+        &self,
+        layers: Layers<'s>,
+        samples: Option<u64>,
+        request: &Request,
+    ) -> Result<usize> {
         let known = self
             .levels
             .iter()
-            .position(|level| level.layers.are_as(&layers));
+            .position(|level| level.samples == samples && level.layers.are_as(&layers));
         if let Some(index) = known {
             return Ok(index);
         }
         let layers = self.layers.push_get(Box::new(layers));
         let memory = layers.memory()?;
         let cycles = layers.model().layer_cycles(&layers.placement);
-        let tables = CostTables::new(memory, &layers.placement, cycles, request.options.step);
-        let space = Space::new(tables);
-        self.levels.push(Box::new(Level { layers, space }));
+        let step = request.options.step.with_size(samples);
+        let tables = CostTables::new(memory, &layers.placement, cycles, step);
+        self.levels.push(Box::new(Level {
+            layers,
+            space: Space::new(tables),
+            samples,
+        }));
         Ok(self.levels.len() - 1)
     }
 
@@ -326,7 +416,8 @@ impl<'s> Level<'s> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
         let has_cycles = self.space.tables.cycles().is_some();
         let positions = &self.layers.placement.positions;
-        let request = request.search(positions, bytes_per_tile, has_cycles)?;
+        let mut request = request.search(positions, bytes_per_tile, has_cycles)?;
+        request.options.step = request.options.step.with_size(self.samples);
         Ok(self.space.question(request))
     }
 
@@ -376,6 +467,12 @@ impl<'s> Answer<'_, 's> {
                 .tables
                 .known(&self.question, self.best.pipeline)?
         })
+    }
+
+    /// Compares two answers to one request that both fit, in profiles with other sizes of a
+    /// micro-batch; the better one is `Less`.
+    fn compare(&self, other: &Self) -> Ordering {
+        self.question.compare(&self.best, &other.best)
     }
 
     /// Returns the name of the first layer of each stage but stage 0.

@@ -8,7 +8,7 @@ use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
 use crate::model::Placement;
-use crate::search::{Claim, Claims, Front, IpuCount, Relaxed, lacks_time};
+use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Relaxed, lacks_time};
 use crate::solve::Goal;
 use anyhow::Result;
 
@@ -38,6 +38,7 @@ impl<'s> Answers<'s, '_> {
             sweep: self.sweep(request, answer)?,
             ..Claims::default()
         };
+        claims.sizes = self.by_size(request)?;
         if request.judged.is_some() {
             let changed = request
                 .changed()
@@ -324,6 +325,33 @@ impl<'s> Answers<'s, '_> {
         Ok(fastest)
     }
 
+    /// Returns the answer with each size of a micro-batch that was recorded, ascending; empty if there
+    /// is only one.
+    fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
+        if self.sizes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = request.options.step.micro_batch.unwrap_or(1);
+        let mut profiles: Vec<_> = self
+            .profiles(request)
+            .map(|(analysis, samples)| (samples.unwrap_or(own), analysis))
+            .collect();
+        profiles.sort_by_key(|&(samples, _)| samples);
+        let mut sizes = Vec::new();
+        for (samples, analysis) in profiles {
+            let only = Request {
+                only_size: Some(samples),
+                ..request.clone()
+            };
+            sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
+                samples,
+                profile: analysis.displayed(),
+                claim,
+            }));
+        }
+        Ok(sizes)
+    }
+
     /// Returns the answer for each number of IPUs of the sweep, ascending; empty unless a sweep or
     /// other splits were requested.
     fn sweep(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
@@ -491,7 +519,8 @@ fn differs(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     let apart = |one: u128, other: u128| one.abs_diff(other) * 20 >= one.max(other);
     let rate = |claim: &Claim<'_>| {
         let step = claim.best.solution.score.step?;
-        Some(step.cycles / u128::from(step.micro_batches.max(1)))
+        let samples = u128::from(step.micro_batches) * claim.best.samples as u128;
+        Some(step.cycles / samples.max(1))
     };
     let times = rate(one).zip(rate(other));
     one.best.all_ipus() != other.best.all_ipus()

@@ -45,6 +45,9 @@ pub struct Request {
     pub constraints: Vec<LayerConstraint>,
     /// A split of the user to evaluate beside the best one.
     pub judged: Option<JudgedSplit>,
+    /// If the model was recorded with several sizes of a micro-batch: the only size (in samples) to
+    /// search in.
+    pub only_size: Option<u64>,
     /// How much the report contains beside the split.
     pub detail: Detail,
     /// The arguments of the command, which the report repeats.

@@ -81,6 +81,7 @@ impl<'s> Answers<'s, '_> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
+        self.check_sizes(request)?;
         if !request.has_search() {
             return Ok(SearchedLayers {
                 layers: whole.layers,

@@ -13,6 +13,7 @@ mod one_ipu;
 mod options;
 mod output;
 mod profile_path;
+mod sizes;
 mod stdout;
 
 pub use options::{Effect, NoEffect, Options};
@@ -130,6 +131,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let mut options = options.clone();
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
+    sizes::check(&options)?;
     let request = options.request();
     let mut run = Run {
         options,
@@ -149,18 +151,21 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     }
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
+    let sizes = ManuallyDrop::new(sizes::read(&run.options, messages)?);
     run.request = run.options.request();
     if run.request.settle(&analysis)? {
         run.messages.summary(format_args!(
             "--layers-per-ipu could also be the IPU of each layer; it counts as numbers of layers"
         ));
     }
-    if run.options.is_bare && one_ipu::answers(&analysis, &run)? {
+    if run.options.is_bare && one_ipu::answers((&analysis, &sizes), &run)? {
         return Ok(Exit::Done);
     }
     let layers = FrozenVec::new();
     let searched = run.messages.while_showing(|progress| {
-        Answers::new(&analysis, &layers, progress).search(&run.request)
+        Answers::new(&analysis, &layers, progress)
+            .with_sizes(&sizes)
+            .search(&run.request)
     })?;
     run.describe(searched.layers);
     Outputs {

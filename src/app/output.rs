@@ -171,6 +171,7 @@ impl<'a> Outputs<'a> {
             return Ok(self.print_plan(plan));
         }
         self.print_rest(results.solve);
+        self.print_part(ScreenPart::Sizes);
         self.print_part(ScreenPart::Plan);
         self.messages.lines(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
@@ -203,7 +204,7 @@ impl<'a> Outputs<'a> {
             self.print_rest(self.options.results.solve);
         }
         self.messages.sections(&self.report, |section| {
-            [ScreenPart::Bottlenecks, ScreenPart::Plan].contains(&section.part)
+            [ScreenPart::Sizes, ScreenPart::Bottlenecks, ScreenPart::Plan].contains(&section.part)
                 || section.id == "tried"
         });
         let first = plan.recommended();

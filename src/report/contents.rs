@@ -3,7 +3,7 @@
 use super::{
     Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
     PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
-    SharedVariables, Split, Stage, StepFacts, Sweep, Units, WhatIf,
+    SharedVariables, SizeAnswer, Split, Stage, StepFacts, Sweep, Units, WhatIf,
 };
 use crate::escape::printable;
 use crate::memory::Schedule;
@@ -76,6 +76,9 @@ pub struct Report {
     /// The variables that are live at the steps that a page draws; `null` unless a page was
     /// requested and the profile can be read again for the names of variables.
     pub live_steps: Option<LiveSteps>,
+    /// The answer with each size of a micro-batch, ascending; empty unless `--micro-batch` names
+    /// several profiles.
+    pub sizes: Vec<SizeAnswer>,
     /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
     pub sweep: Option<Sweep>,
     /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless requested.
@@ -199,11 +202,12 @@ impl Report {
                 .map(|layer| free_bytes(split.limit, layer.fullest_tile_bytes));
             (split.fits, stages.min().or(free.min()).unwrap_or(-1))
         });
+        let of_sizes = self.sizes.iter().map(|size| &size.answer);
         let of_sweep = self.sweep.iter().flat_map(|sweep| &sweep.rows);
         let of_plan = self.plan.iter().filter_map(|plan| plan.rows.first());
         let of_fit = self.fit.iter().flat_map(|fit| &fit.ipus);
         of_split
-            .chain(of_sweep.map(|row| (row.fits, row.free)))
+            .chain(of_sweep.chain(of_sizes).map(|row| (row.fits, row.free)))
             .chain(of_plan.map(|row| (true, row.free)))
             .chain(of_fit.map(|ipu| (ipu.fits, ipu.fullest_tile.free)))
             .filter(|(fits, free)| *fits == (*free >= 0))
@@ -237,6 +241,7 @@ impl Report {
                 .chain(&mut refusal.with_memory)
         });
         sweep
+            .chain(self.sizes.iter_mut().map(|size| &mut size.answer))
             .chain(others)
             .chain(ways_out)
             .for_each(|split| split.fits = false);

@@ -4,6 +4,7 @@
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{Phrase, Sentence, names, nearly_full};
+use super::sizes::next_size;
 use super::{Form, NO_VERDICT, Report, Table, sentences, tables};
 use serde::Serialize;
 
@@ -36,6 +37,8 @@ pub enum ScreenPart {
     /// The sentences about the fullest and the slowest stage of the configuration that `--plan`
     /// recommends. `--solve` has them among those of the split.
     Bottlenecks,
+    /// The table of the sizes of a micro-batch that were recorded, and which size to record next.
+    Sizes,
     /// The sentences about all configurations of `--plan`.
     Plan,
     /// The sentences of `--explain`: how each stage uses memory.
@@ -70,7 +73,7 @@ macro_rules! sections {
 }
 
 /// All sections of a report, in the order in which forms show them.
-pub static SECTIONS: [Section; 24] = sections![
+pub static SECTIONS: [Section; 25] = sections![
     "verdict" "Verdict" Verdict PEOPLE verdict;
     "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));
     "ipus" "IPUs" Table ALL |report, _| table_if(report.fit.is_some(), || fit_tables::ipus(report));
@@ -84,6 +87,7 @@ pub static SECTIONS: [Section; 24] = sections![
     "constraints" "Constraints" Document DOCUMENTS |report, _| each(Block::Paragraph, names("constraints: ", &report.constraints));
     "prediction" "Compared with the prediction" Answer ALL prediction;
     "differences" "Differences" Answer PEOPLE |report, _| lines(report.comparison().into_iter().flat_map(of_fit::comparison));
+    "sizes" "Micro-batches" Sizes PEOPLE sizes;
     "parts" "Parts" Document PROGRAMS_TOO parts;
     "cuts" "Cuts" Document DOCUMENTS |report, _| vec![Block::Table(tables::cuts(report))];
     "sweep" "Numbers of IPUs" Document DOCUMENTS |report, _| vec![Block::Table(tables::sweep_table(report))];
@@ -197,6 +201,13 @@ fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
 /// Makes a block of a table if `is_there`; none otherwise.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
+}
+
+/// Makes the section about the sizes of a micro-batch that were recorded.
+fn sizes(report: &Report, _: Form) -> Vec<Block> {
+    let mut blocks = table_if(!report.sizes.is_empty(), || tables::sizes(report));
+    blocks.extend(lines(next_size(report)));
+    blocks
 }
 
 /// Makes the section that says whether the model or the compilation fits, which stage or IPU is

@@ -3,7 +3,7 @@
 //! of columns.
 
 use super::table::{FilledColumn, fields};
-use super::{BestSplit, Cell, Cut, LayerMemory, Report, Stage, StepFacts, Table, step};
+use super::{BestSplit, Cell, Cut, LayerMemory, Report, SizeAnswer, Stage, StepFacts, Table, step};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;
@@ -168,6 +168,26 @@ fn if_open(report: &Report, part: &impl ToString) -> Option<String> {
     sweep?.compares_pipelines.then(|| part.to_string())
 }
 
+const SIZES: &[FilledColumn<SizeAnswer>] = &fields![
+    "Samples" Count (.micro_batch),
+    "Fits" Text (.answer.fits),
+    "IPUs" Count (.answer.ipus),
+    "Peak memory" Bytes (.answer.fullest_tile_bytes),
+    "Free" Free (.answer.free),
+    "Micro-batches" Count (|row, _, _| row.answer.step.as_ref().map(|step| step.micro_batches)),
+    "Samples a second" Count (|row, _, _| row.answer.number(|step| step.samples_per_second, 1)),
+    "Profile" Text (.profile),
+];
+
+/// Makes the table of the sizes of a micro-batch that were recorded: a row for each size with its
+/// answer.
+pub fn sizes(report: &Report) -> Table {
+    Table {
+        for_people: "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second, Profile",
+        ..Table::of("sizes", SIZES, report, "/sizes", &report.sizes)
+    }
+}
+
 const PLAN: &[FilledColumn<BestSplit>] = &fields![
     "IPUs" Count (.ipus),
     "Replicas" Count (.replicas),
@@ -186,6 +206,7 @@ const PLAN: &[FilledColumn<BestSplit>] = &fields![
     "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes)),
     ForPeople "Micro-batch" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3).map(|time| time + " ms")),
     ForPeople "State" Text (|row, _, _| elsewhere(row)),
+    NotZeroAnywhere "Samples" Count (|row, report, _| samples(report, row)),
     ForPrograms "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
 ];
 
@@ -194,11 +215,17 @@ const PLAN: &[FilledColumn<BestSplit>] = &fields![
 pub fn plan_table(report: &Report) -> Table {
     let rows = report.plan.iter().flat_map(|plan| &plan.rows);
     Table {
-        for_people: "IPUs, State, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
+        for_people: "IPUs, Samples, State, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
          (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
          second), Layers of each stage, Streamed",
         ..Table::of("plan", PLAN, report, "/plan/rows", rows)
     }
+}
+
+/// Returns the samples of a micro-batch of a configuration; `None` if all have the same number.
+fn samples(report: &Report, row: &BestSplit) -> Option<u64> {
+    let step = row.step.as_ref().filter(|_| !report.sizes.is_empty())?;
+    step.micro_batch
 }
 
 /// Names the place of the optimizer state and the replicas that share it; `None` if it is on the

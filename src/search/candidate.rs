@@ -16,6 +16,8 @@ pub struct Candidate {
     pub ipus: usize,
     /// Number of replicas of the pipeline, at least 1.
     pub replicas: usize,
+    /// Number of samples of a micro-batch; 1 if unknown.
+    pub samples: usize,
     /// Whether the split keeps the limits.
     pub fits: bool,
     /// The stages of the split, with its score.
@@ -38,6 +40,7 @@ impl Candidate {
             pipeline: costs.pipeline(),
             ipus,
             replicas: costs.replicas(),
+            samples: costs.samples(),
             fits,
             peaks: stages
                 .filter_map(|(range, after)| costs.ranges.peak(range.clone(), after))
@@ -67,17 +70,13 @@ impl Candidate {
         rates.then_with(|| scores[0].compare(scores[1], goal))
     }
 
-    /// Compares the cycles per micro-batch of all replicas together; `Less` if this candidate is
-    /// faster, `Equal` if a step time is unknown.
+    /// Compares the cycles per sample of all replicas together; `Less` if this candidate is faster,
+    /// `Equal` if a step time is unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {
-        self.solution
-            .score
-            .step
-            .zip(other.solution.score.step)
-            .map_or(Ordering::Equal, |(mine, theirs)| {
-                mine.rate(self.replicas)
-                    .compare(theirs.rate(other.replicas))
-            })
+        let rate = |own: &Self| Some(own.solution.score.step?.rate(own.replicas * own.samples));
+        rate(self)
+            .zip(rate(other))
+            .map_or(Ordering::Equal, |(mine, theirs)| mine.compare(theirs))
     }
 
     /// Returns whether part of the step time is unknown: optimizer state is gathered from replicas,

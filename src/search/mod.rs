@@ -29,7 +29,7 @@ pub use error::SearchError;
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
-pub use result::{Claim, Claims, Front, Outcome, Refused, Relaxed, SearchResult, Word};
+pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, Relaxed, SearchResult, Word};
 pub use shown_split::ShownSplit;
 pub use space::Space;
 

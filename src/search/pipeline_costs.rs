@@ -93,7 +93,7 @@ impl Question {
 
     /// Compares candidates that fit; the better one is `Less`. If as few IPUs as possible were
     /// requested, fewer IPUs come first; otherwise the goal decides.
-    pub(super) fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
+    pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
         let by_ipus = match self.request.ipus {
             IpuCount::Exactly(_) => Ordering::Equal,
             IpuCount::UpTo(_) => one.all_ipus().cmp(&other.all_ipus()),
@@ -152,6 +152,11 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the number of replicas: those that share optimizer state, else those of the request.
     pub fn replicas(&self) -> usize {
         self.request().options.replicas_in(self.pipeline())
+    }
+
+    /// Returns the number of samples of a micro-batch; 1 if unknown.
+    pub(super) fn samples(&self) -> usize {
+        self.request().options.step.micro_batch.unwrap_or(1) as usize
     }
 
     /// Returns the number of positions (In, layers, Out), even if no costs are computed.

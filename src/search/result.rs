@@ -177,10 +177,24 @@ pub struct Claims<'a> {
     pub by_counts: Option<Claim<'a>>,
     /// If replicas of a smaller pipeline process more samples in a second: the fastest of these.
     pub with_replicas: Option<Claim<'a>>,
+    /// If the model was recorded with several sizes of a micro-batch: the answer with each of them,
+    /// ascending.
+    pub sizes: Vec<OfSize<'a>>,
     /// The best split for each number of IPUs (`--sweep`).
     pub sweep: Vec<Claim<'a>>,
     /// The configurations that fit (`--plan`).
     pub plan: Option<Front<'a>>,
+}
+
+/// The answer with one size of a micro-batch.
+#[derive(Debug, Clone)]
+pub struct OfSize<'a> {
+    /// Samples of a micro-batch.
+    pub samples: u64,
+    /// Path of the profile with this size, escaped for a message.
+    pub profile: String,
+    /// The answer to the request with this size alone.
+    pub claim: Claim<'a>,
 }
 
 /// The configurations of a plan that fit, and what was tried to find them.

@@ -258,6 +258,7 @@ impl<'a> Space<'a> {
                 pipeline,
                 ipus: costs.ipus,
                 replicas: costs.replicas(),
+                samples: costs.samples(),
                 fits: costs.are_within_limits(&peaks),
                 solution: Solution::unproven(plan.clone(), score),
                 peaks,

@@ -29,9 +29,12 @@ pub const USUAL_MICRO_BATCHES: u64 = 128;
 /// the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
-    /// Micro-batches of one step (over which training accumulates gradients); `None` for
-    /// [`USUAL_MICRO_BATCHES`].
+    /// Micro-batches of one step (over which training accumulates gradients), each with the samples
+    /// of [`StepOptions::counted_batch`]; `None` for [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
+    /// Number of samples of the micro-batches that `micro_batches` counts, if it is not that of the
+    /// profile: a step then has as many samples in micro-batches of the profile's size.
+    pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
     /// Number of samples in the profile's micro-batch; `None` if unknown.
@@ -47,10 +50,33 @@ impl Default for StepOptions {
     fn default() -> Self {
         Self {
             micro_batches: None,
+            counted_batch: None,
             link_bandwidth: 29_000_000_000,
             micro_batch: None,
             replicas: 1,
             streaming_bandwidth: None,
+        }
+    }
+}
+
+impl StepOptions {
+    /// Returns the options for a profile whose micro-batch has `samples` samples, with as many
+    /// samples in a step; the same options if `samples` is `None`.
+    pub fn with_size(self, samples: Option<u64>) -> Self {
+        Self {
+            counted_batch: samples.and(self.micro_batch),
+            micro_batch: samples.or(self.micro_batch),
+            ..self
+        }
+    }
+
+    /// Returns the micro-batches of a step that the user wants, each with the samples of the
+    /// profile, rounded up.
+    pub fn wanted_micro_batches(&self) -> u64 {
+        let counted = self.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
+        match self.counted_batch.zip(self.micro_batch) {
+            Some((of, own)) => counted.saturating_mul(of).div_ceil(own.max(1)),
+            None => counted,
         }
     }
 }

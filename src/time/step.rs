@@ -1,6 +1,6 @@
 //! Computes the time of one step of a pipeline.
 
-use super::{Passes, Slots, StageTimes, USUAL_MICRO_BATCHES};
+use super::{Passes, Slots, StageTimes};
 use crate::memory::Schedule;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -151,7 +151,7 @@ impl StageTimes {
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
-        let wanted = self.options.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
+        let wanted = self.options.wanted_micro_batches();
         if !self.is_training {
             let fewest = if schedule == Schedule::Sequential {
                 1

@@ -158,7 +158,8 @@ impl Options {
                 step: StepOptions {
                     micro_batches: time.micro_batches,
                     link_bandwidth: time.ipu_link_bandwidth,
-                    micro_batch: time.micro_batch,
+                    counted_batch: None,
+                    micro_batch: time.own_micro_batch(),
                     replicas: time.replicas,
                     streaming_bandwidth: time.streaming_bandwidth,
                 },
@@ -177,6 +178,7 @@ impl Options {
             goal: self.search.objective,
             constraints: self.search.constraints(),
             judged: self.results.judged().cloned(),
+            only_size: None,
             detail,
             arguments: self.arguments.clone(),
         }

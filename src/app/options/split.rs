@@ -2,7 +2,9 @@
 //! the time of a step.
 
 use super::effects::{ON_LIMITS, ON_SPLITS, ON_STAGES};
-use super::values::{List, OrAuto, ShortHelp, bandwidth, mem_per_tile, or_auto};
+use super::values::{
+    List, MAX_BATCHES, MicroBatch, OrAuto, ShortHelp, bandwidth, mem_per_tile, micro_batch, or_auto,
+};
 use crate::analysis::LayerConstraint;
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Rules;
@@ -92,9 +94,6 @@ impl SearchArgs {
     }
 }
 
-/// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
-const MAX_BATCHES: u64 = 1 << 32;
-
 /// Options of the pipeline that the model will be compiled for, which adds to the memory of the
 /// layers.
 #[derive(Debug, Clone, Args)]
@@ -142,10 +141,12 @@ pub struct TimeArgs {
           group = ON_SPLITS)]
     pub micro_batches: Option<u64>,
 
-    /// Samples in a micro-batch of the profile, for samples a second
-    #[arg(long, value_name = "B", value_parser = value_parser!(u64).range(1..=MAX_BATCHES),
-          group = ON_STAGES)]
-    pub micro_batch: Option<u64>,
+    /// Samples in a micro-batch of the profile, for samples a second. SIZE=PROFILE, which can be
+    /// repeated, is a profile of the same model with another size: a folder, a profile.pop, or a
+    /// saved model. The answer then has the size with the most samples a second that fits, with as
+    /// many samples in a step
+    #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch, group = ON_STAGES)]
+    pub micro_batch: Vec<MicroBatch>,
 
     /// How many replicas of the pipeline run side by side, each on its part of the IPUs: for
     /// samples a second, and to shard the optimizer state
@@ -162,4 +163,13 @@ pub struct TimeArgs {
     /// There is no usual number: without it, popliner prints the bytes but no time for them
     #[arg(long, value_name = "GB", value_parser = bandwidth, group = ON_SPLITS)]
     pub streaming_bandwidth: Option<u64>,
+}
+
+impl TimeArgs {
+    /// Returns the samples of a micro-batch in the profile of the run; `None` if unknown.
+    pub fn own_micro_batch(&self) -> Option<u64> {
+        let mut all = self.micro_batch.iter();
+        let own = all.find(|size| size.profile.is_none())?;
+        Some(own.samples)
+    }
 }

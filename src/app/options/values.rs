@@ -4,6 +4,10 @@ use crate::limits;
 use crate::message::BadValue;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ValueEnum};
+use std::path::PathBuf;
+
+/// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
+pub(super) const MAX_BATCHES: u64 = 1 << 32;
 
 /// Adds an option to the help of `-h`.
 pub(super) trait ShortHelp {
@@ -63,6 +67,35 @@ pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
              each IPU separated by commas"
         ))),
     }).collect()
+}
+
+/// A value of `--micro-batch`: the size of a micro-batch in a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MicroBatch {
+    /// Samples of a micro-batch.
+    pub samples: u64,
+    /// Path of the profile with this size; `None` for the profile of the run.
+    pub profile: Option<PathBuf>,
+}
+
+/// Parses a value of `--micro-batch`: a number of samples, or SIZE=PROFILE.
+pub(super) fn micro_batch(text: &str) -> Result<MicroBatch, BadValue> {
+    let (size, profile) = match text.split_once('=') {
+        Some((size, profile)) => (size, Some(profile)),
+        None => (text, None),
+    };
+    match size.trim().parse() {
+        Ok(samples) if (1..=MAX_BATCHES).contains(&samples) && profile != Some("") => {
+            Ok(MicroBatch {
+                samples,
+                profile: profile.map(PathBuf::from),
+            })
+        }
+        _ => Err(BadValue::new(format!(
+            "'{text}' is neither a number of samples from 1 to {MAX_BATCHES} nor SIZE=PROFILE; write \
+             it like 4 or 4=FOLDER"
+        ))),
+    }
 }
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes

@@ -118,6 +118,7 @@ impl Report {
                 .map(|constraint| constraint.origin.to_string())
                 .collect(),
             shared_variables: inputs.shared_variables(shared),
+            sizes: inputs.sizes(search),
             sweep: inputs.sweep(search),
             what_if: split.and_then(|search| inputs.what_if(search)),
             step: split.and_then(StepFacts::new),

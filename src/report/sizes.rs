@@ -1,0 +1,66 @@
+//! The answer with each size of a micro-batch that the model was recorded with.
+
+use super::{BestSplit, Inputs, Report};
+use crate::search::SearchResult;
+use serde::{Deserialize, Serialize};
+
+/// The answer with one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SizeAnswer {
+    /// Samples of a micro-batch.
+    pub micro_batch: u64,
+    /// Path of the profile that was recorded with this size.
+    pub profile: String,
+    /// The best split with this size or, if none fits, the split with the lowest peak. Its `command`
+    /// is empty.
+    pub answer: BestSplit,
+}
+
+impl Inputs<'_> {
+    /// Returns the answer with each recorded size of a micro-batch, ascending; empty if there is only
+    /// one size.
+    pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
+        let of_size = search.claims.sizes.iter().map(|size| SizeAnswer {
+            micro_batch: size.samples,
+            profile: size.profile.clone(),
+            answer: BestSplit {
+                command: String::new(),
+                ..self.best_split(&size.claim)
+            },
+        });
+        of_size.collect()
+    }
+}
+
+/// Says between which recorded sizes of a micro-batch the limit lies, and which size to record next;
+/// `None` if there is only one size, or if no size between them is left.
+pub(super) fn next_size(report: &Report) -> Option<String> {
+    let fits = |size: &&SizeAnswer| size.answer.fits;
+    let largest = report.sizes.iter().filter(fits).next_back();
+    let above = |size: &&SizeAnswer| {
+        !size.answer.fits && largest.is_none_or(|largest| size.micro_batch > largest.micro_batch)
+    };
+    let smallest = report.sizes.iter().find(above).map(|size| size.micro_batch);
+    let text = match (largest.map(|size| size.micro_batch), smallest) {
+        (None, None) => return None,
+        (Some(fits), None) => {
+            format!("micro-batches of {fits} fit, the largest recorded: record larger ones")
+        }
+        (None, Some(1)) => "micro-batches of 1 do not fit".to_owned(),
+        (None, Some(over)) => {
+            format!(
+                "micro-batches of {over} do not fit, the smallest recorded: record {}",
+                over / 2
+            )
+        }
+        (Some(fits), Some(over)) if over - fits == 1 => {
+            format!("micro-batches of {fits} fit, {over} do not")
+        }
+        (Some(fits), Some(over)) => {
+            let between = fits.midpoint(over);
+            format!("micro-batches of {fits} fit, {over} do not: record {between} to know more")
+        }
+    };
+    Some(text)
+}
