@@ -1,0 +1,264 @@
+//! Profiles of one model with several sizes of a micro-batch, in one search: the answer is the best
+//! of the answers to each profile alone.
+
+use super::number;
+use crate::support::models::generate;
+use crate::support::{Run, popliner};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// Micro-batches of a step with 1 sample each.
+const MICRO_BATCHES: u64 = 130;
+
+/// The sizes that are recorded. 130 samples are no multiple of 4 or 8.
+const SIZES: [u64; 3] = [1, 4, 8];
+
+/// A model that was recorded with each of [`SIZES`].
+struct Sizes(TempDir);
+
+impl Sizes {
+    fn new(options: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        for size in SIZES {
+            write(
+                &folder.path().join(size.to_string()),
+                &format!("{options} --batch {size}"),
+            );
+        }
+        Self(folder)
+    }
+
+    fn folder(&self, size: u64) -> String {
+        self.0.path().join(size.to_string()).display().to_string()
+    }
+
+    /// Runs the command on the profile of one size, with as many samples in a step.
+    fn alone(&self, size: u64, options: &[&str]) -> Value {
+        let micro_batches = MICRO_BATCHES.div_ceil(size);
+        let own = [
+            self.folder(size),
+            format!("--micro-batch={size}"),
+            format!("--micro-batches={micro_batches}"),
+        ];
+        run(&own, options).report()
+    }
+
+    /// Runs the command on all sizes, the first of which is `first`.
+    fn together(&self, first: u64, options: &[&str]) -> Run {
+        let micro_batches = MICRO_BATCHES.div_ceil(first);
+        let own = [
+            self.folder(first),
+            format!("--micro-batch={first}"),
+            format!("--micro-batches={micro_batches}"),
+        ];
+        let others = SIZES.iter().filter(|&&size| size != first);
+        let others = others.map(|&size| format!("--micro-batch={size}={}", self.folder(size)));
+        run(&own.into_iter().chain(others).collect::<Vec<_>>(), options)
+    }
+}
+
+fn write(folder: &Path, options: &str) {
+    std::fs::create_dir_all(folder).expect("a folder");
+    let _ = generate(folder, options);
+}
+
+fn run(own: &[String], options: &[&str]) -> Run {
+    let options = options.iter().copied();
+    popliner(
+        own.iter()
+            .map(String::as_str)
+            .chain(options)
+            .chain(["-q", "--export-json=-"]),
+    )
+}
+
+fn samples_per_second(report: &Value) -> f64 {
+    report["step"]["samples_per_second"]
+        .as_f64()
+        .expect("samples a second")
+}
+
+const MODELS: [&str; 3] = [
+    "--framework popart --mode training --layers 4 --tiles 6 --execution --overflow",
+    "--framework tensorflow --mode training --layers 3 --tiles 6 --accumulation --optimiser adam-each",
+    "--framework poptorch --mode inference --layers 5 --tiles 4 --execution",
+];
+
+#[test]
+fn the_answer_is_the_best_of_those_to_each_size_alone() {
+    let (mut chosen, mut refused) = (Vec::new(), 0);
+    for model in MODELS {
+        let sizes = Sizes::new(model);
+        let wide = sizes.alone(8, &["--solve", "--num-ipus=4", "--mem-per-tile=100000000"]);
+        let recorded = number(&wide["memory"]["tiles"]["total"].as_array().expect("tiles")[0]);
+        for share in [3, 5, 8, 12, 20] {
+            let limit = format!("--mem-per-tile={}", recorded * share / 10);
+            for more in [
+                &["--num-ipus=4"][..],
+                &["--num-ipus=2", "--splits=1"],
+                &["--sweep"],
+            ] {
+                let options = [&["--solve", &limit], more].concat();
+                let alone = SIZES.map(|size| sizes.alone(size, &options));
+                let report = sizes.together(1, &options).report();
+                check(&report, &alone, &format!("{model}: {options:?}"));
+                chosen.extend(report["step"]["micro_batch"].as_u64());
+                refused += usize::from(report["split"]["fits"] == false);
+            }
+        }
+    }
+    assert!(SIZES.iter().all(|size| chosen.contains(size)), "{chosen:?}");
+    assert!(refused > 0);
+}
+
+/// Checks a report on all sizes against those on each size alone.
+fn check(report: &Value, alone: &[Value], of: &str) {
+    let rows = report["sizes"].as_array().expect("sizes");
+    assert_eq!(rows.len(), SIZES.len(), "{of}");
+    for ((row, own), size) in rows.iter().zip(alone).zip(SIZES) {
+        let answer = &row["answer"];
+        assert_eq!(row["micro_batch"], size, "{of}");
+        assert_eq!(answer["fits"], own["split"]["fits"], "{of}: {size}");
+        for key in ["micro_batches", "cycles", "samples_per_second"] {
+            assert_eq!(answer["step"][key], own["step"][key], "{of}: {size}: {key}");
+        }
+    }
+    let fitting: Vec<&Value> = alone
+        .iter()
+        .filter(|own| own["split"]["fits"] == true)
+        .collect();
+    assert_eq!(report["split"]["fits"] == true, !fitting.is_empty(), "{of}");
+    let ipus = |own: &Value| number(&own["split"]["max_stages"]);
+    let is_open = !of.contains("--num-ipus");
+    let Some(best) = fitting.into_iter().max_by(|one, other| {
+        let by_ipus = if is_open {
+            ipus(other).cmp(&ipus(one))
+        } else {
+            std::cmp::Ordering::Equal
+        };
+        by_ipus.then(samples_per_second(one).total_cmp(&samples_per_second(other)))
+    }) else {
+        return;
+    };
+    assert_eq!(samples_per_second(report), samples_per_second(best), "{of}");
+    assert_eq!(report["split"]["stages"], best["split"]["stages"], "{of}");
+}
+
+#[test]
+fn a_copy_under_another_size_changes_no_stage() {
+    let sizes = Sizes::new(MODELS[0]);
+    let own = sizes.folder(1);
+    let options = ["--solve", "--num-ipus=4", "--objective=peak"];
+    let both = run(
+        &[
+            own.clone(),
+            "--micro-batch=1".to_owned(),
+            format!("--micro-batch=2={own}"),
+        ],
+        &options,
+    );
+    let alone = run(&[own], &options).report();
+    assert_eq!(both.report()["split"]["stages"], alone["split"]["stages"]);
+}
+
+#[test]
+fn another_model_is_refused_with_what_differs() {
+    let folder = TempDir::new().expect("a folder");
+    let model = "--framework popart --mode training --layers 4 --tiles 6 --execution";
+    let at = |name: &str| folder.path().join(name);
+    write(&at("own"), model);
+    for (name, options, different) in [
+        (
+            "layers",
+            model.replace("--layers 4", "--layers 3"),
+            "layer 4 is absent, not 3",
+        ),
+        (
+            "tiles",
+            model.replace("--tiles 6", "--tiles 5"),
+            "the number of tiles is 5, not 6",
+        ),
+        (
+            "mode",
+            model.replace("training", "inference"),
+            "the program is inference, not training",
+        ),
+        (
+            "framework",
+            model.replace("popart", "tensorflow"),
+            "the framework is TensorFlow",
+        ),
+        (
+            "pipelined",
+            format!("{model} --pipelined 1"),
+            "was compiled for 2 IPUs",
+        ),
+    ] {
+        write(&at(name), &options);
+        let size = format!("--micro-batch=4={}", at(name).display());
+        let own = [
+            at("own").display().to_string(),
+            "--micro-batch=1".to_owned(),
+            size,
+        ];
+        run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &[name, different]);
+    }
+    std::fs::copy(
+        at("layers").join("debug.cbor"),
+        at("own").join("other.cbor"),
+    )
+    .expect("a copy");
+    write(&at("swapped"), model);
+    std::fs::copy(
+        at("tiles").join("profile.pop"),
+        at("swapped").join("profile.pop"),
+    )
+    .expect("a copy");
+    std::fs::copy(
+        at("framework").join("debug.cbor"),
+        at("swapped").join("debug.cbor"),
+    )
+    .expect("a copy");
+    let size = format!("--micro-batch=4={}", at("swapped").display());
+    let own = [
+        at("own").display().to_string(),
+        "--micro-batch=1".to_owned(),
+        size,
+    ];
+    run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &["swapped"]);
+}
+
+#[test]
+fn sizes_that_contradict_each_other_are_wrong_usage() {
+    for (options, text) in [
+        (
+            "--micro-batch=4=fixtures/poplar-mlp",
+            "lacks the size of the first profile",
+        ),
+        (
+            "--micro-batch=1 --micro-batch=2",
+            "several sizes without a profile",
+        ),
+        (
+            "--micro-batch=1 --micro-batch=1=fixtures/poplar-mlp",
+            "has 1 twice",
+        ),
+        ("--micro-batch=0=x", "neither a number of samples"),
+        (
+            "--micro-batch=1 --micro-batch=2=x --memory-totals",
+            "works on one profile",
+        ),
+        (
+            "--micro-batch=1 --micro-batch=2=x --solver=greedy",
+            "works on one profile",
+        ),
+        (
+            "--micro-batch=1 --micro-batch=2=x --save-to-file=x",
+            "works on one profile",
+        ),
+    ] {
+        let line = format!("fixtures/training-pipeline --solve --num-ipus=2 {options}");
+        popliner(line.split(' ')).refuses(2, &["--micro-batch", text]);
+    }
+}
