@@ -5,8 +5,8 @@
 //! sharded. In each group, whole layers are tried first. If they do not fit and there are several
 //! IPUs, the modules inside them become layers. The first choice that fits is the answer, so that
 //! more IPUs or more memory never turn a model that fits into one that does not. If the model was
-//! recorded with several sizes of a micro-batch, each choice is tried with all of them, and the best
-//! is the answer. If nothing fits, the answer is the split with the lowest peak of all of these.
+//! recorded with several sizes of a micro-batch, the best of the answers with each size is the answer.
+//! If nothing fits, the answer is the split with the lowest peak of all of these.
 //!
 //! Everything that is said about other options, limits or numbers of IPUs is the answer to a
 //! changed request (`claims.rs`).
@@ -37,6 +37,14 @@ pub(crate) struct Answers<'s, 'p> {
     /// The choices of layers of requests, as indices into `levels`.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: &'p Progress,
+}
+
+/// A profile of the model.
+#[derive(Clone, Copy)]
+pub(super) struct Recorded<'s> {
+    pub analysis: &'s Analysis,
+    /// Samples of a micro-batch; `None` for the profile of the run.
+    pub samples: Option<u64>,
 }
 
 /// Everything about a request that its choice of layers depends on, the number of the choice, and
@@ -90,35 +98,39 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     /// Returns the layers of `request` in the profile of the run, whole.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of((self.analysis, None), request)
+        self.whole_layers_of(self.own(), request)
     }
 
-    fn whole_layers_of(
+    /// Returns the layers of `request` in `profile`, whole.
+    pub(super) fn whole_layers_of(
         &self,
-        (analysis, samples): (&'s Analysis, Option<u64>),
+        profile: Recorded<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
-        let whole = self.choice(request, (0, samples), || analysis.layers(request).map(Some))?;
+        let find = || profile.analysis.layers(request).map(Some);
+        let whole = self.choice(request, (0, profile.samples), find)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Iterates over the profiles that `request` leaves open, each with the samples of a micro-batch
-    /// (`None` for the profile of the run).
-    pub(super) fn profiles(
-        &self,
-        request: &Request,
-    ) -> impl Iterator<Item = (&'s Analysis, Option<u64>)> {
-        let only = request.only_size;
-        let own = (self.analysis, None);
-        let sizes = self
-            .sizes
-            .iter()
-            .map(|own| (&own.analysis, Some(own.samples)));
-        let first = request.options.step.micro_batch;
-        [own]
+    /// Returns the profile of the run.
+    fn own(&self) -> Recorded<'s> {
+        Recorded {
+            analysis: self.analysis,
+            samples: None,
+        }
+    }
+
+    /// Iterates over the profiles that `request` leaves open, that of the run first.
+    pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = Recorded<'s>> {
+        let (only, first) = (request.only_size, request.options.step.micro_batch);
+        let sizes = self.sizes.iter().map(|size| Recorded {
+            analysis: &size.analysis,
+            samples: Some(size.samples),
+        });
+        [self.own()]
             .into_iter()
             .chain(sizes)
-            .filter(move |(_, samples)| only.is_none_or(|only| samples.or(first) == Some(only)))
+            .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
     }
 
     /// Answers `request`. `None` if no split keeps the constraints.
@@ -143,22 +155,27 @@ impl<'s, 'p> Answers<'s, 'p> {
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
+        let mut best: Option<Answer<'_, 's>> = None;
+        for profile in self.profiles(request) {
+            let found = self.fitting_of(profile, request, groups)?;
+            let is_better = |found: &Answer<'_, 's>| {
+                best.as_ref().is_none_or(|best| found.compare(best).is_lt())
+            };
+            best = found.filter(is_better).or(best);
+        }
+        Ok(best)
+    }
+
+    /// Returns the best split of one profile in the first of `groups` of pipelines in which one fits.
+    fn fitting_of(
+        &self,
+        profile: Recorded<'s>,
+        request: &Request,
+        groups: &[Vec<Pipeline>],
+    ) -> Result<Option<Answer<'_, 's>>> {
         for pipelines in groups {
-            for number in 0.. {
-                let levels = self.nth_levels(request, number)?;
-                if levels.is_empty() {
-                    break;
-                }
-                let mut best: Option<Answer<'_, 's>> = None;
-                for level in levels {
-                    let found = level.best(request, pipelines, self.progress)?;
-                    let is_better = |found: &Answer<'_, 's>| {
-                        let order = |best: &Answer<'_, 's>| found.compare(best);
-                        best.as_ref().is_none_or(|best| order(best).is_lt())
-                    };
-                    best = found.filter(is_better).or(best);
-                }
-                if let Some(answer) = best {
+            for level in self.levels_of(profile, request) {
+                if let Some(answer) = level?.best(request, pipelines, self.progress)? {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
             }
@@ -184,7 +201,8 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// it fits in none, in the pipeline with the lowest peak.
     fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let mut answers: Vec<Answer<'_, 's>> = Vec::new();
-        for level in self.nth_levels(request, 0)? {
+        for profile in self.profiles(request) {
+            let level = self.whole_layers_of(profile, request)?;
             answers.extend(self.judged_in(level, request)?);
         }
         Ok(answers.into_iter().min_by(|one, other| {
@@ -287,32 +305,39 @@ impl<'s, 'p> Answers<'s, 'p> {
         request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
     }
 
-    /// Returns the choices of the layers that `request` leaves open, the coarsest first, each in all
-    /// profiles. There is only one if there is only one IPU.
+    /// Returns the choices of the layers of all profiles that `request` leaves open, the coarsest of
+    /// each profile first.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
-        (0..)
-            .map(|number| self.nth_levels(request, number))
-            .take_while(|levels| levels.as_ref().map_or(true, |levels| !levels.is_empty()))
-            .flat_map(|levels| match levels {
-                Ok(levels) => levels.into_iter().map(Ok).collect(),
-                Err(error) => vec![Err(error)],
-            })
+        self.profiles(request)
+            .flat_map(move |profile| self.levels_of(profile, request))
     }
 
-    /// Returns choice `number` of the layers of `request` in each profile that has so many.
-    pub(super) fn nth_levels(&self, request: &Request, number: usize) -> Result<Vec<&Level<'s>>> {
-        let mut levels = Vec::new();
-        for (analysis, samples) in self.profiles(request) {
-            let whole = self.whole_layers_of((analysis, samples), request)?;
-            if number == 0 {
-                levels.push(whole);
-            } else if request.all_ipus()?.highest() > 1 {
-                levels.extend(self.choice(request, (number, samples), || {
-                    analysis.finer_layers(whole.layers, request, number)
-                })?);
-            }
+    /// Returns the choices of the layers of one profile, the coarsest first. There is only one if
+    /// there is only one IPU.
+    fn levels_of<'l>(
+        &'l self,
+        profile: Recorded<'s>,
+        request: &Request,
+    ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
+        (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
+    }
+
+    fn nth_level(
+        &self,
+        profile: Recorded<'s>,
+        request: &Request,
+        number: usize,
+    ) -> Result<Option<&Level<'s>>> {
+        let whole = self.whole_layers_of(profile, request)?;
+        if number == 0 {
+            return Ok(Some(whole));
         }
-        Ok(levels)
+        if request.all_ipus()?.highest() < 2 {
+            return Ok(None);
+        }
+        self.choice(request, (number, profile.samples), || {
+            profile.analysis.finer_layers(whole.layers, request, number)
+        })
     }
 
     /// Returns choice `number` of the layers of `request`, which `find` finds the first time.
@@ -469,10 +494,16 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Compares two answers to one request that both fit, in profiles with other sizes of a
-    /// micro-batch; the better one is `Less`.
+    /// Compares two answers to one request that both fit, with other sizes of a micro-batch; the
+    /// better one is `Less`. An answer whose time is known is better than one that lacks a part.
     fn compare(&self, other: &Self) -> Ordering {
-        self.question.compare(&self.best, &other.best)
+        let lacks_time = |own: &Self| {
+            let streaming_bandwidth = own.question.request.options.step.streaming_bandwidth;
+            own.best.lacks_time(streaming_bandwidth)
+        };
+        lacks_time(self)
+            .cmp(&lacks_time(other))
+            .then_with(|| self.question.compare(&self.best, &other.best))
     }
 
     /// Returns the name of the first layer of each stage but stage 0.

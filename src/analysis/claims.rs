@@ -334,7 +334,7 @@ impl<'s> Answers<'s, '_> {
         let own = request.options.step.micro_batch.unwrap_or(1);
         let mut profiles: Vec<_> = self
             .profiles(request)
-            .map(|(analysis, samples)| (samples.unwrap_or(own), analysis))
+            .map(|profile| (profile.samples.unwrap_or(own), profile.analysis))
             .collect();
         profiles.sort_by_key(|&(samples, _)| samples);
         let mut sizes = Vec::new();

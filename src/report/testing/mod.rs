@@ -169,6 +169,7 @@ pub(crate) fn report() -> Report {
             peak_variables: Some(variables(1, 1_299_976)),
         }),
         live_steps: Some(live_steps()),
+        sizes: Vec::new(),
         sweep: Some(sweep(limit)),
         what_if: Some(what_if()),
         step: Some(step()),

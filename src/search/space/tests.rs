@@ -86,6 +86,7 @@ impl<'a> Tried<'a> {
                 pipeline,
                 ipus,
                 replicas: replicas as usize,
+                samples: 1,
                 fits: fits(&own.peaks),
                 solution: Solution::unproven(own.plan.clone(), own.score),
                 peaks: own.peaks.clone(),
