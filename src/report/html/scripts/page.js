@@ -4,7 +4,7 @@
  * @type {[string, string, () => boolean, (parent: HTMLElement) => void][]} */
 const VIEWS = [
   ['compare', 'What moved', () => !!earlier, (parent) => buildComparison(parent)],
-  ['plan', 'Plan', () => !!(report.plan || report.sweep), (parent) => buildPlan(parent)],
+  ['plan', 'Plan', () => !!(report.plan || report.sweep || report.sizes.length), (parent) => buildPlan(parent)],
   ['split', 'Split', () => !!report.split, (parent) => buildSplit(parent)],
   ['ipus', 'IPUs', () => !!report.fit, (parent) => buildIpus(parent)],
   ['memory', 'Memory', () => true, (parent) => buildMemory(parent)],
@@ -53,6 +53,11 @@ const buildPlan = (parent) => {
       drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: at(row.at).ipus / at(row.at).replicas, cuts: startsOf(at(row.at)).join(',') || 'none' }),
     } : {});
     if (known) add(sweep, 'p', 'Press a number of IPUs to see that split, and to move its cuts.', 'soft');
+  }
+  if (report.sizes.length) {
+    const sizes = addPart(parent, 'sizes', 'Micro-batches');
+    addSentences(sizes, 'sizes');
+    addTablesOf(sizes, 'sizes', FIRST);
   }
 };
 
