@@ -83,7 +83,19 @@ struct Alignment<'a> {
 impl<'a> Alignment<'a> {
     /// Returns the path of the innermost module of the scope.
     fn path(&self) -> &'a str {
-        &self.parameter[..self.ends.last().map_or(0, |&end| end)]
+        self.path_of(self.ends.len())
+    }
+
+    /// Returns the path of the innermost of the first `count` modules of the scope; empty for 0.
+    fn path_of(&self, count: usize) -> &'a str {
+        &self.parameter[..count.checked_sub(1).map_or(0, |last| self.ends[last])]
+    }
+
+    /// Returns the path of the module or list that has the scope's module with this index, empty
+    /// for the model, and the name of the module there. `None` if the scope has fewer modules.
+    fn place_of(&self, index: usize) -> Option<(&'a str, &'a str)> {
+        let path = (index < self.ends.len()).then(|| self.path_of(index + 1))?;
+        Some(path.rsplit_once(['/', '.']).unwrap_or(("", path)))
     }
 }
 
@@ -153,22 +165,11 @@ pub(super) fn is_number(module: &str) -> bool {
 /// Finds the path of each operation in the module tree from its scope and the names of the
 /// parameters that it is the first to use. Both lists have the operations of the forward pass in
 /// order. An operation without parameters, such as one of a later run of its module, takes the path
-/// of the operations with its scope that have some. If there are none, or they have several paths,
-/// it takes the path of the modules that its scope shares with the nearest operation with
-/// parameters, before or after it.
+/// of the operations with its scope that have some, unless it runs beside another module of this
+/// scope. If there are none, or they have several paths, it takes the path of the modules that its
+/// scope shares with the nearest operation with parameters, before or after it.
 pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
-    let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
-        used.iter()
-            .filter_map(|parameter| align(scope, parameter))
-            .max_by_key(|alignment| alignment.ends.last().copied())
-    });
-    let mut aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
-    let by_scope = by_scope(scopes, &aligned);
-    for (number, scope) in scopes.iter().enumerate() {
-        if parameters[number].is_empty() {
-            aligned[number] = by_scope.get(scope).cloned().flatten();
-        }
-    }
+    let aligned = alignments(scopes, parameters);
     let lists = lists(&aligned);
     let mut following = vec![None; scopes.len()];
     let mut next = None;
@@ -182,11 +183,16 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
         let neighbours = [before, following[number]].into_iter().flatten();
         let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
         // If both neighbours share equally many modules, the earlier one.
-        let best = neighbours
-            .rev()
-            .max_by_key(depth)
-            .and_then(|other| Some((aligned[other].as_ref()?, depth(&other))));
-        let path = aligned_path(best.filter(|&(_, count)| count > 0), scopes[number], &lists);
+        let best = neighbours.rev().max_by_key(depth).and_then(|other| {
+            let distance = number.saturating_sub(other);
+            Some(Beginning::new(
+                aligned[other].as_ref()?,
+                scopes[number],
+                depth(&other),
+                distance,
+            ))
+        });
+        let path = aligned_path(best.unwrap_or_default(), scopes[number], &lists);
         let mut owners = parameters[number].iter();
         ModulePath {
             elsewhere: match aligned[number] {
@@ -197,6 +203,55 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
         }
     };
     (0..scopes.len()).map(path).collect()
+}
+
+/// Returns the alignment of each operation: to a parameter of its own or, if it has none, as
+/// [`full_paths`] says, to one of another operation with its scope.
+fn alignments<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<Option<Alignment<'a>>> {
+    let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
+        used.iter()
+            .filter_map(|parameter| align(scope, parameter))
+            .max_by_key(|alignment| alignment.ends.last().copied())
+    });
+    let mut aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
+    let by_scope = by_scope(scopes, &aligned);
+    let before = running(scopes, &aligned, 0..scopes.len());
+    let after = running(scopes, &aligned, (0..scopes.len()).rev());
+    for (number, scope) in scopes.iter().enumerate() {
+        if parameters[number].is_empty() {
+            let beside = [before[number], after[number]];
+            let is_beside =
+                |own: &Alignment<'_>| beside == [None, None] || beside.contains(&Some(own.path()));
+            aligned[number] = by_scope.get(scope).cloned().flatten().filter(is_beside);
+        }
+    }
+    aligned
+}
+
+/// Returns, by operation, the path of its scope as the last operation before it in `order` that is
+/// aligned has it, if all operations between the two run in this scope, too: then no other call of
+/// a module with the same scope is between them.
+fn running<'a>(
+    scopes: &[&str],
+    aligned: &[Option<Alignment<'a>>],
+    order: impl Iterator<Item = usize>,
+) -> Vec<Option<&'a str>> {
+    let mut paths = vec![None; scopes.len()];
+    let mut last: Option<(usize, usize)> = None;
+    for number in order {
+        let scope = || modules(scopes[number]);
+        last = match last {
+            _ if aligned[number].is_some() => Some((number, usize::MAX)),
+            Some((other, count)) => {
+                Some((other, count.min(shared(modules(scopes[other]), scope()))))
+            }
+            None => None,
+        };
+        let own = last.filter(|&(_, count)| count == scope().count());
+        paths[number] =
+            own.and_then(|(other, count)| Some(aligned[other].as_ref()?.path_of(count)));
+    }
+    paths
 }
 
 /// Returns, by scope, the alignment of the operations that have it; `None` if they have several
@@ -219,35 +274,74 @@ fn by_scope<'a, 's>(
     known
 }
 
-/// Returns the path of a scope: the first modules as located in a parameter's name, and all others
-/// as they are in the scope. `alignment` has the located modules and how many of them to take;
-/// `None` to take none. `lists` is as [`lists`] returns it.
+/// The beginning of the path of an operation, as another operation shows it.
+#[derive(Debug, Default)]
+struct Beginning<'a> {
+    /// The path of the modules that both operations run in and, if both are items of one list, of
+    /// the list.
+    path: &'a str,
+    /// The ends of the paths of these modules, in bytes.
+    ends: &'a [usize],
+    separator: &'a str,
+    /// Whether the next module of the operation's scope is an item of the list at `path`.
+    is_item: bool,
+    /// Whether the code there calls parts of other modules (`layers.0.norm`), so that a module
+    /// without parameters may be such a part, too.
+    has_parts_of_others: bool,
+}
+
+impl<'a> Beginning<'a> {
+    /// Describes what `other`, which shares `count` modules with `scope`, shows about the path of
+    /// the operation with this scope, `distance` operations later.
+    fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
+        let known = other.path_of(count);
+        let (container, sibling) = other.place_of(count).unwrap_or((known, ""));
+        let own = modules(scope).skip(count).collect::<Vec<_>>();
+        // A list that is called runs its items one by one: a convolution, its norm, an activation.
+        let number = |item: &str| item.parse::<usize>().ok();
+        let is_next = number(sibling).and_then(|item| item.checked_add(distance));
+        let is_item = other.ends.len() == count + 1
+            && own.len() == 1
+            && is_next.is_some_and(|next| number(own[0]) == Some(next));
+        Self {
+            path: if is_item { container } else { known },
+            ends: &other.ends[..count],
+            separator: &other.parameter[other.ends[0]..=other.ends[0]],
+            is_item,
+            has_parts_of_others: !is_number(sibling)
+                && modules(&container[known.len()..]).any(is_number),
+        }
+    }
+}
+
+/// Returns the path of a scope, which has a known beginning, and then the modules of the scope.
+/// `lists` is as [`lists`] returns it.
 fn aligned_path<'a>(
-    alignment: Option<(&Alignment<'_>, usize)>,
+    known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
-    let (mut text, mut ends, separator) = match alignment {
-        Some((Alignment { parameter, ends }, count)) => (
-            parameter[..ends[count - 1]].to_string(),
-            ends[..count].to_vec(),
-            &parameter[ends[0]..=ends[0]],
-        ),
+    let (text, separator) = match known.path {
         // Separators before the first module stay part of the text.
-        None => (
-            scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()].to_string(),
-            Vec::new(),
+        "" => (
+            &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
         ),
+        path => (path, known.separator),
     };
+    let mut text = text.to_string();
+    let mut ends = known.ends.to_vec();
     let aligned = ends.len();
     let mut rest = modules(scope).skip(aligned).peekable();
     let mut certain = aligned;
-    if rest.peek().is_some_and(|part| is_number(part)) && lists.get(&*text) == Some(&true) {
+    let is_item = known.is_item || lists.get(&*text) == Some(&true);
+    if is_item && rest.peek().is_some_and(|part| is_number(part)) {
         certain += 1;
     }
-    let others = modules(scope).skip(certain);
-    certain += others.take_while(|module| !is_number(module)).count();
+    if !known.has_parts_of_others {
+        let others = modules(scope).skip(certain);
+        certain += others.take_while(|module| !is_number(module)).count();
+    }
     for module in rest {
         if !text.is_empty() && !text.ends_with(['/', '.']) {
             text.push_str(separator);
@@ -369,12 +463,61 @@ mod tests {
         assert_eq!(paths[2].ends, [6, 19, 24]);
         // A number without parameters may be in a list; below a module with numbered parts it is
         // not.
-        let scopes = ["a/0", "a/1", "b/0", "b/1"];
+        let scopes = ["a/0", "a/1", "b/0", "b/3"];
         let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
         let certain = full_paths(&scopes, &parameters).into_iter();
         assert_eq!(
             certain.map(|path| path.certain).collect::<Vec<_>>(),
             [2, 2, 2, 1]
+        );
+    }
+
+    /// Returns the path of each operation, up to the modules that are certainly in the model.
+    fn certain_paths(scopes: &[&str], parameters: &[&[&'static str]]) -> Vec<String> {
+        let parameters: Vec<Vec<&str>> = parameters.iter().map(|used| used.to_vec()).collect();
+        let paths = full_paths(scopes, &parameters).into_iter();
+        let certain = |path: ModulePath<'_>| match path.certain {
+            0 => String::new(),
+            count => path.text[..path.ends[count - 1]].to_owned(),
+        };
+        paths.map(certain).collect()
+    }
+
+    /// HRNet has several lists of blocks, whose scopes are equal.
+    #[test]
+    fn a_scope_of_several_modules_is_that_of_the_operation_beside_it() {
+        let scopes = ["0/0", "1", "0/0/conv", "0/0", "0/0/act"];
+        let parameters: [&[&str]; 5] = [
+            &["transition.0.0.weight"],
+            &[],
+            &["stage.0.0.conv.weight"],
+            &[],
+            &[],
+        ];
+        let paths = certain_paths(&scopes, &parameters);
+        assert_eq!(paths[3..], ["stage.0.0", "stage.0.0.act"]);
+    }
+
+    #[test]
+    fn items_of_a_list_that_is_called_follow_each_other() {
+        let parameters: [&[&str]; 3] = [&["down.0.0.weight"], &["down.0.1.weight"], &[]];
+        let paths = |scopes: [&str; 3]| certain_paths(&scopes, &parameters);
+        assert_eq!(paths(["0", "1", "2"]), ["down.0.0", "down.0.1", "down.0.2"]);
+        assert_eq!(paths(["0", "1", "3"])[2], "");
+    }
+
+    /// DeepGCN calls two parts of its first layer at its end.
+    #[test]
+    fn a_module_beside_a_part_of_another_module_may_be_such_a_part() {
+        let parameters: [&[&str]; 2] = [&["layers.0.norm.weight"], &[]];
+        assert_eq!(
+            certain_paths(&["norm", "act"], &parameters),
+            ["layers.0.norm", ""]
+        );
+        let parameters: [&[&str]; 2] = [&["lists.0.1.weight"], &[]];
+        assert_eq!(
+            certain_paths(&["1", "act"], &parameters),
+            ["lists.0.1", "act"]
         );
     }
 
