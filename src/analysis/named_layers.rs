@@ -142,6 +142,8 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     let (option, text) = (printable(option), printable(layer));
     Err(usage(match positions.find(layer) {
         Named::Layer(position) => return Ok(position),
+        // Other options are about whole layers.
+        Named::Inside(position) if !begins_stage(&option) => return Ok(position),
         Named::Ambiguous(all) => format!(
             "{option}: {text} may be any of the layers {}; name one of them",
             named(positions, &all)

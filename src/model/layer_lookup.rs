@@ -26,15 +26,23 @@ impl Named {
 
 /// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its module
 /// path: an empty one, or none at the end of the list, if it is unknown. Of several layers, those count
-/// that agree best: by name, by the whole path, by the end of the path or the path with a root before
-/// it, or by a scope, which lacks modules of the path that are never called, such as a list of blocks.
+/// that agree best: by name, [`WHOLE`] path, or [`PART`] of it.
 pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
     }
+    match lookup_path(text, paths, &WHOLE) {
+        Named::Unknown => lookup_path(text, paths, &PART),
+        named => named,
+    }
+}
+
+/// Finds the layer or module that `text` stands for, by the first of `ways` in which any of `paths`
+/// agrees with it.
+pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
-    for agrees in [is_whole, has_end, has_scope] {
-        let found: Vec<usize> = (0..names.len().min(paths.len()))
+    for agrees in ways {
+        let found: Vec<usize> = (0..paths.len())
             .filter(|&layer| agrees(&modules(&paths[layer]), &wanted))
             .collect();
         match found.as_slice() {
@@ -46,11 +54,15 @@ pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     Named::Unknown
 }
 
-/// Returns whether `text` stands for the module with this path, however it is written.
-pub(super) fn is_module(path: &str, text: &str) -> bool {
-    let (path, wanted) = (modules(path), modules(text));
-    has_end(&path, &wanted) || has_scope(&path, &wanted)
-}
+/// Returns whether a path, the first list of modules, agrees with a text, the second.
+pub(super) type Way = fn(&[&str], &[&str]) -> bool;
+
+/// A text is the path, or the path with a root before it.
+pub(super) const WHOLE: [Way; 2] = [is_whole, is_below_root];
+
+/// A text is an end of the path, or a scope, which lacks modules of the path that are never called,
+/// such as a list of blocks.
+pub(super) const PART: [Way; 2] = [has_end, has_scope];
 
 /// Splits a path into the names of its modules: `a.b/c[3]` has `a`, `b`, `c` and `3`.
 fn modules(path: &str) -> Vec<&str> {
@@ -65,10 +77,14 @@ fn is_whole(path: &[&str], wanted: &[&str]) -> bool {
     path == wanted
 }
 
-/// Returns whether `wanted` is an end of `path`, or `path` with a root before it.
+/// Returns whether `wanted` is `path` with a root before it.
+fn is_below_root(path: &[&str], wanted: &[&str]) -> bool {
+    !path.is_empty() && path.len() + 1 == wanted.len() && wanted.ends_with(path)
+}
+
+/// Returns whether `wanted` is an end of `path`.
 fn has_end(path: &[&str], wanted: &[&str]) -> bool {
-    let has_root = path.len() + 1 == wanted.len() && wanted.ends_with(path);
-    !path.is_empty() && !wanted.is_empty() && (path.ends_with(wanted) || has_root)
+    !wanted.is_empty() && path.ends_with(wanted)
 }
 
 /// Returns whether `wanted`, without a root if it goes on with the first module of `path`, has at

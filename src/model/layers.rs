@@ -1,6 +1,6 @@
 //! Finds the layers of a model, and the layer of each operation (docs/model.md, "Layers").
 
-use super::layer_lookup::{Named, lookup};
+use super::layer_lookup::{Named, PART, WHOLE, lookup, lookup_path};
 use super::layer_regex::{
     CaptureGroups, LayerOrder, NO_LAYER, Note, assign, in_order, matches, only,
 };
@@ -218,13 +218,35 @@ impl Layering {
     /// nothing.
     pub(crate) fn with_named(self, model: &Model, names: &[&str]) -> Self {
         names.iter().fold(self, |layers, name| {
-            if layers.named_by(name) != Named::Unknown {
+            if layers.names.iter().any(|own| own == name) {
                 return layers;
             }
-            let part = layers.modules().and_then(|modules| modules.with_part(name));
-            match part {
-                Some(part) => layers.with_modules(&model.operations, part),
-                None => layers.beginning_with(model, name),
+            let named = layers.named_by(name);
+            let part = layers.modules().filter(|_| named == Named::Unknown);
+            if let Some(part) = part.and_then(|modules| modules.with_part(name)) {
+                return layers.with_modules(&model.operations, part);
+            }
+            let at_module = |ways| layers.tree(model).first_of_module(name, ways);
+            // A module with this path is meant rather than a layer whose path has these parts.
+            for way in WHOLE.chunks(1) {
+                if let Named::Layer(_) = lookup_path(name, &layers.modules, way) {
+                    return layers;
+                }
+                if let Named::Layer(operation) = at_module(way) {
+                    return layers.beginning_with(model, name, operation as u32);
+                }
+            }
+            if named != Named::Unknown {
+                return layers;
+            }
+            let operation = match at_module(&PART) {
+                Named::Layer(operation) => Some(operation as u32),
+                Named::Unknown => layers.tree(model).operation(name, &model.operations),
+                _ => None,
+            };
+            match operation {
+                Some(operation) => layers.beginning_with(model, name, operation),
+                None => layers,
             }
         })
     }
@@ -260,7 +282,10 @@ impl Layering {
     /// Returns the texts that stand for a place (0 for In, the layers, Out) beside names and paths of
     /// layers, each with the place, or the place that it is inside of.
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
-        let place = |operation: usize| match self.layers[operation] {
+        let layers = self.layers_by_name();
+        let first = layers.iter().position(|&layer| layer != NO_LAYER);
+        let place = move |operation: usize| match layers[operation] {
+            NO_LAYER if Some(operation) < first => 0,
             NO_LAYER => self.names.len(),
             layer => layer as usize,
         };
@@ -271,13 +296,12 @@ impl Layering {
         })
     }
 
-    /// Divides layers until one begins with the module or operation that `name` stands for, and
-    /// notes that `name` stands for this layer, for Out, or for a part of either.
-    fn beginning_with(self, model: &Model, name: &str) -> Self {
-        let first = self.tree(model).first_operation(name, &model.operations);
-        let Some(operation) = first else {
-            return self;
-        };
+    /// Divides layers until one begins with `operation`, for which `name` stands, and notes that `name`
+    /// stands for this layer, for Out, or for a part of a layer, In or Out.
+    fn beginning_with(self, model: &Model, name: &str, operation: u32) -> Self {
+        let operation = self
+            .tree(model)
+            .layered_from(operation, &self.layers_by_name());
         let divided = self
             .modules()
             .and_then(|modules| modules.beginning_at(operation));
@@ -285,30 +309,37 @@ impl Layering {
             Some(divided) => self.with_modules(&model.operations, divided),
             None => self,
         };
-        let first = layers.first_beside(model, operation);
-        let operation = operation as usize;
-        layers.named.extend(first.map(|first| {
-            if first == operation {
-                (name.to_owned(), Named::Layer(operation))
-            } else {
-                (name.to_owned(), Named::Inside(operation))
-            }
+        let begins = layers.begins_place(model, operation as usize);
+        layers.named.extend(begins.map(|begins| {
+            let named = if begins { Named::Layer } else { Named::Inside };
+            (name.to_owned(), named(operation as usize))
         }));
         layers
     }
 
-    /// Returns the first operation of the layer that `operation` is in, or with which the first
-    /// module of Out begins if that is not after `operation`; `None` for other operations.
-    fn first_beside(&self, model: &Model, operation: u32) -> Option<usize> {
+    /// Returns whether the layer of `operation`, or Out, begins with it, or the first of its modules
+    /// does; false for operations in In, and `None` for operations of no place.
+    fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
-        let layer = self.layers[operation as usize];
-        if layer != NO_LAYER {
-            return by_name.iter().position(|&other| other == layer);
+        let layer = by_name[operation];
+        let first = |layer| by_name.iter().position(|&other| other == layer);
+        let layered = by_name.iter().position(|&layer| layer != NO_LAYER);
+        if layer == NO_LAYER && layered.is_some_and(|first| operation < first) {
+            return Some(false);
         }
         let tree = self.tree(model);
-        let out = tree.calls(&by_name, self.names.len() - 1).pop()?;
-        let first = tree.first_operation(&out.leaf?, &model.operations)?;
-        (first <= operation).then_some(first as usize)
+        let mut calls = tree.calls(&by_name, self.names.len() - 1);
+        let begun = match layer {
+            NO_LAYER => calls.pop()?,
+            layer => calls.swap_remove(layer as usize),
+        };
+        let begun = tree
+            .first_of_module(&begun.leaf.unwrap_or_default(), &WHOLE)
+            .layer();
+        match layer {
+            NO_LAYER => (begun? <= operation).then_some(begun? == operation),
+            layer => Some([first(layer), begun].contains(&Some(operation))),
+        }
     }
 
     /// Returns, by position (the operations before the layers, each layer, the operations after the
@@ -320,6 +351,13 @@ impl Layering {
             calls.iter_mut().for_each(|calls| calls.top.clear());
         }
         calls
+    }
+
+    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`, that
+    /// of a layer. Only names of PopTorch lack modules.
+    pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
+        let is_torch = model.recording.framework == Framework::Poptorch;
+        !is_torch || self.tree(model).has_module(path)
     }
 
     /// Returns the modules of the model, whether they or a regex found the layers.

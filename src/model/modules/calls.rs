@@ -145,7 +145,7 @@ impl Calls {
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run
-            .filter_map(|at| self.at(Some(at)).iter().take(2).next_back())
+            .filter_map(|at| self.at(Some(at)).get(1))
             .filter(|&module| seen.insert(module));
         modules
             .filter_map(|&module| self.path(module).rsplit('.').next().map(str::to_string))
@@ -155,6 +155,16 @@ impl Calls {
 }
 
 impl ModuleLayers {
+    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
+    pub(crate) fn has_module(&self, path: &str) -> bool {
+        let path = path.replace('/', ".");
+        let is_below = |known: &str| {
+            let rest = known.strip_prefix(&path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.modules.calls.paths.iter().any(|known| is_below(known))
+    }
+
     /// Finds, by position, the modules that it calls: position 0 has the operations before the
     /// layers, position `count + 1` the operations after them. `layers` has, by operation of the
     /// model, its layer from 1 to `count`, or 0 for none.

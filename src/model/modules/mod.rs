@@ -18,7 +18,7 @@ mod tests;
 mod tree;
 mod which_are_layers;
 
-use super::layer_lookup::is_module;
+use super::layer_lookup::{Named, Way, lookup_path};
 use super::names::unwrapped;
 use super::{Model, Operation};
 use crate::limits;
@@ -195,6 +195,27 @@ impl ForwardModules {
             parameters: FxHashMap::default(),
             lookup: Lookup::default(),
         }
+    }
+
+    /// Returns the paths of all modules and lists of modules, each once, and the first operation of
+    /// each as an index into `forward`.
+    fn first_operations(&self) -> (Vec<String>, Vec<usize>) {
+        let tree = &self.tree;
+        let is_called = |&node: &usize| !tree.nodes[node].is_own;
+        let nodes = (0..tree.nodes.len()).filter(is_called);
+        let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
+        // A node stands for a module with only one submodule, too, and has one of their paths.
+        let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
+            let path = path.concat();
+            let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
+            let ends: Vec<usize> = ends.chain([path.len()]).collect();
+            ends.into_iter()
+                .map(move |end| (path[..end].to_owned(), at))
+        });
+        let mut seen = FxHashSet::default();
+        let mut all: Vec<(String, usize)> = nodes.chain(called).collect();
+        all.retain(|(path, _)| seen.insert(path.clone()));
+        all.into_iter().unzip()
     }
 
     /// Chooses the modules that are layers. Returns the run of each, in the order of the program.
@@ -410,25 +431,35 @@ impl ModuleLayers {
         }
     }
 
-    /// Returns the first operation, as an index into `operations` of the model, of the module that
-    /// `text` stands for, or else the operation of the forward pass with this name. `None` if there
-    /// is neither, or if `text` stands for several modules.
-    pub(crate) fn first_operation(&self, text: &str, operations: &[Operation]) -> Option<u32> {
-        let ForwardModules { tree, forward, .. } = &*self.modules;
-        let is_found =
-            |&node: &usize| !tree.nodes[node].is_own && is_module(&tree.path(node).concat(), text);
-        let mut found = (0..tree.nodes.len()).filter(is_found);
-        let Some(first) = found.next() else {
-            return forward
-                .iter()
-                .find(|&&number| unwrapped(&operations[number as usize].name) == text)
-                .copied();
-        };
-        // Later runs of a module, and what it is called by alone, have its path too.
-        if found.any(|node| tree.path(node) != tree.path(first)) {
-            return None;
+    /// Finds the module, or the list of modules, that agrees with `text` in the first of `ways` in
+    /// which any does. In place of its index, returns that of its first operation among those of the
+    /// model.
+    pub(crate) fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
+        let (paths, firsts) = self.modules.first_operations();
+        match lookup_path(text, &paths, ways) {
+            Named::Layer(module) => Named::Layer(self.modules.forward[firsts[module]] as usize),
+            named => named,
         }
-        forward.get(tree.nodes[first].operations.start).copied()
+    }
+
+    /// Returns the first operation of the forward pass with this name, as an index into `operations` of
+    /// the model; `None` if there is none.
+    pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<u32> {
+        let mut forward = self.modules.forward.iter().copied();
+        forward.find(|&number| unwrapped(&operations[number as usize].name) == name)
+    }
+
+    /// Returns `operation` or, if it runs between layers in In or in an earlier layer, such as an
+    /// embedding that encoder and decoder share, the next operation that does not. `layers` has, by
+    /// operation of the model, its layer from 1, or 0 for none.
+    pub(crate) fn layered_from(&self, operation: u32, layers: &[u32]) -> u32 {
+        let forward = &self.modules.forward;
+        let at = forward.partition_point(|&other| other < operation);
+        let layer = |&other: &u32| layers[other as usize];
+        let reached = forward[..at].iter().map(layer).max().unwrap_or(0);
+        let is_end = layers.iter().max() == Some(&reached);
+        let next = forward[at..].iter().find(|&other| layer(other) >= reached);
+        next.copied().filter(|_| !is_end).unwrap_or(operation)
     }
 
     /// Divides layers until one begins with `operation`, an index into the operations of the model.

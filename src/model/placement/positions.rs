@@ -161,8 +161,7 @@ impl Positions {
     }
 
     /// Returns the position that `name` stands for: the name of a layer, then `In`, `Out` or `None`,
-    /// then an end of a module's path or another text that stands for a layer
-    /// (`Layering::with_named`).
+    /// then another text that stands for a place (`Layering::with_named`) or a part of a module's path.
     pub fn find(&self, name: &str) -> Named {
         let known = self.named.iter().find(|(text, _)| text == name);
         let pseudo_layer = match (name, self.pseudo_layers) {
@@ -176,14 +175,16 @@ impl Positions {
         if let Some(position) = pseudo_layer {
             return Named::Layer(position);
         }
-        match (lookup(name, &self.layers, &self.modules), known) {
-            (Named::Layer(layer), _) => Named::Layer(layer + 1),
-            (_, Some((_, Named::Layer(place)))) => Named::Layer(self.of_place(*place as u32)),
-            (_, Some((_, Named::Inside(place)))) => Named::Inside(self.of_place(*place as u32)),
-            (Named::Ambiguous(layers), _) => {
-                Named::Ambiguous(layers.into_iter().map(|layer| layer + 1).collect())
-            }
-            _ => Named::Unknown,
+        match known {
+            Some((_, Named::Layer(place))) => Named::Layer(self.of_place(*place as u32)),
+            Some((_, Named::Inside(place))) => Named::Inside(self.of_place(*place as u32)),
+            _ => match lookup(name, &self.layers, &self.modules) {
+                Named::Layer(layer) => Named::Layer(layer + 1),
+                Named::Ambiguous(layers) => {
+                    Named::Ambiguous(layers.into_iter().map(|layer| layer + 1).collect())
+                }
+                named => named,
+            },
         }
     }
 }

@@ -135,6 +135,7 @@ impl Inputs<'_> {
                 .placement
                 .positions
                 .module(position)
+                .filter(|path| self.layering.has_module(self.model, path))
                 .map(str::to_string),
         }
     }

@@ -1,23 +1,36 @@
-//! Names of layers in the forms in which the tool prints them and people write them.
+//! Names of layers and modules in the forms in which the tool prints them and people write them.
 //!
-//! With `SEEDS=0..1` all graphs run, by default a share.
+//! With `SEEDS=0..1` all graphs run, by default a share; `POPLINER_GRAPHS` names a folder of more graphs,
+//! which run too.
 
 use crate::support::models::{generate, pairs};
-use crate::support::{each, graph_file, run_fixture};
+use crate::support::{each, graph_file, more_graphs, read_graph, run_fixture};
 use popliner::analysis::{Analysis, JudgedSplit, Layers, Request};
+use popliner::model::ModuleCalls;
+use popliner::report::emit::{EmitForm, emit};
 use popliner::report::{LayerMemory, Report};
+use regex::Regex;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-const GRAPHS: [(&str, &str); 8] = [
+const GRAPHS: [(&str, &str); 13] = [
+    ("albert", "poptorch"),
     ("bert", "poptorch"),
     ("bart", "poptorch"),
     ("t5", "popart"),
     ("clip", "poptorch"),
     ("hrnet", "poptorch"),
     ("unet_sd", "poptorch"),
+    ("resnet50", "poptorch"),
+    ("keras_inceptionv3", "tensorflow"),
+    ("keras_nasnet", "tensorflow"),
     ("keras_resnet50", "tensorflow"),
+    ("keras_xception", "tensorflow"),
     ("tf_bert", "tensorflow"),
 ];
+
+const MODES: [&str; 2] = ["--mode inference", "--mode training --calls 2"];
 
 /// Returns the texts that stand for a layer of this name and path.
 fn texts(name: &str, path: &str) -> Vec<String> {
@@ -95,17 +108,162 @@ fn a_split_with_blanks_is_one_with_commas() {
     assert!(blanks.code < 2);
 }
 
+/// The scope of the loss in TensorFlow.
+const KERAS_LOSS: &str = "sparse_categorical_crossentropy";
+
+/// Returns the paths of all modules of a graph, and of the loss.
+fn modules_of(graph: &Path, framework: &str) -> HashSet<String> {
+    let (scope_or_module, loss) = match framework {
+        "tensorflow" => (0, KERAS_LOSS),
+        _ => (2, "loss"),
+    };
+    let mut paths = HashSet::from([loss.to_owned()]);
+    for operation in read_graph(graph)["ops"].as_array().expect("operations") {
+        let path = operation[scope_or_module].as_str().expect("a path");
+        let path = path.replace('/', ".");
+        let ends = path.match_indices('.').map(|(end, _)| end);
+        paths.extend(ends.chain([path.len()]).map(|end| path[..end].to_owned()));
+    }
+    paths
+}
+
+/// Every path of the report is that of a module of the model.
+fn check_paths(report: &Report, known: &HashSet<String>, of: &str) {
+    let split = report.split.as_ref().expect("a split");
+    let calls = |own: &ModuleCalls| {
+        [&own.begin, &own.leaf, &own.inside, &own.output].map(|path| path.clone())
+    };
+    let called = split.modules.iter().flat_map(calls);
+    // TensorFlow writes the blocks of Keras into names of layers: `conv2_block1_1_conv`.
+    let layers = report.layers.iter().map(|layer| layer.module.clone());
+    let layers = layers.filter(|_| !known.contains(KERAS_LOSS));
+    for path in called.chain(layers).flatten() {
+        assert!(known.contains(&path.replace('/', ".")), "{of}: {path}");
+    }
+}
+
+/// Lines of forms that name the module or layer at which a stage begins, and the stage.
+const BEGINNINGS: [(EmitForm, &str); 3] = [
+    (EmitForm::Poptorch, r"BeginBlock\((model.*), ipu_id=(\d+)\)"),
+    (EmitForm::Mmcv, r#"layer_to_call="([^<].*)", ipu_id=(\d+)"#),
+    (EmitForm::Keras, r#""([^<].*)": (\d+),"#),
+];
+
+/// Returns the lists of texts that stand for the beginnings of stages, each with the number of the
+/// stage: those of all forms, and those of the report for programs.
+fn beginnings(report: &Report) -> Vec<Vec<(usize, String)>> {
+    let mut lists = Vec::new();
+    for (form, line) in BEGINNINGS {
+        let text = emit(form, report, "model").text;
+        let line = Regex::new(line).expect("a regex");
+        let begins = line.captures_iter(&text);
+        let begins = begins.map(|own| (own[2].parse().expect("a stage"), own[1].to_owned()));
+        lists.push(begins.collect::<Vec<_>>());
+    }
+    let splits = emit(EmitForm::PipelineSplits, report, "model").text;
+    let modules = splits.lines().filter_map(|line| line.strip_prefix("- "));
+    let modules = (1..).zip(modules.map(|module| module.trim_matches('"').to_owned()));
+    lists.push(modules.filter(|own| !own.1.starts_with('<')).collect());
+    let split = report.split.as_ref().expect("a split");
+    let begins = split.modules.iter().map(|own| own.begin.clone());
+    let leaves = split.modules.iter().map(|own| own.leaf.clone());
+    for paths in [begins.collect::<Vec<_>>(), leaves.collect()] {
+        let paths = (0..).zip(paths);
+        lists.push(
+            paths
+                .filter_map(|(stage, path)| Some((stage, path?)))
+                .collect(),
+        );
+    }
+    let is_cut = |&(stage, _): &(usize, String)| (1..split.stages.len()).contains(&stage);
+    lists.iter_mut().for_each(|list| list.retain(is_cut));
+    lists
+}
+
+/// Splits before each layer, and pastes what stands for the beginnings of the stages.
+fn check_beginnings(analysis: &Analysis, of: &str) {
+    let layers = analysis.layers(&Request::default()).expect("layers");
+    let positions = &layers.placement.positions;
+    let all = (1..positions.len()).map(|layer| positions.name(layer).to_owned());
+    let judged = Some(JudgedSplit::FirstLayers(all.collect()));
+    let report = analysis.split(&Request {
+        judged,
+        ..Request::default()
+    });
+    let report = report.expect("a report");
+    let modules = &report.split.as_ref().expect("a split").modules;
+    let lists = beginnings(&report);
+    assert!(lists.concat().len() > 3, "{of}: {lists:?}");
+    for list in lists {
+        let found = named(
+            analysis,
+            list.iter().map(|(_, text)| text.clone()).collect(),
+        );
+        for (stage, text) in list {
+            // A Keras layer that ran before, too, keeps its first stage, so the next one stands there.
+            let is_first = !modules[stage]
+                .top
+                .iter()
+                .skip(1)
+                .any(|layer| *layer == text);
+            let before = modules[stage].operations_before;
+            let is_meant = means(&found, &text, (&layers, stage, before));
+            assert!(!is_first || is_meant, "{of}: {text} of {stage}");
+        }
+    }
+}
+
+/// Returns the first operation of a layer; `None` for Out.
+fn first_operation(layers: &Layers<'_>, position: usize) -> Option<usize> {
+    let mut operations = layers.layering.layers.iter();
+    operations.position(|&layer| layer as usize == position)
+}
+
+/// Does `text` stand for the stage of a layer, in which `before` operations run before its first
+/// module?
+fn means(
+    found: &Layers<'_>,
+    text: &str,
+    (layers, stage, before): (&Layers<'_>, usize, u32),
+) -> bool {
+    let Some(at) = found.position(text) else {
+        return false;
+    };
+    match (first_operation(found, at), first_operation(layers, stage)) {
+        (Some(own), Some(_)) if before > 0 => layers.layering.layers[own] as usize == stage,
+        (own, begin) => own == begin || begin.is_none(),
+    }
+}
+
+fn check_graph((file, framework, options): &(PathBuf, &str, &str)) {
+    let of = format!("{} {options}", file.display());
+    let folder = TempDir::new().expect("a folder");
+    let model = format!(
+        "--graph {} --tiles 4 --framework {framework} {options}",
+        file.display()
+    );
+    let [profile, debug] = generate(folder.path(), &model);
+    let analysis = Analysis::read(&profile, &debug).expect("a model");
+    let report = analysis.split(&Request::default()).expect("a report");
+    check(&analysis, &report, &of);
+    check_paths(&report, &modules_of(file, framework), &of);
+    check_beginnings(&analysis, &of);
+}
+
+/// Returns the graphs of the folder that `POPLINER_GRAPHS` names, in both modes.
+fn more() -> Vec<(PathBuf, &'static str, &'static str)> {
+    let in_modes = |file: PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_keras = name.starts_with("keras_") || name.starts_with("tf_");
+        let framework = if is_keras { "tensorflow" } else { "poptorch" };
+        MODES.map(|mode| (file.clone(), framework, mode))
+    };
+    more_graphs().into_iter().flat_map(in_modes).collect()
+}
+
 #[test]
 fn printed_and_pasted_names_stand_for_their_layer() {
-    let modes = ["--mode inference", "--mode training --calls 2"];
-    let cases: Vec<_> = pairs(&GRAPHS, &modes, 5).collect();
-    each(&cases, |&(&(graph, framework), options)| {
-        let folder = TempDir::new().expect("a folder");
-        let file = graph_file(graph).display().to_string();
-        let model = format!("--graph {file} --tiles 4 --framework {framework} {options}");
-        let [profile, debug] = generate(folder.path(), &model);
-        let analysis = Analysis::read(&profile, &debug).expect("a model");
-        let report = analysis.split(&Request::default()).expect("a report");
-        check(&analysis, &report, &format!("{graph} {options}"));
-    });
+    let own = pairs(&GRAPHS, &MODES, 5);
+    let own = own.map(|(&(graph, framework), &mode)| (graph_file(graph), framework, mode));
+    each(&own.chain(more()).collect::<Vec<_>>(), check_graph);
 }
