@@ -32,7 +32,7 @@ pub struct Split {
     /// The name of the first layer of each stage but stage 0, as `--splits` takes them.
     pub starts: Vec<String>,
     /// The split that code runs which takes the numbers of blocks on the IPUs, such as Optimum with
-    /// `layers_per_ipu`, if it is another one; `null` unless `--emit` writes such numbers.
+    /// `layers_per_ipu`, if it is another one; `null` if it is this one.
     pub by_counts: Option<BestSplit>,
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,

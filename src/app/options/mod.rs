@@ -167,7 +167,8 @@ impl Options {
                 sweep: self.results.sweep,
                 plan: self.results.plan,
                 moves: self.results.explain,
-                counts: self.results.emit.iter().any(|form| form.has_counts()),
+                counts: detail == Detail::Page
+                    || self.results.emit.iter().any(|form| form.has_counts()),
                 what_if,
             },
             rules,

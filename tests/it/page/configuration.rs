@@ -1,7 +1,8 @@
 //! The text that the page offers for pasting equals the output of `--emit`, for any cuts.
 
 use super::opened::{Page, page};
-use crate::support::{DEFAULT_REGEX, FORMS, models::share, root, typed};
+use crate::support::{DEFAULT_REGEX, FORMS, graph_file, models::share, root, typed};
+use serde_json::Value;
 
 impl Page {
     /// Shows a form, and returns its text with the command line that prints the same.
@@ -55,4 +56,23 @@ fn the_configuration_is_that_of_emit() {
             }
         }
     }
+}
+
+/// Where counts of blocks cannot say the split, the page has the verdict on the split that they make.
+#[test]
+fn the_split_of_counts_is_judged() {
+    let graph = graph_file("bert").display().to_string();
+    let model = format!("--graph {graph} --framework poptorch --tiles 4");
+    let mut page = or_skip!(Page::of_model(&model, "--splits=3,6.output,9"));
+    page.run("choose({ view: 'configuration' })");
+    let own = page.at::<Value>("/split/by_counts");
+    assert!(own["fits"].is_boolean(), "{own}");
+    page.form("optimum");
+    let said = page.text("#configuration-notes");
+    let verdict = if own["fits"] == true {
+        "The code that takes these counts splits the model otherwise, "
+    } else {
+        "WARNING: the model does not fit as the code that takes these counts splits it, "
+    };
+    assert!(said.contains(verdict), "{said}");
 }

@@ -47,13 +47,10 @@ const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !=
 /** @param {string} hash @returns {Choice} */
 const choiceOf = (hash) => {
   const own = /** @type {any} */ (noChoice());
-  for (const pair of hash.slice(1).split('&')) {
-    const [key, value] = pair.split('=');
-    if (!(key in own) || value === undefined) continue;
-    let text = '';
-    try { text = decodeURIComponent(value); } catch { continue; }
-    if (!NUMBERS.includes(key)) own[key] = text;
-    else if (/^\d{1,15}$/.test(text)) own[key] = Number(text);
+  for (const [key, value] of new URLSearchParams(hash.slice(1).replaceAll('+', '%2B'))) {
+    if (!(key in own)) continue;
+    if (!NUMBERS.includes(key)) own[key] = value;
+    else if (/^\d{1,15}$/.test(value)) own[key] = Number(value);
   }
   return own;
 };

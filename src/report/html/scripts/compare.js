@@ -33,10 +33,7 @@ const openFiles = async (files) => {
 /** Adds the fields in which the reader chooses reports. @param {HTMLElement} parent */
 const addOpener = (parent) => {
   const label = add(parent, 'label', 'Open a report of --export-json, or two to compare: ');
-  const field = addAs(label, 'input', 'open');
-  field.type = 'file';
-  field.multiple = true;
-  field.accept = '.json,application/json';
+  const field = set(addAs(label, 'input', 'open'), { type: 'file', multiple: '', accept: '.json,application/json' });
   field.addEventListener('change', () => openFiles(field.files ?? []));
   addAs(parent, 'p', 'opened', '', 'soft').setAttribute('role', 'status');
 };

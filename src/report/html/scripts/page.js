@@ -90,11 +90,9 @@ const showAnswer = (head) => {
   const { step, liveness, memory: { tiles, limit } } = report;
   if (stages.length) {
     const { at: root, ipu, tile } = nearestOf(stages);
-    const isOver = tile.free < 0;
-    addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(tile.bytes, tile.limit)],
-      [[tile.bytes, `${root}/fullest_tile/bytes`], ' of ', [tile.limit, `${root}/fullest_tile/limit`], ` bytes; tile ${tile.tile} of IPU ${ipu}`]);
-    if (isOver) addFigure(figures, 'Over the limit by', [grouped(String(tile.free).slice(1))], ['bytes'], 'bad');
-    else addFigure(figures, 'Free there', [[tile.free, `${root}/fullest_tile/free`]], ['bytes']);
+    addLimitFigures(figures, tile,
+      [[tile.bytes, `${root}/fullest_tile/bytes`], ' of ', [tile.limit, `${root}/fullest_tile/limit`], ` bytes; tile ${tile.tile} of IPU ${ipu}`],
+      [tile.free, `${root}/fullest_tile/free`]);
   } else {
     addFigure(figures, 'Fullest tile', tiles ? [[tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`]] : ['not recorded'],
       tiles ? [`bytes on tile ${tiles.fullest}`] : []);
@@ -109,6 +107,14 @@ const showAnswer = (head) => {
   addNearness(head, stages.map(({ ipu, tile: { tile, bytes, limit: most } }) => ({ ipu, bytes, limit: most, tile })));
 };
 
+/** Shows how near the fullest tile is to its limit, and how much of it is free. @param {HTMLElement} figures
+ * @param {{bytes: number, limit: number, free: number}} tile @param {Pieces} place @param {Pieces[0]} free */
+const addLimitFigures = (figures, { bytes, limit, free: left }, place, free) => {
+  const isOver = left < 0;
+  addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(bytes, limit)], place);
+  addFigure(figures, isOver ? 'Over the limit by' : 'Free there', [isOver ? grouped(String(left).slice(1)) : free], ['bytes'], isOver ? 'bad' : '');
+};
+
 /** Shows the answers for the cuts and limits that the reader tries. @param {HTMLElement} head @param {Known} own */
 const showTriedAnswer = (head, own) => {
   const now = own.tried();
@@ -118,12 +124,9 @@ const showTriedAnswer = (head, own) => {
   addTitle(head, `With your changes, the model ${faults.length ? 'does not fit' : 'fits'} on ${count}`, !faults.length);
   if (faults.length) add(head, 'p', `${faults.join('; ')}.`, 'bad');
   const figures = add(head, 'dl', '', 'figures');
-  const free = split.stages.map(({ bytes, limit }) => limit - bytes);
-  const least = Math.min(...free);
-  const { bytes, limit } = split.stages[free.indexOf(least)];
-  addFigure(figures, least < 0 ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(bytes, limit)],
-    [`${grouped(bytes)} of ${grouped(limit)} bytes of IPU ${free.indexOf(least)}`]);
-  addFigure(figures, least < 0 ? 'Over the limit by' : 'Free there', [grouped(Math.abs(least))], ['bytes'], least < 0 ? 'bad' : '');
+  const all = split.stages.map((one) => ({ ...one, free: one.limit - one.bytes }));
+  const least = all.reduce((a, b) => b.free < a.free ? b : a);
+  addLimitFigures(figures, least, [`${grouped(least.bytes)} of ${grouped(least.limit)} bytes of IPU ${all.indexOf(least)}`], grouped(least.free));
   addStepFigure(figures, own, split);
   addWarningsFigure(figures);
   addNearness(head, split.stages.map((one, ipu) => ({ ...one, ipu })));

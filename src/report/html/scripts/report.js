@@ -122,14 +122,7 @@ const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) =>
 const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) => 'table' in own ? [own.table] : []);
 
 /** The index of the last entry of an ascending list that is at most `value`; 0 if there is none. @param {ArrayLike<number>} list @param {number} value */
-const placeOf = (list, value) => {
-  let from = 0, to = list.length;
-  while (to - from > 1) {
-    const middle = (from + to) >> 1;
-    if (list[middle] <= value) from = middle; else to = middle;
-  }
-  return from;
-};
+const placeOf = (list, value) => Math.max(Array.prototype.findLastIndex.call(list, (own) => own <= value), 0);
 
 /** The bytes of a curve at a step. @param {Json.Curve} curve @param {number} step */
 const bytesAt = (curve, step) => curve.fixed + curve.always_live

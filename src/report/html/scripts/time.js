@@ -136,14 +136,9 @@ const addStepStrip = (parent) => {
   add(plot.figure, 'figcaption', `Numbers are micro-batches. A slot ends when its last IPU is done. The drawing has ${counted(batches, 'micro-batch').replace('batchs', 'batches')}${batches < step.micro_batches ? ` of ${grouped(step.micro_batches)}; the others are like those in the middle` : ''}, ${grouped(cycles)} cycles${rest.length ? `, without ${rest.join(' and ')}` : ''}.`);
 };
 
-/** The columns of a table of cycles. @param {any[]} all @returns {Parameters<columnsOf>[0]} */
-const cycleColumns = (all) => {
-  const has = (/** @type {string} */ field) => all.some((own) => own[field] !== undefined && own[field] !== null);
-  const passes = has('passes');
-  return [['Cycles', 'count', '/cycles'], has('micro_batch_cycles') && ['For a micro-batch', 'count', '/micro_batch_cycles'],
-    has('exchange') && ['Exchange', 'count', '/exchange'], passes && ['Forward', 'count', '/passes/forward'],
-    passes && ['Backward', 'count', '/passes/backward'], passes && ['Recomputed', 'count', '/passes/recomputed'], passes && ['Update', 'count', '/passes/update']];
-};
+/** The columns of a table of cycles. @type {Parameters<columnsOf>[0]} */
+const CYCLES = [['Cycles', 'count', '/cycles'], ['For a micro-batch', 'count', '/micro_batch_cycles'], ['Exchange', 'count', '/exchange'],
+  ['Forward', 'count', '/passes/forward'], ['Backward', 'count', '/passes/backward'], ['Recomputed', 'count', '/passes/recomputed'], ['Update', 'count', '/passes/update']];
 
 /** Draws the cycles of all layers as columns of compute and exchange. @param {HTMLElement} parent
  * @param {Json.LayerCycles[]} all */
@@ -157,7 +152,7 @@ const addLayerCycles = (parent, all) => {
     },
     total: (place) => all[place].cycles,
     said: (place) => `${layerName(all[place].name)}\n${grouped(all[place].cycles)} cycles\n${grouped(all[place].exchange)} of them exchanges`,
-    table: (inner) => addTableAt(inner, 'Cycles by layer', '/execution/layers', [['Layer', 'layer', '/name'], ...cycleColumns(all)], { most: 30, choose: (_, layer) => choose({ layer }) }),
+    table: (inner) => addTableAt(inner, 'Cycles by layer', '/execution/layers', [['Layer', 'layer', '/name'], ...CYCLES], { most: 30, choose: (_, layer) => choose({ layer }) }),
   });
 };
 
@@ -178,7 +173,7 @@ const buildTime = (parent) => {
   if (stages.length) {
     const own = addPart(parent, 'cycles-by-stage', 'Stages');
     addBalance(own, stages);
-    addTableAt(own, 'Cycles by stage', '/execution/stages', [['Stage', 'count', '/stage'], ...cycleColumns(stages)], { choose: (_, ipu) => choose({ ipu }) });
+    addTableAt(own, 'Cycles by stage', '/execution/stages', [['Stage', 'count', '/stage'], ...CYCLES], { choose: (_, ipu) => choose({ ipu }) });
   }
   if (layers.length && !isHuge) addLayerCycles(addPart(parent, 'cycles-by-layer', 'Layers'), layers);
   const rest = /** @type {[string, 'unplaced' | 'unplaced_exchange' | 'other'][]} */ ([
