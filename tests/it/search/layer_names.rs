@@ -208,7 +208,9 @@ fn check_beginnings(analysis: &Analysis, of: &str) {
                 .any(|layer| *layer == text);
             let before = modules[stage].operations_before;
             let is_meant = means(&found, &text, (&layers, stage, before));
-            assert!(!is_first || is_meant, "{of}: {text} of {stage}");
+            // Several calls of a module without weights have one path.
+            let is_one = !positions.name(stage).contains('@');
+            assert!(!(is_first && is_one) || is_meant, "{of}: {text} of {stage}");
         }
     }
 }
