@@ -117,6 +117,16 @@ fn operations_of_the_caller_change_no_block() {
     assert_eq!(found.blocks(), Some((0, 2)));
 }
 
+/// Two embeddings resemble each other, as do two norms, but are no blocks: they may be at the ends.
+#[test]
+fn blocks_are_the_large_ones_of_like_layers() {
+    let ends = ["word/Gather", "position/Gather", "first/Norm", "last/Norm"];
+    let [word, position, first, last] = ends.map(|end| owned(&[&format!("m/{end}")]));
+    let found = layers(&[word, position, first, blocks("m/blocks", 3), last].concat());
+    assert_eq!(names(&found)[3], "0");
+    assert_eq!(found.blocks(), Some((3, 5)));
+}
+
 #[test]
 fn items_of_lists_are_modules_and_no_runs_of_one() {
     let lists = ["resnets/0", "attentions/0", "resnets/1", "attentions/1"];

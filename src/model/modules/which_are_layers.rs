@@ -341,16 +341,19 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Returns the indices of the first and the last layer whose module has the same types of
-    /// operations as that of another layer, such as the blocks of a transformer; `None` if there
-    /// are none.
+    /// Returns the indices of the first and the last block, such as a block of a transformer: a
+    /// layer whose module has the same types of operations as that of another layer, and at least
+    /// half as many as the largest such module. Smaller ones, such as two embeddings or norms, may
+    /// be at the ends. `None` if there are no blocks.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self
             .layers
             .iter()
             .map(|layer| self.modules.block(&layer.runs[0]));
         let described = Lengths::new(&self.modules.sums, runs.clone());
-        let has_like = |run| !described.is_unique(run);
-        Some((runs.clone().position(has_like)?, runs.rposition(has_like)?))
+        let has_like = |run: &&Range<usize>| !described.is_unique(run);
+        let largest = runs.clone().filter(has_like).map(Range::len).max()?;
+        let is_block = |run| has_like(&run) && 2 * run.len() >= largest;
+        Some((runs.clone().position(is_block)?, runs.rposition(is_block)?))
     }
 }
