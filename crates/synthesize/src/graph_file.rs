@@ -78,7 +78,9 @@ impl ForwardPass {
 
     /// Returns the names of the blocks in their order, and the position of each operation: 0 before
     /// the first block, 1 and up for the blocks, the last position after the last block. Operations
-    /// between two blocks belong to either, with the cut where the smallest flow of data is.
+    /// between two blocks belong to either, with the cut where the smallest flow of data is; those
+    /// between two operations of one block, such as an activation function that all blocks share,
+    /// belong to the block.
     pub fn positions(&self) -> (Vec<String>, Vec<u32>) {
         if let Some(called) = &self.called {
             return called.clone();
@@ -94,14 +96,18 @@ impl ForwardPass {
         let mut before: Option<usize> = None;
         for &op in &inside {
             let block = blocks[op].clone().unwrap_or_default();
-            if before.is_some_and(|before| blocks[before] == blocks[op] && before + 1 == op) {
-                positions[op] = names.len() as u32;
-            } else {
-                let begin = before.map_or(op, |before| self.least_flow(before + 1..op + 1));
-                positions[before.map_or(0, |op| op + 1)..begin].fill(names.len() as u32);
+            let open = before.map_or(0, |before| before + 1);
+            let goes_on = before.is_some_and(|before| blocks[before] == blocks[op]);
+            let begin = match before {
+                Some(_) if goes_on => open,
+                Some(_) => self.least_flow(open..op + 1),
+                None => op,
+            };
+            positions[open..begin].fill(names.len() as u32);
+            if !goes_on {
                 names.push(block);
-                positions[begin..=op].fill(names.len() as u32);
             }
+            positions[begin..=op].fill(names.len() as u32);
             before = Some(op);
         }
         let end = before.map_or(count, |op| op + 1);

@@ -3,7 +3,11 @@
 //! `cargo test --test it planted::places::graphs -- --nocapture` prints the distribution of errors;
 //! `SEEDS=0..500` runs more models.
 
+use std::collections::BTreeSet;
+
+use super::planted::Planted;
 use super::{as_planted, drawn};
+use crate::support::graph_file;
 
 /// Number of models to draw.
 const MODELS: u64 = 3;
@@ -19,6 +23,15 @@ fn blocks_of_real_models_are_placed_as_planted() {
         let elsewhere: f64 = model.wrong.iter().map(|wrong| wrong.share).sum();
         assert!(elsewhere <= MOST_ELSEWHERE, "{elsewhere}: {}", model.name);
     }
+}
+
+/// A convolution of the model runs between two operations of a block, beside it.
+#[test]
+fn an_operation_within_a_block_does_not_divide_it() {
+    let drawn = drawn::graph_in(&graph_file("keras_xception"), "tensorflow", "inference");
+    let blocks = Planted::with(drawn).truth.blocks;
+    let names: BTreeSet<&String> = blocks.iter().collect();
+    assert_eq!(names.len(), blocks.len(), "{blocks:?}");
 }
 
 /// Largest relative error by which a range of blocks that run twice may be predicted too high.
