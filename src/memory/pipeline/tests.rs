@@ -283,9 +283,9 @@ fn an_input_stays_until_its_stage_has_run_again() {
         is_streamed: true,
     };
     let tile = TileFlows::made([5].into_iter());
-    let buffers = |recompute, places| {
+    let buffers = |schedule, recompute, places| {
         let pipeline = Pipeline {
-            schedule: Schedule::Sequential,
+            schedule,
             recompute,
             ..Pipeline::default()
         };
@@ -294,10 +294,34 @@ fn an_input_stays_until_its_stage_has_run_again() {
         let [buffers, _] = flows.in_phases(&sums, None, 0);
         buffers
     };
-    assert_eq!(buffers(Recompute::Stage, 0..2), [5, 5, 0, 0]);
-    // The last stage is not recomputed.
-    assert_eq!(buffers(Recompute::Stage, 0..3), [0; PHASES]);
-    assert_eq!(buffers(Recompute::None, 0..2), [0; PHASES]);
+    for schedule in [Schedule::Sequential, Schedule::TfInterleaved] {
+        assert_eq!(buffers(schedule, Recompute::Stage, 0..2), [5, 5, 0, 0]);
+        // The last stage is not recomputed.
+        assert_eq!(buffers(schedule, Recompute::Stage, 0..3), [0; PHASES]);
+        assert_eq!(buffers(schedule, Recompute::None, 0..2), [0; PHASES]);
+    }
+}
+
+#[test]
+fn gradients_have_arrived_when_a_stage_runs_again() {
+    let gradient = Flow {
+        forward: [].into(),
+        backward: [0, 1].into(),
+        life: flows::Life::Backward,
+        is_streamed: false,
+    };
+    let tile = TileFlows::made([7].into_iter());
+    for schedule in [Schedule::TfGrouped, Schedule::TfInterleaved] {
+        let pipeline = Pipeline {
+            schedule,
+            recompute: Recompute::Stage,
+            ..Pipeline::default()
+        };
+        let flows = Flows::made(vec![gradient.clone()], pipeline, 3, false);
+        let sums = flows.transfers(&flows.stage_roles(0..1), &tile);
+        let [buffers, _] = flows.in_phases(&sums, None, 0);
+        assert_eq!(buffers, [7, 7, 0, 0], "{schedule:?}");
+    }
 }
 
 #[test]

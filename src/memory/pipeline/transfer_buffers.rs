@@ -79,29 +79,59 @@ impl Flows {
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),
                 // Gradients of a layer are live at the steps at which the layer is recomputed.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // FIFOs run at the end of the forward pass or before the backward pass.
+                // FIFOs run at the end of the forward pass, or before the backward pass when gradients
+                // have arrived.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
-                    kept + enters.max(leaves + gradient_out),
+                    kept + (enters + gradient_in).max(leaves + gradient_out),
                     enters,
                 ),
-                (TfGrouped, Stage) => (enters.max(leaves + gradient_out), 0, enters),
+                // In the first run what enters waits for its FIFO. In the second run gradients have
+                // arrived, and so has what enters for the next forward pass.
+                (TfGrouped, Stage) => (
+                    (enters + gradient_in).max(leaves.max(enters_last) + gradient_out),
+                    0,
+                    enters,
+                ),
                 (TfGrouped, Layer) => (
                     enters.max(gradient_out),
                     enters.max(leaves + gradient_out),
                     enters,
                 ),
                 // Tensors are copied to other stages after each half of a cycle.
-                (TfInterleaved, Recompute::None) => (0, kept + leaves, 0),
-                (TfInterleaved, Stage) => (leaves, 0, 0),
+                (TfInterleaved, Recompute::None) => (0, kept + leaves.max(gradient_in), 0),
+                // In the first run what enters waits for its FIFO. In the second run what leaves waits
+                // for its copy, or gradients have arrived.
+                (TfInterleaved, Stage) => (gradient_in.max(leaves).max(enters_last), 0, 0),
                 (TfInterleaved, Layer) => (0, leaves, 0),
             };
         let phases = [forward, last_forward.max(forward), in_backward, 0];
         if backward.goes_back && backward.is_in_functions {
-            self.in_any_phase(moves, lane, phases)
+            let mut phases = self.in_any_phase(moves, lane, phases);
+            lanes::raise(&mut phases, &self.in_other_calls(moves, lane));
+            phases
         } else {
             phases
         }
+    }
+
+    /// Returns by phase (see [`PHASES`]) the bytes of tensors of a stage with the sums `moves` that
+    /// are live when it calls a function, but not at the steps of another place's call, under which
+    /// the profile lists the function. In the forward pass, what enters waits for the own call; in
+    /// the backward pass, gradients wait for it or follow it.
+    fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
+        let of = |quantity| moves.of(quantity, lane);
+        let (enters, leaves) = (of(Quantity::Enters), of(Quantity::Leaves));
+        let gradient_in = of(Quantity::GradientIn);
+        let gradients = gradient_in.max(of(Quantity::GradientOut));
+        let (forward, backward) = match (self.pipeline.schedule, self.pipeline.recompute) {
+            (Popart, _) => (enters + gradient_in, leaves + gradients),
+            (Sequential, Stage) => (enters + gradient_in, gradients),
+            (Sequential, _) => (enters, gradients),
+            // The buffers of any phase are enough.
+            (Schedule::None | TfGrouped | TfInterleaved, _) => (0, 0),
+        };
+        [forward, forward, backward, 0]
     }
 
     /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums `moves`

@@ -29,6 +29,10 @@ pub(super) struct Ipu<'a> {
 pub(super) enum When<'a> {
     /// At these moments, counted from the start of a period.
     At(&'a [Range<u32>]),
+    /// At these moments: a copy of a tensor.
+    Copy(&'a [Range<u32>]),
+    /// At these moments a tensor has any copy; this is no further variable.
+    Any(&'a [Range<u32>]),
     /// Always: a ring of stashed copies of a tensor.
     Ring,
     /// Always: the accumulator of a weight.
@@ -89,10 +93,14 @@ impl<'a> Ipu<'a> {
                 let bytes = u64::from(stay.slots) * bytes;
                 each(tile, (category::VARIABLE, &ring), bytes, When::Ring);
             }
+            let mut all = Vec::new();
             for (name, copy) in &copies {
                 let lives = self.lives(tensor.end(), class, copy);
-                each(tile, (category::VARIABLE, name), bytes, When::At(&lives));
+                each(tile, (category::VARIABLE, name), bytes, When::Copy(&lives));
+                all.extend(lives);
             }
+            let named = (category::VARIABLE, &*tensor.name);
+            each(tile, named, bytes, When::Any(&merged(all)));
         }
     }
 
@@ -251,6 +259,19 @@ impl Ipu<'_> {
         self.fold(copy.from, to, &mut lives);
         lives
     }
+}
+
+/// Returns the moments in any of these ranges, as ranges in ascending order without overlap.
+fn merged(mut all: Vec<Range<u32>>) -> Vec<Range<u32>> {
+    all.sort_unstable_by_key(|live| live.start);
+    let mut merged: Vec<Range<u32>> = Vec::new();
+    for live in all {
+        match merged.last_mut() {
+            Some(last) if live.start <= last.end => last.end = last.end.max(live.end),
+            _ => merged.push(live),
+        }
+    }
+    merged
 }
 
 /// Numbers the FIFOs that run together. Returns the number of FIFOs at the end of each forward run

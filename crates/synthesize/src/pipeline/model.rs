@@ -76,26 +76,34 @@ impl PipelineModel {
 
     pub(super) fn stage(&self, ipu: &Ipu, options: &PipelineOptions) -> StageTruth {
         let tiles = self.graph.tiles as usize;
-        let mut changes: Vec<Changes> = (0..tiles).map(|_| Changes::default()).collect();
+        // By tile: what is live, and what would be live with one copy of each tensor.
+        let mut changes: Vec<[Changes; 2]> = (0..tiles).map(|_| Default::default()).collect();
         let (mut stash, mut accumulators) = (vec![0; tiles], vec![0; tiles]);
-        ipu.visit(|tile, _, bytes, when| match when {
-            When::At(lives) => {
-                changes[tile].add(lives.iter().map(|live| (live.start, live.end)), bytes);
+        ipu.visit(|tile, _, bytes, when| {
+            let (lives, counts) = match when {
+                When::At(lives) => (lives, [true, true]),
+                When::Copy(lives) => (lives, [true, false]),
+                When::Any(lives) => (lives, [false, true]),
+                When::Ring => return stash[tile] += bytes,
+                When::Accumulator => return accumulators[tile] += bytes,
+            };
+            let changes = changes[tile].iter_mut().zip(counts);
+            for (changes, _) in changes.filter(|(_, counts)| *counts) {
+                changes.add(lives.iter().map(|live| (live.start, live.end)), bytes);
             }
-            When::Ring => stash[tile] += bytes,
-            When::Accumulator => accumulators[tile] += bytes,
         });
         let mut truth = StageTruth::default();
-        for (tile, changes) in changes.iter().enumerate() {
+        for (tile, [changes, single]) in changes.iter().enumerate() {
             // State of the optimizer that is always live on one IPU and has left, and the shares
             // of it that stay.
             let updates = &self.graph.updates;
             let (left, shares) = updates.moved(tile, ipu.places, options.elsewhere);
-            let layers = self.places.fixed(tile, ipu.places) - left + shares + changes.peak();
-            // Gaps come with the places: with no buffers for other stages, and not with what the
-            // compilation for one IPU keeps and this one recomputes.
+            let fixed = self.places.fixed(tile, ipu.places) - left + shares;
+            let layers = fixed + changes.peak();
+            // Gaps come with the places: with no further copies of tensors that wait, and not with
+            // what the compilation for one IPU keeps and this one recomputes.
             let alone = self.places.explained(tile, ipu.places) - left;
-            let gap = self.places.gap(tile, alone.min(layers));
+            let gap = self.places.gap(tile, alone.min(fixed + single.peak()));
             truth.gaps.push(gap);
             let kept = stash[tile] + accumulators[tile];
             truth.tiles.push(layers + gap + kept);

@@ -86,10 +86,14 @@ impl Variables {
 
     /// Returns the rows of a variable on a tile.
     fn rows(&mut self, (category, name): Named, bytes: u64, when: When) -> Vec<Row> {
-        let name = self.name(name, true);
-        let When::At(lives) = when else {
-            return vec![(name, Lowered::always(category, bytes))];
+        let lives = match when {
+            When::At(lives) | When::Copy(lives) => lives,
+            When::Any(_) => return Vec::new(),
+            When::Ring | When::Accumulator => {
+                return vec![(self.name(name, true), Lowered::always(category, bytes))];
+            }
         };
+        let name = self.name(name, true);
         let rows = without_overlap(lives).into_iter().map(|ranges| {
             let class = self.classes.intern(ranges);
             (name, Lowered::new(category, class, bytes))
