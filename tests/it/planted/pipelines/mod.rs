@@ -33,14 +33,17 @@ const MOST_UNDER: f64 = 0.01;
 /// bound, most of all in TensorFlow's interleaved schedule; if layers are recomputed, all
 /// checkpoints count as restored early. If layers also share a function whose backward steps are
 /// listed once, all that call it count as recomputed there (docs/limits.md), so that the bound is
-/// that of docs/reference.md.
+/// that of docs/reference.md. With four times the micro-batch, tensors are four times as large
+/// beside the weights, and what is too high of them weighs up to twice as much.
 fn most_over(case: &Case, drawn: &Drawn) -> (f64, f64) {
     let shares_steps = drawn.has("once") && drawn.has("--outline-backward");
     let (few, most) = most_over_with_own_steps(case);
-    match case.options.recompute {
-        Recompute::Layer if shares_steps => (few, most.max(0.33)),
-        _ => (few, most),
-    }
+    let most = match case.options.recompute {
+        Recompute::Layer if shares_steps => most.max(0.33),
+        _ => most,
+    };
+    let times = if drawn.has("--batch") { 2.0 } else { 1.0 };
+    (times * few, times * most)
 }
 
 /// Returns [`most_over`] for models whose layers have steps of their own.

@@ -90,15 +90,12 @@ pub fn of_graph(seed: u64) -> Drawn {
 }
 
 /// Returns this model, compiled otherwise: for another micro-batch, with another available memory
-/// proportion, or both. Drawn models have inputs that are large beside their In. With four times
-/// that, the copy of an input that waits for its FIFO, which the library does not count, is more
-/// than the bounds of pipelines allow.
+/// proportion, or both.
 pub fn recompiled(seed: u64, mut drawn: Drawn) -> Drawn {
-    let batch = if drawn.has("--graph") { 4 } else { 2 };
     let options = [
-        format!("--batch {batch} --temporaries 4"),
-        "--proportion 0.2 --temporaries 4".to_owned(),
-        format!("--batch {batch} --proportion 0.2 --moved"),
+        "--batch 4 --temporaries 4",
+        "--proportion 0.2 --temporaries 4",
+        "--batch 4 --proportion 0.2 --moved",
     ];
     let options = options[seed as usize % 3].split(' ');
     drawn.options.extend(options.map(str::to_string));
