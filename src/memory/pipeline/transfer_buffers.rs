@@ -117,21 +117,19 @@ impl Flows {
 
     /// Returns by phase (see [`PHASES`]) the bytes of tensors of a stage with the sums `moves` that
     /// are live when it calls a function, but not at the steps of another place's call, under which
-    /// the profile lists the function. In the forward pass, what enters waits for the own call; in
+    /// the profile lists the function: in the forward pass, what enters waits for the own call; in
     /// the backward pass, gradients wait for it or follow it.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
-        let (enters, leaves) = (of(Quantity::Enters), of(Quantity::Leaves));
-        let gradient_in = of(Quantity::GradientIn);
-        let gradients = gradient_in.max(of(Quantity::GradientOut));
-        let (forward, backward) = match (self.pipeline.schedule, self.pipeline.recompute) {
-            (Popart, _) => (enters + gradient_in, leaves + gradients),
-            (Sequential, Stage) => (enters + gradient_in, gradients),
-            (Sequential, _) => (enters, gradients),
-            // The buffers of any phase are enough.
-            (Schedule::None | TfGrouped | TfInterleaved, _) => (0, 0),
-        };
-        [forward, forward, backward, 0]
+        match self.pipeline.schedule {
+            Popart | Sequential => {
+                let gradients = of(Quantity::GradientIn).max(of(Quantity::GradientOut));
+                let enters = of(Quantity::Enters);
+                [enters, enters, gradients, 0]
+            }
+            // The largest buffers of any phase are enough.
+            Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
+        }
     }
 
     /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums `moves`
