@@ -117,14 +117,14 @@ impl Flows {
 
     /// Returns by phase (see [`PHASES`]) the bytes of tensors of a stage with the sums `moves` that
     /// are live when it calls a function, but not at the steps of another place's call, under which
-    /// the profile lists the function: in the forward pass, what enters waits for the own call; in
-    /// the backward pass, gradients wait for it or follow it.
+    /// the profile lists the function: in the forward pass, what comes from earlier stages waits for
+    /// the own call; in the backward pass, gradients wait for it or follow it.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
             Popart | Sequential => {
                 let gradients = of(Quantity::GradientIn).max(of(Quantity::GradientOut));
-                let enters = of(Quantity::Enters);
+                let enters = of(Quantity::EntersFromStage);
                 [enters, enters, gradients, 0]
             }
             // The largest buffers of any phase are enough.

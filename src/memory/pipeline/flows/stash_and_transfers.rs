@@ -107,10 +107,13 @@ pub(crate) enum Quantity {
     /// Tensors that enter, and that neither a later stage nor the own backward pass needs. The last
     /// pipeline stage, which is not recomputed, counts none.
     EntersLast,
+    /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
+    /// uses. What the host sends to this stage is not among them: it is live from then on.
+    EntersFromStage,
 }
 
 /// The number of variants of [`Quantity`].
-pub(crate) const QUANTITIES: usize = 9;
+pub(crate) const QUANTITIES: usize = 10;
 
 impl Flow {
     /// Returns the number of the place that makes the tensors, the first that uses them in the
@@ -176,6 +179,7 @@ impl Flow {
                 is_gradient && met(backward) && comes_after(backward),
                 is_gradient && has_last && comes_before(backward),
                 enters && !kept && !comes_after(forward) && !is_last_stage,
+                has_forward && comes_before(forward),
             ],
         }
     }
