@@ -7,20 +7,20 @@ mod answer;
 mod changed;
 mod claims;
 mod compilation;
+mod further;
 mod judged;
 mod layers;
 mod named_layers;
 mod request;
-mod sizes;
 mod split;
 
 pub(crate) use answer::Answers;
 pub use compilation::{Compilation, CompilationOptions};
+pub use further::{FurtherProfile, Setting};
 pub use judged::JudgedSplit;
 pub use layers::Layers;
 pub use named_layers::LayerConstraint;
 pub use request::Request;
-pub use sizes::SizedProfile;
 pub(crate) use split::SearchedLayers;
 
 use crate::debug_info::DebugInfo;

@@ -11,15 +11,18 @@
 //! Everything that is said about other options, limits or numbers of IPUs is the answer to a
 //! changed request (`claims.rs`).
 
-use super::{Analysis, Layers, Request, SizedProfile};
+use super::further::check_same;
+use super::{Analysis, FurtherProfile, Layers, Request, Setting};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
 use crate::model::{Framework, PlacementOptions, Repeat};
 use crate::progress::Progress;
 use crate::search::{
-    Candidate, Claim, CostTables, PipelineCosts, Question, Reach, SearchError, Space, Word,
+    Candidate, Claim, CostTables, PipelineCosts, ProfileTables, Question, Reach, SearchError,
+    Space, Word,
 };
 use crate::solve::{Plan, SolveError};
+use crate::time::StepOptions;
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
 use std::cell::RefCell;
@@ -30,8 +33,8 @@ use std::sync::Arc;
 /// ranges.
 pub(crate) struct Answers<'s, 'p> {
     pub analysis: &'s Analysis,
-    /// Profiles of the same model with other sizes of a micro-batch.
-    pub(super) sizes: &'s [SizedProfile],
+    /// Further profiles of the same model.
+    pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
     /// The choices of layers of requests, as indices into `levels`.
@@ -61,9 +64,20 @@ struct Choice {
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
+    /// The same layers in the profiles with other proportions.
+    pub others: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// Samples of a micro-batch in the profile; `None` in that of the run.
     samples: Option<u64>,
+}
+
+impl<'s> Layers<'s> {
+    /// Prepares the costs of ranges of these layers.
+    fn tables(&'s self, step: StepOptions) -> Result<ProfileTables<'s>> {
+        let memory = self.memory()?;
+        let cycles = self.model().layer_cycles(&self.placement);
+        Ok(ProfileTables::new(memory, &self.placement, cycles, step))
+    }
 }
 
 /// The answer to a request: the best split or, if none fits, the one with the lowest peak.
@@ -83,7 +97,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     ) -> Self {
         Self {
             analysis,
-            sizes: &[],
+            further: &[],
             layers,
             levels: FrozenVec::new(),
             known: RefCell::default(),
@@ -91,9 +105,9 @@ impl<'s, 'p> Answers<'s, 'p> {
         }
     }
 
-    /// Searches in `sizes` too, profiles of the same model with other sizes of a micro-batch.
-    pub fn with_sizes(self, sizes: &'s [SizedProfile]) -> Self {
-        Self { sizes, ..self }
+    /// Searches in `further` profiles of the same model too.
+    pub fn with_further(self, further: &'s [FurtherProfile]) -> Self {
+        Self { further, ..self }
     }
 
     /// Returns the layers of `request` in the profile of the run, whole.
@@ -107,8 +121,9 @@ impl<'s, 'p> Answers<'s, 'p> {
         profile: Recorded<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
-        let find = || profile.analysis.layers(request).map(Some);
-        let whole = self.choice(request, (0, profile.samples), find)?;
+        let whole = self.choice(request, (0, profile.samples), || {
+            self.in_all(profile, |analysis| analysis.layers(request).map(Some))
+        })?;
         Ok(whole.expect("there are always whole layers"))
     }
 
@@ -123,9 +138,12 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Iterates over the profiles that `request` leaves open, that of the run first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = Recorded<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let sizes = self.sizes.iter().map(|size| Recorded {
-            analysis: &size.analysis,
-            samples: Some(size.samples),
+        let sizes = self.further.iter().filter_map(|other| match other.setting {
+            Setting::MicroBatch(samples) => Some(Recorded {
+                analysis: &other.analysis,
+                samples: Some(samples),
+            }),
+            Setting::Proportion(_) => None,
         });
         [self.own()]
             .into_iter()
@@ -225,7 +243,10 @@ impl<'s, 'p> Answers<'s, 'p> {
         };
         let mut lowest: Option<Candidate> = None;
         for pipelines in self.pipelines_of(request, plan)? {
-            let Some(found) = level.space.given(&question, (plan, &pipelines))? else {
+            let Some(found) = level
+                .space
+                .given(&question, (plan, &pipelines), self.progress)?
+            else {
                 continue;
             };
             let fits = found.fits;
@@ -281,13 +302,15 @@ impl<'s, 'p> Answers<'s, 'p> {
         if !answer.level.layers.are_parts {
             return Ok(answer);
         }
-        let Level {
-            layers, samples, ..
-        } = answer.level;
-        let layers = layers
-            .analysis
-            .layers_with_parts(request, &answer.starts())?;
-        let index = self.index_of(layers, *samples, request)?;
+        let (level, starts) = (answer.level, answer.starts());
+        let all = [level.layers]
+            .into_iter()
+            .chain(level.others.iter().copied());
+        let all = all.map(|layers| layers.analysis.layers_with_parts(request, &starts));
+        let Some(all) = self.in_common(request, all.collect::<Result<Vec<_>>>()?)? else {
+            return Ok(answer);
+        };
+        let index = self.index_of(all, level.samples, request)?;
         let level = self.levels.iter().nth(index).expect("an index of a level");
         let whole = level.best(request, pipelines, self.progress)?;
         Ok(whole.unwrap_or(answer))
@@ -336,8 +359,57 @@ impl<'s, 'p> Answers<'s, 'p> {
             return Ok(None);
         }
         self.choice(request, (number, profile.samples), || {
-            profile.analysis.finer_layers(whole.layers, request, number)
+            let wholes = [whole.layers]
+                .into_iter()
+                .chain(whole.others.iter().copied());
+            let finer = wholes.map(|whole| whole.analysis.finer_layers(whole, request, number));
+            match finer.collect::<Result<Option<Vec<_>>>>()? {
+                Some(finer) => self.in_common(request, finer),
+                None => Ok(None),
+            }
         })
+    }
+
+    /// Returns what `find` finds in `profile` and in those with other proportions; `None` if it finds
+    /// none in any of them.
+    fn in_all(
+        &self,
+        profile: Recorded<'s>,
+        find: impl Fn(&'s Analysis) -> Result<Option<Layers<'s>>>,
+    ) -> Result<Option<Vec<Layers<'s>>>> {
+        let others = self.further.iter().filter(|other| other.is_proportion());
+        [profile.analysis]
+            .into_iter()
+            .chain(others.map(|other| &other.analysis))
+            .map(find)
+            .collect()
+    }
+
+    /// Returns the layers of each profile with those cuts only that all of them allow; `None` if that
+    /// leaves other layers in some.
+    fn in_common(
+        &self,
+        request: &Request,
+        all: Vec<Layers<'s>>,
+    ) -> Result<Option<Vec<Layers<'s>>>> {
+        let are_alike = |all: &[Layers<'s>]| {
+            let mut names = all.iter().map(|layers| &layers.layering.names);
+            let first = names.next();
+            names.all(|names| Some(names) == first)
+        };
+        if are_alike(&all) {
+            return Ok(Some(all));
+        }
+        let is_common = |name: &&String| all.iter().all(|own| own.layering.names.contains(name));
+        let names = all[0].layering.names[1..].iter().filter(is_common);
+        let names: Vec<String> = names.cloned().collect();
+        let all = all.iter().map(|own| {
+            let mut layers = own.analysis.layers_with_parts(request, &names)?;
+            layers.are_parts = own.are_parts;
+            Ok(layers)
+        });
+        let all = all.collect::<Result<Vec<_>>>()?;
+        Ok(Some(all).filter(|all| are_alike(all)))
     }
 
     /// Returns choice `number` of the layers of `request`, which `find` finds the first time.
@@ -345,7 +417,7 @@ impl<'s, 'p> Answers<'s, 'p> {
         &self,
         request: &Request,
         (number, samples): (usize, Option<u64>),
-        find: impl FnOnce() -> Result<Option<Layers<'s>>>,
+        find: impl FnOnce() -> Result<Option<Vec<Layers<'s>>>>,
     ) -> Result<Option<&Level<'s>>> {
         let choice = Choice {
             named: request
@@ -376,27 +448,35 @@ impl<'s, 'p> Answers<'s, 'p> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Returns the index of the level of `layers`, which is made if it is new.
+    /// Returns the index of the level of `all`, the layers in one profile and in those with other
+    /// proportions, which is made if it is new.
+    ///
+    /// # Errors
+    /// If the profiles are of different models.
     fn index_of(
         &self,
-        layers: Layers<'s>,
+        all: Vec<Layers<'s>>,
         samples: Option<u64>,
         request: &Request,
     ) -> Result<usize> {
-        let known = self
-            .levels
-            .iter()
-            .position(|level| level.samples == samples && level.layers.are_as(&layers));
-        if let Some(index) = known {
+        let is_known = |level: &Level<'s>| level.samples == samples && level.layers.are_as(&all[0]);
+        if let Some(index) = self.levels.iter().position(is_known) {
             return Ok(index);
         }
-        let layers = self.layers.push_get(Box::new(layers));
-        let memory = layers.memory()?;
-        let cycles = layers.model().layer_cycles(&layers.placement);
+        for other in &all[1..] {
+            check_same(&all[0], other)?;
+        }
         let step = request.options.step.with_size(samples);
-        let tables = CostTables::new(memory, &layers.placement, cycles, step);
+        let mut all = all
+            .into_iter()
+            .map(|layers| &*self.layers.push_get(Box::new(layers)));
+        let layers = all.next().expect("the layers of the first profile");
+        let others: Vec<&Layers<'s>> = all.collect();
+        let tables = others.iter().map(|layers| layers.tables(step));
+        let tables = CostTables::new(layers.tables(step)?, tables.collect::<Result<Vec<_>>>()?);
         self.levels.push(Box::new(Level {
             layers,
+            others,
             space: Space::new(tables),
             samples,
         }));
@@ -439,7 +519,7 @@ impl<'s> Level<'s> {
     /// Translates `request` into a request about these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
-        let has_cycles = self.space.tables.cycles().is_some();
+        let has_cycles = self.space.tables.has_cycles();
         let positions = &self.layers.placement.positions;
         let mut request = request.search(positions, bytes_per_tile, has_cycles)?;
         request.options.step = request.options.step.with_size(self.samples);

@@ -328,7 +328,7 @@ impl<'s> Answers<'s, '_> {
     /// Returns the answer with each size of a micro-batch that was recorded, ascending; empty if there
     /// is only one.
     fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
-        if self.sizes.is_empty() {
+        if self.profiles(request).nth(1).is_none() {
             return Ok(Vec::new());
         }
         let own = request.options.step.micro_batch.unwrap_or(1);

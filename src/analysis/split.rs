@@ -1,7 +1,7 @@
 //! From a request to a report: the answer, its proof and its stages in full, and the answers to
 //! changed requests.
 
-use super::answer::{Answer, Answers};
+use super::answer::{Answer, Answers, Level};
 use super::layers::no_layers;
 use super::{Analysis, Layers, Request};
 use crate::memory::{MemoryModel, StageMemory, StatePlace};
@@ -87,19 +87,42 @@ impl<'s> Answers<'s, '_> {
                 layers: whole.layers,
                 memory: whole.space.tables.memory().clone(),
                 result: None,
+                profile: 0,
+                others: Vec::new(),
             });
         }
         if whole.layers.layering.is_empty() && request.all_ipus()?.highest() > 1 {
             return Err(no_layers(&self.analysis.model, &whole.layers.layering));
         }
-        let (layers, result) = match request.options.solver {
+        let (level, mut result) = match request.options.solver {
             Solver::Greedy => self.greedy(request)?,
             Solver::Ilp => self.solved(request)?,
         };
+        let (costs, used) = (&result.costs, result.shown.used_profiles());
+        let others = used.iter().filter(|&&profile| profile > 0).map(|&profile| {
+            let shown = result.shown.in_profile(costs, profile);
+            SearchedLayers {
+                layers: level.others[profile - 1],
+                memory: MemoryModel::clone(costs.memory_in(profile)),
+                result: Some(SearchResult::alone(
+                    costs.in_profile(profile),
+                    Outcome::Given,
+                    shown,
+                )),
+                profile,
+                others: Vec::new(),
+            }
+        });
+        let others: Vec<SearchedLayers<'s>> = others.collect();
+        if !others.is_empty() {
+            result.shown.memory = result.shown.in_profile(costs, 0).memory;
+        }
         Ok(SearchedLayers {
-            layers,
+            layers: level.layers,
             memory: MemoryModel::clone(&result.costs.memory),
             result: Some(result),
+            profile: 0,
+            others,
         })
     }
 
@@ -121,18 +144,19 @@ impl<'s> Answers<'s, '_> {
     }
 
     /// Runs the search of the original tool. Returns the layers with it.
-    fn greedy(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
-        let (layers, costs) = self.all_costs(request)?;
+    fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
+        let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
         let greedy = solve::greedy(&costs.ranges, asked.highest_limit(), asked.ipus.highest());
-        let shown = ShownSplit::new(&costs, greedy.stages.clone())?;
+        let profiles = vec![0; greedy.stages.len()];
+        let shown = ShownSplit::new(&costs, (greedy.stages.clone(), profiles))?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
-        Ok((layers, result))
+        Ok((level, result))
     }
 
     /// Returns whole layers, and the costs of all their ranges in the first pipeline that `request`
     /// leaves open.
-    fn all_costs(&self, request: &Request) -> Result<(&'s Layers<'s>, PipelineCosts<'s>)> {
+    fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
         let pipeline = self.pipelines(request)?[0][0];
@@ -142,11 +166,11 @@ impl<'s> Answers<'s, '_> {
         };
         let tables = &level.space.tables;
         let costs = tables.on_all_tiles(&question, (pipeline, reach), self.progress)?;
-        Ok((level.layers, costs))
+        Ok((level, costs))
     }
 
     /// Answers `request` and proves the answer. Returns the layers of the answer with it.
-    fn solved(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
+    fn solved(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let Some(answer) = self.answer(request)? else {
             return self.contradicted(request);
         };
@@ -168,19 +192,19 @@ impl<'s> Answers<'s, '_> {
             claims: self.claims(request, &answer)?,
             costs,
         };
-        Ok((answer.level.layers, result))
+        Ok((answer.level, result))
     }
 
     /// Returns the reason why no split keeps the constraints of `request`, whatever the limits.
     ///
     /// # Errors
     /// If the constraints contradict each other.
-    fn contradicted(&self, request: &Request) -> Result<(&'s Layers<'s>, SearchResult<'s>)> {
-        let (layers, costs) = self.all_costs(request)?;
+    fn contradicted(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
+        let (level, costs) = self.all_costs(request)?;
         solve::unproven(&costs.problem()).map_err(SearchError::from)?;
         let shown = ShownSplit::of(&costs, None)?;
         let outcome = Outcome::Refused(Box::new(costs.refused(&shown)?));
-        Ok((layers, SearchResult::alone(costs, outcome, shown)))
+        Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
     /// Returns, if the report shows other splits, the best split on each of several numbers of IPUs
@@ -264,9 +288,19 @@ pub(crate) struct SearchedLayers<'s> {
     pub memory: MemoryModel<'s>,
     /// The answer; `None` if none was requested.
     pub result: Option<SearchResult<'s>>,
+    /// The number of the profile.
+    pub profile: usize,
+    /// The same split in each of the further profiles that stages of the answer take.
+    pub others: Vec<SearchedLayers<'s>>,
 }
 
 impl SearchedLayers<'_> {
+    /// Returns the number of the profile that a stage of the answer takes.
+    pub fn profile_of(&self, stage: usize) -> usize {
+        let result = self.result.as_ref();
+        result.map_or(0, |result| result.shown.profiles[stage])
+    }
+
     /// Returns warnings about the split: about recorded memory, and about the optimizer update.
     pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
@@ -291,6 +325,7 @@ impl SearchedLayers<'_> {
             layers,
             memory,
             result,
+            ..
         } = self;
         let result = result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;

@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn kinds_add_up_to_the_variables() {
         for seed in seeds(40) {
-            let (model, layering) = random_training(seed);
+            let (model, layering) = random_training(seed, 0);
             let placement = full(&model, &layering);
             for pipeline in pipelines() {
                 let memory = memory(&model, &placement).in_pipeline(pipeline);

@@ -35,7 +35,8 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
 }
 
 /// Makes a random training model of some layers on three tiles, with operations in any pass.
-pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
+/// `compilation` 1, 2, ... are the same model with other bytes of variables.
+pub(crate) fn random_training(seed: u64, compilation: u32) -> (Model, Layering) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let random = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
@@ -43,6 +44,12 @@ pub(crate) fn random_training(seed: u64) -> (Model, Layering) {
     let tree = in_passes().new_tree(&mut runner).expect("a model");
     let mut case = tree.current();
     case.3 = case.3.or(Some(7));
+    if compilation > 0 {
+        for (number, variable) in (1u32..).zip(&mut case.0.variables) {
+            let drawn = number.wrapping_mul(0x9e37_79b9).rotate_left(compilation);
+            variable.bytes = (variable.bytes / 2).saturating_mul(drawn >> 30);
+        }
+    }
     model(&case)
 }
 

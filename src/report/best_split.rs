@@ -3,7 +3,7 @@
 //! that is compared with the shown one.
 
 use super::{Inputs, LayerNames, StepFacts, join};
-use crate::memory::{Pipeline, Recompute, Schedule, StageMemory, StatePlace};
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,8 @@ pub struct BestSplit {
     pub free: i64,
     /// Bytes on the fullest tile of each stage, in order.
     pub stage_bytes: Vec<u64>,
+    /// The available memory proportion of each stage, in order; empty unless `--amp` gives it.
+    pub amps: Vec<f64>,
     /// Bytes of the variables that cross cuts, over all tiles. A variable counts at each cut that
     /// it crosses.
     pub cut_bytes: u64,
@@ -175,6 +177,11 @@ impl Inputs<'_> {
             fullest_stage: fullest_stage as u32,
             free,
             stage_bytes: best.peaks.clone(),
+            amps: plan
+                .profiles()
+                .iter()
+                .filter_map(|&profile| costs.proportion(profile))
+                .collect(),
             cut_bytes: narrow(score.cut_bytes),
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_claim(claim),
@@ -195,9 +202,9 @@ impl Inputs<'_> {
     /// Describes the answer to a changed request, compared with that of the run.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
-        let peaks = search.shown.memory.iter().map(StageMemory::max_tile_bytes);
+        let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
         BestSplit {
-            change: free_bytes(split.fullest_tile_bytes, peaks.max().unwrap_or(0)),
+            change: free_bytes(split.fullest_tile_bytes, peak),
             ..split
         }
     }

@@ -118,7 +118,7 @@ impl Report {
     }
 
     /// Returns the stages of the split; none without a split.
-    pub(super) fn stages(&self) -> &[Stage] {
+    pub(crate) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
     }
 
@@ -129,7 +129,7 @@ impl Report {
 
     /// Returns the framework that the profile was recorded with; `None` if the report has no
     /// pipeline.
-    pub(super) fn framework(&self) -> Option<Framework> {
+    pub(crate) fn framework(&self) -> Option<Framework> {
         self.pipeline.as_ref().map(|own| own.recording.framework)
     }
 

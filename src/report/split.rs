@@ -51,6 +51,9 @@ pub struct Split {
 pub struct Stage {
     /// The number of the stage, from 0, which is also the number of its IPU.
     pub stage: u32,
+    /// The available memory proportion of the profile that the stage is compiled as in; `null` unless
+    /// `--amp` gives it.
+    pub amp: Option<f64>,
     /// The name of the stage's first layer; `null` for the first pseudo-layer.
     pub layer_from: Option<String>,
     /// The name of the stage's last layer; `null` for the first pseudo-layer. An Out that runs on

@@ -1,10 +1,10 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
 use crate::search::{Claim, PipelineCosts, SearchResult};
+use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
 // `StepTime` is a type of its own: it is the part that searches compare, in 128 bits, which no
@@ -55,36 +55,32 @@ impl StepFacts {
     /// Computes the time of a step of the report's split; `None` if the profile has no cycles, or
     /// if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
-        let (costs, stages) = (&search.costs, &search.shown.stages);
-        let times = costs.times.as_deref()?;
-        if stages.last()?.end != times.positions() {
-            return None;
-        }
-        Self::of(costs, stages, times.step(stages), costs.replicas())
+        let (costs, shown) = (&search.costs, &search.shown);
+        let stages = shown.stages.iter().zip(&shown.profiles);
+        let compiled = stages.map(|(positions, &profile)| CompiledStage {
+            positions: positions.clone(),
+            profile,
+        });
+        let plan = Plan::new(compiled, costs.times.as_deref()?.positions())?;
+        Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
     /// Computes the time of a step of the answer to a changed request; `None` if the profile has no
     /// cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
-        Self::of(
-            &claim.costs,
-            solution.plan.stages(),
-            solution.score.step,
-            replicas,
-        )
+        Self::of(&claim.costs, &solution.plan, solution.score.step, replicas)
     }
 
     fn of(
         costs: &PipelineCosts<'_>,
-        stages: &[Range<usize>],
+        plan: &Plan,
         step: Option<StepTime>,
         replicas: usize,
     ) -> Option<Self> {
         let (times, step) = (costs.times.as_deref()?, step?);
-        let slowest = (0..stages.len())
-            .rev()
-            .max_by_key(|&stage| times.cycles(&stages[stage], stages.len() - 1 - stage));
+        let cycles = costs.problem().cycles(plan);
+        let slowest = (0..cycles.len()).rev().max_by_key(|&stage| cycles[stage]);
         let options = costs.request().options.step;
         let clock = times.clock_hertz();
         let nanoseconds = clock.map(|clock| nanoseconds(step.cycles, clock) as f64);

@@ -202,6 +202,7 @@ impl Inputs<'_> {
         let costs = search.near.as_ref().unwrap_or(&search.costs.ranges);
         let stages = &search.shown.stages;
         if !question.request.options.what_if
+            || !search.costs.others.is_empty()
             || stages.last().is_none_or(|last| last.end < costs.layers())
             || stages.len() > costs.stages()
         {

@@ -3,7 +3,7 @@
 
 use super::pipeline_costs::PipelineCosts;
 use super::shown_split::ShownSplit;
-use crate::memory::{PlacedStage, StageMemory};
+use crate::memory::{MemoryModel, PlacedStage, StageMemory};
 use crate::model::LayerNames;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -93,14 +93,14 @@ pub(super) fn most_over(
     let positions = (stage.positions.clone(), costs.limit_of(most));
     Some((
         OverLimit::new(costs, positions, memory),
-        advice(costs, &stage, memory),
+        advice(costs.memory_in(split.profiles[most]), &stage, memory),
     ))
 }
 
 /// Lists the changes of the model that free memory in `stage`, without those that free too little
 /// ([`MIN_SHARE`]). `fullest` is the memory of `stage`.
-fn advice(costs: &PipelineCosts<'_>, stage: &PlacedStage, fullest: &StageMemory) -> Vec<Advice> {
-    let reducible = costs.memory.reducible(stage, fullest);
+fn advice(memory: &MemoryModel<'_>, stage: &PlacedStage, fullest: &StageMemory) -> Vec<Advice> {
+    let reducible = memory.reducible(stage, fullest);
     let (weight, of_weight) = reducible.by_weight.unzip();
     [
         (Change::SerializedWeight, of_weight.unwrap_or(0) / 2),

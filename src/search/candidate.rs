@@ -35,16 +35,13 @@ impl Candidate {
         fits: bool,
         solution: Solution,
     ) -> Self {
-        let stages = solution.plan.with_after();
         Self {
             pipeline: costs.pipeline(),
             ipus,
             replicas: costs.replicas(),
             samples: costs.samples(),
             fits,
-            peaks: stages
-                .filter_map(|(range, after)| costs.ranges.peak(range.clone(), after))
-                .collect(),
+            peaks: costs.problem().peaks(&solution.plan).unwrap_or_default(),
             solution,
         }
     }

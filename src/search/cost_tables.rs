@@ -1,153 +1,72 @@
-//! Computes the costs of the ranges of one choice of layers, in each pipeline as far as requests need
-//! them, and keeps them.
-//!
-//! Costs are computed once for each pipeline, and again only if a request needs ranges with more
-//! bytes or splits with more stages. Ranges are first computed on some *critical* tiles, the fullest
-//! ones of splits that were found, so that costs are lower bounds until a split is checked on all
-//! tiles ([`CostTables::more_bytes`]).
+//! The costs of the ranges of one choice of layers in all profiles of the model, from which each stage
+//! takes those of one.
 
 use super::candidate::Candidate;
 use super::error::SearchError;
 use super::pipeline_costs::{PipelineCosts, Question};
-use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
-use crate::model::{CyclesByLayer, Placement};
+use super::profile_tables::{KnownCosts, ProfileTables, Reach, Tiles};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage};
+use crate::model::Placement;
 use crate::progress::Progress;
-use crate::time::{StageTimes, StepOptions};
 use rayon::prelude::*;
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Maximum number of range costs (8 bytes each: one range with one number of later stages) that are
-/// kept at a time, over all pipelines.
-const MAX_NUMBERS: usize = 1 << 25;
-
-/// The ranges of layers for which costs are computed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Reach {
-    /// Upper bound on the bytes on the fullest tile of a range.
-    pub bytes: u64,
-    /// Upper bound on the stages of a split: a stage may need more bytes the more stages come after
-    /// it.
-    pub stages: usize,
-}
-
-impl Reach {
-    fn covers(self, other: Self) -> bool {
-        self.bytes >= other.bytes && self.stages >= other.stages
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.max(other.bytes),
-            stages: self.stages.max(other.stages),
-        }
-    }
-}
-
-/// If more than one in this number of tiles is critical, ranges are computed on all tiles: one pass
-/// over neighbouring tiles takes less time than several over single ones.
-const TILES_OF_A_CRITICAL_ONE: usize = 4;
-
-/// With at most this number of positions, ranges on all tiles are computed in about the same time as
-/// the stages of one split.
-const FEW_POSITIONS: usize = 32;
-
-/// The number of critical tiles in [`Computed::tiles`] if costs are those of all tiles.
-const ALL_TILES: usize = usize::MAX;
-
-/// The costs of ranges of one choice of layers, in each pipeline that was asked about.
+/// The costs of ranges in each profile and in each pipeline that was asked about.
 #[derive(Debug)]
 pub struct CostTables<'a> {
-    /// The memory model without a pipeline.
-    memory: MemoryModel<'a>,
-    placement: &'a Placement,
-    /// Cycles by position (In, layers, Out); `None` if the profile has none.
-    cycles: Option<CyclesByLayer>,
-    step: StepOptions,
-    /// The critical tiles, in the order in which they were found.
-    critical: RefCell<Vec<u32>>,
-    computed: RefCell<Vec<Computed<'a>>>,
-}
-
-/// The costs of ranges in one pipeline.
-#[derive(Debug)]
-struct Computed<'a> {
-    pipeline: Pipeline,
-    memory: Arc<MemoryModel<'a>>,
-    times: Option<Arc<StageTimes>>,
-    ranges: Arc<RangeCosts>,
-    reach: Reach,
-    /// The number of critical tiles, the first ones, on which `ranges` was computed; [`ALL_TILES`]
-    /// for all tiles of the model.
-    tiles: usize,
-    /// The fullest tile of stages, and its bytes.
-    fullest: HashMap<PlacedStage, (u32, u64)>,
+    /// By number of the profile, with the same positions in each; never empty.
+    profiles: Vec<ProfileTables<'a>>,
 }
 
 impl<'a> CostTables<'a> {
-    /// Prepares the model of `memory`, which has no pipeline. `cycles` are those of its positions, and
-    /// `step` has the other numbers that times depend on.
+    /// Prepares the costs in `first` and in `others`, which have the same positions.
     pub fn new(
-        memory: MemoryModel<'a>,
-        placement: &'a Placement,
-        cycles: Option<CyclesByLayer>,
-        step: StepOptions,
+        first: ProfileTables<'a>,
+        others: impl IntoIterator<Item = ProfileTables<'a>>,
     ) -> Self {
-        let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
-            memory,
-            placement,
-            cycles,
-            step,
-            critical: RefCell::new(fullest.into_iter().collect()),
-            computed: RefCell::default(),
+            profiles: [first].into_iter().chain(others).collect(),
         }
     }
 
-    /// Returns the cycles by position (In, layers, Out); `None` if the profile has none.
-    pub fn cycles(&self) -> Option<&CyclesByLayer> {
-        self.cycles.as_ref()
+    /// Returns whether the profiles have cycles.
+    pub fn has_cycles(&self) -> bool {
+        self.profiles.iter().all(ProfileTables::has_cycles)
     }
 
     pub(super) fn placement(&self) -> &'a Placement {
-        self.placement
+        self.profiles[0].placement()
     }
 
-    /// Returns the memory model without a pipeline.
+    pub(super) fn cut_bytes(&self) -> &Arc<[u64]> {
+        &self.profiles[0].cut_bytes
+    }
+
+    /// Returns the memory model of the first profile without a pipeline.
     pub fn memory(&self) -> &MemoryModel<'a> {
-        &self.memory
+        self.profiles[0].memory()
     }
 
     /// Returns the bytes on the fullest tile of `found`, if any of its stages needs more bytes than
     /// `found` says; the fullest tiles of these stages become critical.
     pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>, SearchError> {
-        let index = self.index_of(found.pipeline)?;
-        let one = &mut self.computed.borrow_mut()[index];
-        if one.tiles == ALL_TILES {
-            return Ok(None);
+        let plan = &found.solution.plan;
+        let placed = PlacedStage::of_split(plan.stages());
+        let (mut highest, mut is_more) = (0, false);
+        for (number, tables) in self.profiles.iter().enumerate() {
+            let own = placed.iter().zip(&found.peaks).zip(plan.profiles());
+            let (stages, known): (Vec<PlacedStage>, Vec<u64>) = own
+                .filter(|(_, profile)| **profile == number)
+                .map(|((stage, &known), _)| (stage.clone(), known))
+                .unzip();
+            if stages.is_empty() {
+                continue;
+            }
+            let peaks = tables.exact_peaks(found.pipeline, (&stages, &known))?;
+            is_more |= peaks.iter().zip(&known).any(|(peak, known)| peak > known);
+            highest = peaks.into_iter().fold(highest, u64::max);
         }
-        let stages = PlacedStage::of_split(found.solution.plan.stages());
-        let is_new = |stage: &&PlacedStage| !one.fullest.contains_key(stage);
-        let new: Vec<PlacedStage> = stages.iter().filter(is_new).cloned().collect();
-        let of_new = one.memory.fullest_tiles(&new);
-        one.fullest.extend(new.into_iter().zip(of_new));
-        let fullest = stages.iter().map(|stage| one.fullest[stage]);
-        let more: BTreeSet<u32> = fullest
-            .clone()
-            .zip(&found.peaks)
-            .filter(|((_, bytes), known)| bytes > known)
-            .map(|((tile, _), _)| tile)
-            .collect();
-        let highest = fullest.map(|(_, bytes)| bytes).max();
-        let mut critical = self.critical.borrow_mut();
-        let new: Vec<u32> = more
-            .iter()
-            .copied()
-            .filter(|tile| !critical.contains(tile))
-            .collect();
-        critical.extend(new);
-        Ok(highest.filter(|_| !more.is_empty()))
+        Ok(is_more.then_some(highest))
     }
 
     /// Returns the request of `question` in `pipeline`, with the costs of ranges that are known.
@@ -156,8 +75,9 @@ impl<'a> CostTables<'a> {
         question: &Arc<Question>,
         pipeline: Pipeline,
     ) -> Result<PipelineCosts<'a>, SearchError> {
-        let index = self.index_of(pipeline)?;
-        Ok(self.computed.borrow()[index].costs(question))
+        let known = self.profiles.iter().map(|tables| tables.known(pipeline));
+        let known = known.collect::<Result<Vec<_>, _>>()?;
+        Ok(self.joined(question, known))
     }
 
     /// Prepares for many requests about splits in `pipelines` like `question`, whose ranges are then
@@ -169,9 +89,9 @@ impl<'a> CostTables<'a> {
         progress: &Progress,
     ) -> Result<(), SearchError> {
         let reach = question.reach_of_limits();
-        if self.memory.layers() <= FEW_POSITIONS {
-            for some in pipelines.chunks(self.at_once(reach)) {
-                self.compute(some, (reach, ALL_TILES), progress)?;
+        for tables in self.profiles.iter().filter(|tables| tables.is_small()) {
+            for some in pipelines.chunks(tables.at_once(reach)) {
+                tables.in_each(some, (reach, Tiles::All), progress)?;
             }
         }
         Ok(())
@@ -184,29 +104,22 @@ impl<'a> CostTables<'a> {
         (pipeline, reach): (Pipeline, Reach),
         progress: &Progress,
     ) -> Result<PipelineCosts<'a>, SearchError> {
-        let index = self.compute(&[pipeline], (reach, ALL_TILES), progress)?;
-        Ok(self.computed.borrow()[index[0]].costs(question))
+        let costs = self.in_some(question, (&[pipeline], reach, Tiles::All), progress)?;
+        Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
     /// Returns the results of `of` in each of `pipelines`, in order, with the costs of ranges at least
-    /// on the first `tiles` critical tiles and as far as `reach`.
+    /// on `tiles` and as far as `reach`.
     pub(super) fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,
-        (pipelines, reach, tiles): (&[Pipeline], Reach, usize),
+        (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
         progress: &Progress,
         of: impl Fn(PipelineCosts<'a>) -> Result<R, SearchError> + Sync,
     ) -> Result<Vec<R>, SearchError> {
         let mut results = Vec::new();
-        for some in pipelines.chunks(self.at_once(reach)) {
-            let indices = self.compute(some, (reach, tiles), progress)?;
-            let costs: Vec<_> = {
-                let computed = self.computed.borrow();
-                indices
-                    .iter()
-                    .map(|&index| computed[index].costs(question))
-                    .collect()
-            };
+        for some in pipelines.chunks(self.profiles[0].at_once(reach)) {
+            let costs = self.in_some(question, (some, reach, tiles), progress)?;
             let task = progress.begin("choosing the pipeline", costs.len() as u64);
             let found = costs.into_par_iter().map(|costs| {
                 task.add(1);
@@ -217,153 +130,29 @@ impl<'a> CostTables<'a> {
         Ok(results)
     }
 
-    /// Returns how many pipelines may be computed in one pass over the tiles; at least 1.
-    fn at_once(&self, reach: Reach) -> usize {
-        let positions = self.memory.layers();
-        let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
-        (MAX_NUMBERS / numbers.max(1)).max(1)
-    }
-
-    /// Returns the number of critical tiles; [`ALL_TILES`] if there are too many.
-    pub(super) fn critical(&self) -> usize {
-        let critical = self.critical.borrow().len();
-        let is_many = critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
-        if is_many { ALL_TILES } else { critical }
-    }
-
-    /// Computes the costs of ranges on all critical tiles, in those of `pipelines` that lack them as
-    /// far as `reach` or on the first `tiles` of these. Returns the index of each pipeline in `computed`.
-    fn compute(
+    fn in_some(
         &self,
-        pipelines: &[Pipeline],
-        (reach, least): (Reach, usize),
+        question: &Arc<Question>,
+        (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
         progress: &Progress,
-    ) -> Result<Vec<usize>, SearchError> {
-        let indices = pipelines
-            .iter()
-            .map(|&pipeline| self.index_of(pipeline))
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut computed = self.computed.borrow_mut();
-        let lacking: Vec<usize> = indices
-            .iter()
-            .copied()
-            .filter(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < least)
-            .collect();
-        if lacking.is_empty() {
-            return Ok(indices);
-        }
-        let reach = lacking
-            .iter()
-            .fold(reach, |reach, &index| reach.and(computed[index].reach));
-        let tiles = least.max(self.critical());
-        // A table with this reach keeps the peaks of the tiles that it covers; only the tiles after
-        // them are computed.
-        let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
-        let known = |&index: &usize| {
-            if is_kept(&computed[index]) {
-                computed[index].tiles
-            } else {
-                0
+    ) -> Result<Vec<PipelineCosts<'a>>, SearchError> {
+        let mut by_pipeline: Vec<Vec<KnownCosts<'a>>> = Vec::new();
+        by_pipeline.resize_with(pipelines.len(), Vec::new);
+        for tables in &self.profiles {
+            let costs = tables.in_each(pipelines, (reach, tiles), progress)?;
+            for (all, own) in by_pipeline.iter_mut().zip(costs) {
+                all.push(own);
             }
-        };
-        let known = lacking.iter().map(known).min().unwrap_or(0);
-        let critical = self.critical.borrow();
-        let added = critical.get(known..tiles);
-        let models: Vec<_> = lacking
-            .iter()
-            .map(|&index| (&*computed[index].memory, reach.bytes))
-            .collect();
-        let costs = MemoryModel::costs_in_all((&models, reach.stages), added, progress)?;
-        for (index, ranges) in lacking.into_iter().zip(costs) {
-            let one = &mut computed[index];
-            if is_kept(one) && one.tiles > 0 {
-                Arc::make_mut(&mut one.ranges).raise_to(&ranges)
-            } else {
-                one.ranges = ranges.into()
-            }
-            (one.reach, one.tiles) = (reach, tiles);
         }
-        drop_others(&mut computed, &indices);
-        Ok(indices)
+        let joined = by_pipeline
+            .into_iter()
+            .map(|known| self.joined(question, known));
+        Ok(joined.collect())
     }
 
-    /// Returns the index in `computed` of `pipeline`, which is added without costs if it is new.
-    fn index_of(&self, pipeline: Pipeline) -> Result<usize, SearchError> {
-        let mut computed = self.computed.borrow_mut();
-        let known = computed.iter().position(|known| known.pipeline == pipeline);
-        if let Some(index) = known {
-            return Ok(index);
-        }
-        // Live ranges only depend on recomputation, so a model that has them is changed.
-        let like = computed
-            .iter()
-            .find(|known| known.pipeline.recompute == pipeline.recompute);
-        let memory = like
-            .map_or(&self.memory, |like| &*like.memory)
-            .in_pipeline(pipeline)?;
-        let times = match computed.first() {
-            Some(first) => first
-                .times
-                .as_ref()
-                .map(|times| times.in_pipeline(pipeline)),
-            None => self.times(&memory)?,
-        };
-        let (memory, times) = (memory.into(), times.map(Arc::new));
-        computed.push(Computed {
-            pipeline,
-            memory,
-            times,
-            ranges: Arc::default(),
-            reach: Reach::default(),
-            tiles: 0,
-            fullest: HashMap::new(),
-        });
-        Ok(computed.len() - 1)
-    }
-
-    /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
-    fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>, SearchError> {
-        let Some(cycles) = &self.cycles else {
-            return Ok(None);
-        };
-        let times = StageTimes::new(
-            cycles,
-            &self.placement.positions,
-            (memory.pipeline(), memory.is_training()),
-            memory.cut_bytes_by_pass(),
-            self.step,
-        );
-        if !memory.is_training() {
-            return Ok(Some(times));
-        }
-        Ok(Some(times.streaming(&memory.streamed_state()?)))
-    }
-}
-
-impl<'a> Computed<'a> {
-    fn costs(&self, question: &Arc<Question>) -> PipelineCosts<'a> {
-        PipelineCosts::new(
-            Arc::clone(question),
-            (Arc::clone(&self.memory), self.times.clone()),
-            Arc::clone(&self.ranges),
-        )
-    }
-}
-
-/// Drops the costs of all pipelines but those at `indices` if more than [`MAX_NUMBERS`] are kept.
-fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
-    if computed
-        .iter()
-        .map(|one| one.ranges.iter().count() * (one.reach.stages + 1))
-        .sum::<usize>()
-        <= MAX_NUMBERS
-    {
-        return;
-    }
-    for (index, one) in computed.iter_mut().enumerate() {
-        if !indices.contains(&index) {
-            one.ranges = Arc::default();
-            (one.reach, one.tiles) = (Reach::default(), 0);
-        }
+    /// Joins `question` and the costs of each profile in one pipeline.
+    fn joined(&self, question: &Arc<Question>, known: Vec<KnownCosts<'a>>) -> PipelineCosts<'a> {
+        let cut_bytes = self.profiles.iter().map(|tables| &tables.cut_bytes);
+        PipelineCosts::new(Arc::clone(question), known.into_iter().zip(cut_bytes))
     }
 }

@@ -15,6 +15,7 @@ mod candidate;
 mod cost_tables;
 mod error;
 mod pipeline_costs;
+mod profile_tables;
 mod request;
 mod result;
 mod shown_split;
@@ -24,10 +25,11 @@ mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
 pub use candidate::{Candidate, free_bytes, lacks_time};
-pub use cost_tables::{CostTables, Reach};
+pub use cost_tables::CostTables;
 pub use error::SearchError;
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
+pub use profile_tables::{ProfileTables, Reach};
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
 pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, Relaxed, SearchResult, Word};
 pub use shown_split::ShownSplit;
@@ -46,7 +48,7 @@ impl PipelineCosts<'_> {
     pub fn refused(&self, shown: &ShownSplit) -> Result<Refused, SearchError> {
         let refusal = solve::explain(&self.problem())?;
         let ranges = refusal.certificate.ranges.clone();
-        let memory = self.memory.stages(&ranges);
+        let memory = shown_split::least_of(self, &ranges);
         let limit = self.request().highest_limit();
         let (most_over, advice) = advice::most_over(self, shown).unzip();
         Ok(Refused {

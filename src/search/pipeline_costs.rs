@@ -1,14 +1,16 @@
 //! A request in one pipeline, with the bytes of the ranges of positions (In, layers, Out).
 
 use super::candidate::Candidate;
-use super::cost_tables::Reach;
 use super::error::SearchError;
+use super::profile_tables::{KnownCosts, Reach};
 use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
 
-use crate::memory::{MemoryModel, Pipeline, RangeCosts};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
 use crate::model::Placement;
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Limits, Plan, Problem, Score, Solution, SolveError};
+use crate::solve::{
+    self, Constraint, Limits, Plan, Problem, ProfileCosts, Score, Solution, SolveError,
+};
 use crate::time::StageTimes;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -116,6 +118,10 @@ pub struct PipelineCosts<'a> {
     pub ranges: Arc<RangeCosts>,
     /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
     pub times: Option<Arc<StageTimes>>,
+    /// The costs of the same positions in further profiles.
+    pub others: Vec<ProfileCosts>,
+    /// The memory models of these profiles.
+    pub other_memory: Vec<Arc<MemoryModel<'a>>>,
 }
 
 impl<'a> PipelineCosts<'a> {
@@ -123,20 +129,95 @@ impl<'a> PipelineCosts<'a> {
     /// (400 layers with In and Out). For more positions, this takes longer than the answer itself.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
-    pub(super) fn new(
+    /// Joins `question` and the costs of all profiles, each with its bytes over cuts; those of the
+    /// first profile are the ones of `question`.
+    pub(super) fn new<'c>(
         question: Arc<Question>,
-        (memory, times): (Arc<MemoryModel<'a>>, Option<Arc<StageTimes>>),
-        ranges: Arc<RangeCosts>,
+        profiles: impl IntoIterator<Item = (KnownCosts<'a>, &'c Arc<[u64]>)>,
     ) -> Self {
+        let mut profiles = profiles.into_iter();
+        let (first, _) = profiles.next().expect("a first profile");
+        let (others, other_memory) = profiles
+            .map(|(known, cut_bytes)| {
+                let costs = ProfileCosts {
+                    costs: known.ranges,
+                    cut_bytes: Arc::clone(cut_bytes),
+                    times: known.times,
+                };
+                (costs, known.memory)
+            })
+            .unzip();
         let mut costs = Self {
             question,
-            memory,
+            memory: first.memory,
             ipus: 0,
-            ranges,
-            times,
+            ranges: first.ranges,
+            times: first.times,
+            others,
+            other_memory,
         };
         costs.ipus = costs.question.ipus_of_replica(costs.replicas());
         costs
+    }
+
+    /// Returns the numbers of all profiles.
+    pub fn profiles(&self) -> Range<usize> {
+        0..1 + self.others.len()
+    }
+
+    /// Returns the memory model of a profile, set to this pipeline.
+    pub fn memory_in(&self, profile: usize) -> &Arc<MemoryModel<'a>> {
+        match profile.checked_sub(1) {
+            Some(other) => &self.other_memory[other],
+            None => &self.memory,
+        }
+    }
+
+    /// Returns the costs of one profile alone.
+    pub fn in_profile(&self, profile: usize) -> Self {
+        let Some(other) = profile.checked_sub(1).map(|other| &self.others[other]) else {
+            return self.clone();
+        };
+        Self {
+            memory: Arc::clone(self.memory_in(profile)),
+            ranges: Arc::clone(&other.costs),
+            times: other.times.clone(),
+            others: Vec::new(),
+            other_memory: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the bytes of the variables that flow across the cut before the position `boundary`, as
+    /// in `profile`.
+    pub fn cut_bytes(&self, profile: usize, boundary: usize) -> u64 {
+        let cut_bytes = match profile.checked_sub(1) {
+            Some(other) => &self.others[other].cut_bytes,
+            None => &self.question.cut_bytes,
+        };
+        cut_bytes[boundary - 1]
+    }
+
+    /// Returns the available memory proportion of a profile; `None` if unknown.
+    pub fn proportion(&self, profile: usize) -> Option<f64> {
+        self.request().options.proportions.get(profile).copied()
+    }
+
+    /// Computes the bytes of each stage of `plan` on its fullest tile, on all tiles.
+    pub(super) fn exact_peaks(&self, plan: &Plan) -> Vec<u64> {
+        let placed = PlacedStage::of_split(plan.stages());
+        let by_profile: Vec<Vec<u64>> = self
+            .profiles()
+            .map(|profile| {
+                let own = plan.profiles().contains(&profile);
+                own.then(|| self.memory_in(profile).peaks(&placed))
+                    .unwrap_or_default()
+            })
+            .collect();
+        let stages = plan.profiles().iter().enumerate();
+        stages
+            .map(|(stage, &profile)| by_profile[profile][stage])
+            .collect()
     }
 
     /// Returns the request: number of IPUs, limits, goal, constraints and options.
@@ -187,6 +268,7 @@ impl<'a> PipelineCosts<'a> {
             costs: &self.ranges,
             cut_bytes: &self.question.cut_bytes,
             times: self.times.as_deref(),
+            others: &self.others,
             ipus,
             limits: Limits::new(&request.limits).first(ipus),
             constraints: self.constraints(),
@@ -211,7 +293,9 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns whether the costs of all ranges of positions are computed, however large.
     pub fn has_all(&self) -> bool {
-        self.ranges.least(0..self.ranges.layers()).is_some() || self.positions() == 0
+        let others = self.others.iter().map(|other| &other.costs);
+        let mut all = [&self.ranges].into_iter().chain(others);
+        all.all(|ranges| ranges.least(0..ranges.layers()).is_some()) || self.positions() == 0
     }
 
     /// Finds the best split that fits, by the dynamic program alone; `None` if none fits.
@@ -298,13 +382,10 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns the positions that exceed the highest limit as stages of their own, each as a range.
     pub(super) fn positions_over_limit(&self) -> Vec<Range<usize>> {
-        let highest = self.request().highest_limit();
-        (0..self.ranges.layers())
+        let (problem, highest) = (self.problem(), self.request().highest_limit());
+        (0..self.positions())
             .map(|position| position..position + 1)
-            .filter(|range| {
-                let peak = self.ranges.least(range.clone());
-                peak.is_none_or(|peak| peak > highest)
-            })
+            .filter(|range| problem.least(range).is_none_or(|peak| peak > highest))
             .collect()
     }
 }

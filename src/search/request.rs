@@ -13,7 +13,7 @@ use std::str::FromStr;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
 /// compute.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchOptions {
     /// Memory on each tile that the split must leave free.
     pub reserve: Reserve,
@@ -40,10 +40,13 @@ pub struct SearchOptions {
     /// Whether to compute the memory of all other splits, and the best splits on other numbers of
     /// IPUs. In models of more than 400 layers, the other splits are only those near the shown one.
     pub what_if: bool,
+    /// By number of the profile: the available memory proportion that the model was compiled with;
+    /// empty if unknown.
+    pub proportions: Vec<f64>,
 }
 
 /// The request of a search in one model: IPUs, limits, goal and constraints.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
     /// from `limits`.

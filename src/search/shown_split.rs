@@ -5,6 +5,7 @@ use super::error::SearchError;
 use super::pipeline_costs::PipelineCosts;
 use crate::memory::{Pipeline, PlacedStage, Recompute, StageMemory};
 use crate::solve::{self, Constraint};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The split that reports show: the one that the user gave, or else the best one, or the one with
@@ -14,7 +15,12 @@ pub struct ShownSplit {
     /// The range of positions of each stage, ends exclusive; empty if there is no split, or if none
     /// was requested.
     pub stages: Vec<Range<usize>>,
-    /// By stage: its memory on each tile.
+    /// By stage: the number of its profile.
+    pub profiles: Vec<usize>,
+    /// By stage: bytes on its fullest tile, in its profile.
+    pub peaks: Vec<u64>,
+    /// By stage: its memory on each tile, in its profile until
+    /// [`in_profile`](Self::in_profile) replaces it.
     pub memory: Vec<StageMemory>,
     /// Whether the split keeps all limits and constraints, and includes every position.
     pub fits: bool,
@@ -29,15 +35,19 @@ pub struct ShownSplit {
 }
 
 impl ShownSplit {
-    /// Computes the memory of `stages`, the ranges of positions of the split to show, and checks
-    /// its limits and constraints. `costs` are those of the pipeline of the answer.
-    pub fn new(costs: &PipelineCosts<'_>, stages: Vec<Range<usize>>) -> Result<Self, SearchError> {
+    /// Computes the memory of `stages`, the ranges of positions of the split to show, each in the
+    /// profile with the number in `profiles`, and checks its limits and constraints. `costs` are those
+    /// of the pipeline of the answer.
+    pub fn new(
+        costs: &PipelineCosts<'_>,
+        (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
+    ) -> Result<Self, SearchError> {
         let request = costs.request();
         let broken = match &request.given {
             Some(plan) => solve::broken(&costs.problem(), plan)?,
             None => Vec::new(),
         };
-        let memory = costs.memory.split(&stages);
+        let memory = memory_of(costs, &stages, &profiles);
         let peaks: Vec<u64> = memory.iter().map(StageMemory::max_tile_bytes).collect();
         let fits = stages.last().map_or(0, |last| last.end) == costs.positions()
             && stages.len() <= costs.ipus
@@ -53,10 +63,12 @@ impl ShownSplit {
             too_large: single
                 .iter()
                 .map(|range| range.start)
-                .zip(costs.memory.stages(&single))
+                .zip(least_of(costs, &single))
                 .collect(),
-            without_recomputation: without_recomputation(costs, &stages)?,
+            without_recomputation: without_recomputation(costs, &stages, &profiles)?,
             stages,
+            profiles,
+            peaks,
             memory,
             fits,
             broken,
@@ -67,11 +79,72 @@ impl ShownSplit {
     pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self, SearchError> {
         let is_wanted = costs.request().options.split;
         let best = best.filter(|_| is_wanted);
-        Self::new(
-            costs,
-            best.map_or(Vec::new(), |best| best.solution.plan.stages().to_vec()),
-        )
+        let plan = best.map(|best| &best.solution.plan);
+        let split = plan.map(|plan| (plan.stages().to_vec(), plan.profiles().to_vec()));
+        Self::new(costs, split.unwrap_or_default())
     }
+}
+
+impl ShownSplit {
+    /// Returns the numbers of the profiles of all stages, ascending, each once.
+    pub fn used_profiles(&self) -> BTreeSet<usize> {
+        self.profiles.iter().copied().collect()
+    }
+
+    /// Returns the stages with the memory that all of them have in one profile, as if there were no
+    /// other.
+    pub fn in_profile(&self, costs: &PipelineCosts<'_>, profile: usize) -> Self {
+        Self {
+            stages: self.stages.clone(),
+            profiles: vec![0; self.stages.len()],
+            peaks: self.peaks.clone(),
+            memory: costs.memory_in(profile).split(&self.stages),
+            fits: self.fits,
+            ..Self::default()
+        }
+    }
+}
+
+/// Computes the memory of each stage in the profile with the number in `profiles`.
+fn memory_of(
+    costs: &PipelineCosts<'_>,
+    stages: &[Range<usize>],
+    profiles: &[usize],
+) -> Vec<StageMemory> {
+    let mut memory: Vec<Option<StageMemory>> = stages.iter().map(|_| None).collect();
+    for profile in costs
+        .profiles()
+        .filter(|profile| profiles.contains(profile))
+    {
+        let all = costs.memory_in(profile).split(stages);
+        for (stage, own) in all.into_iter().enumerate() {
+            if profiles[stage] == profile {
+                memory[stage] = Some(own);
+            }
+        }
+    }
+    memory.into_iter().flatten().collect()
+}
+
+/// Computes the memory of each of `ranges` as a stage of its own, in the profile in which its fullest
+/// tile has the fewest bytes.
+pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
+    let mut all = costs
+        .profiles()
+        .map(|profile| costs.memory_in(profile).stages(ranges));
+    let first = all.next().unwrap_or_default();
+    all.fold(first, |least, other| {
+        let pairs = least.into_iter().zip(other);
+        pairs
+            .map(|(least, other)| {
+                if other.max_tile_bytes() < least.max_tile_bytes() {
+                    other
+                } else {
+                    least
+                }
+            })
+            .collect()
+    })
 }
 
 /// Returns the bytes on the fullest tile of `stages` without recomputation; `None` if the pipeline
@@ -79,6 +152,7 @@ impl ShownSplit {
 fn without_recomputation(
     costs: &PipelineCosts<'_>,
     stages: &[Range<usize>],
+    profiles: &[usize],
 ) -> Result<Option<u64>, SearchError> {
     let plain = Pipeline {
         recompute: Recompute::None,
@@ -87,10 +161,15 @@ fn without_recomputation(
     if plain == costs.pipeline() {
         return Ok(None);
     }
-    Ok(costs
-        .memory
-        .in_pipeline(plain)?
-        .peaks(&PlacedStage::of_split(stages))
-        .into_iter()
-        .max())
+    let mut highest = None;
+    for profile in costs
+        .profiles()
+        .filter(|profile| profiles.contains(profile))
+    {
+        let memory = costs.memory_in(profile).in_pipeline(plain)?;
+        let peaks = memory.peaks(&PlacedStage::of_split(stages)).into_iter();
+        let own = peaks.zip(profiles).filter(|(_, of)| **of == profile);
+        highest = highest.max(own.map(|(peak, _)| peak).max());
+    }
+    Ok(highest)
 }

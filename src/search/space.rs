@@ -11,13 +11,14 @@
 //! again in those pipelines in which anything fits so far.
 
 use super::candidate::Candidate;
-use super::cost_tables::{CostTables, Reach};
+use super::cost_tables::CostTables;
 use super::error::SearchError;
 use super::pipeline_costs::{PipelineCosts, Question};
+use super::profile_tables::{Reach, Tiles};
 use super::request::{IpuCount, SearchRequest};
 use crate::memory::{Pipeline, PlacedStage};
 use crate::progress::Progress;
-use crate::solve::{Plan, Solution};
+use crate::solve::{self, Plan, Problem, Solution};
 use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -30,7 +31,6 @@ mod tests;
 pub struct Space<'a> {
     /// The costs of ranges in each pipeline.
     pub tables: CostTables<'a>,
-    cut_bytes: Arc<[u64]>,
     has_state: OnceCell<bool>,
     solved: RefCell<Vec<Solved>>,
 }
@@ -81,7 +81,6 @@ impl<'a> Space<'a> {
     /// Prepares searches with the costs of ranges in `tables`.
     pub fn new(tables: CostTables<'a>) -> Self {
         Self {
-            cut_bytes: tables.memory().cut_bytes().into(),
             tables,
             has_state: OnceCell::new(),
             solved: RefCell::default(),
@@ -104,7 +103,7 @@ impl<'a> Space<'a> {
         Arc::new(Question::new(
             request,
             self.tables.placement(),
-            Arc::clone(&self.cut_bytes),
+            Arc::clone(self.tables.cut_bytes()),
         ))
     }
 
@@ -166,7 +165,7 @@ impl<'a> Space<'a> {
             impl Fn(&Candidate, &Candidate) -> Ordering,
         ),
     ) -> Result<Option<Candidate>, SearchError> {
-        let (mut open, mut tiles) = (pipelines.to_vec(), 0);
+        let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         loop {
             let found = self
                 .tables
@@ -179,7 +178,7 @@ impl<'a> Space<'a> {
             open = fitting;
             match found.into_iter().min_by(&compare) {
                 Some(first) if self.tables.more_bytes(&first)?.is_some() => {
-                    tiles = self.tables.critical()
+                    tiles = Tiles::Critical;
                 }
                 first => return Ok(first),
             }
@@ -201,7 +200,7 @@ impl<'a> Space<'a> {
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
         let share = recorded / question.ipus_of_replica(1).max(1) as u64;
         let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
-        let (mut open, mut tiles) = (pipelines.to_vec(), 0);
+        let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         let mut reach = Reach {
             bytes: limits.bytes.max(share + share / 4).min(highest),
             ..limits
@@ -225,7 +224,7 @@ impl<'a> Space<'a> {
                     };
                     // No split of a pipeline needs less than is known so far.
                     highest = highest.min(bytes);
-                    tiles = self.tables.critical();
+                    tiles = Tiles::Critical;
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
                     open = open
                         .into_iter()
@@ -246,11 +245,13 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         (plan, pipelines): (&Plan, &[Pipeline]),
+        progress: &Progress,
     ) -> Result<Option<Candidate>, SearchError> {
         let mut best: Option<Candidate> = None;
         for &pipeline in pipelines {
             let costs = self.tables.known(question, pipeline)?;
-            let peaks = costs.memory.peaks(&PlacedStage::of_split(plan.stages()));
+            let plan = &self.with_profiles(&costs, plan, progress)?;
+            let peaks = costs.exact_peaks(plan);
             let Some(score) = costs.score(plan, &peaks) else {
                 continue;
             };
@@ -277,5 +278,45 @@ impl<'a> Space<'a> {
             }
         }
         Ok(best)
+    }
+
+    /// Returns `plan` with the best profile for each stage in the pipeline of `costs`.
+    fn with_profiles(
+        &self,
+        costs: &PipelineCosts<'a>,
+        plan: &Plan,
+        progress: &Progress,
+    ) -> Result<Plan, SearchError> {
+        if costs.others.is_empty() {
+            return Ok(plan.clone());
+        }
+        let placed = PlacedStage::of_split(plan.stages());
+        let peaks = costs
+            .profiles()
+            .flat_map(|profile| costs.memory_in(profile).peaks(&placed));
+        let reach = Reach {
+            bytes: peaks.max().unwrap_or(0),
+            stages: costs.ipus.max(plan.stages().len()),
+        };
+        let question = (&costs.question, (costs.pipeline(), reach));
+        let costs = self.tables.on_all_tiles(question.0, question.1, progress)?;
+        let constraints = plan.as_constraints();
+        let problem = Problem {
+            constraints: &constraints,
+            ..costs.problem()
+        };
+        let is_short = plan.stages().len() <= costs.ipus;
+        let fitting = is_short
+            .then(|| solve::unproven(&problem))
+            .transpose()?
+            .flatten();
+        let found = match fitting {
+            Some(fitting) => Some(fitting),
+            None => solve::unproven(&Problem {
+                ipus: plan.stages().len(),
+                ..problem.at_any_limit()
+            })?,
+        };
+        Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }
 }

@@ -14,13 +14,30 @@ pub(super) struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
+    /// Other compilations of the model.
+    pub(super) others: Vec<Case>,
     seed: u64,
 }
+
+/// Upper bound on positions of a model with one more compilation, and with two: so many splits are
+/// tried with each compilation of each stage.
+const POSITIONS_OF_OTHERS: [usize; 2] = [6, 5];
 
 impl Case {
     /// Builds the case of a seed, with Out on the last or on the first IPU.
     pub(super) fn new(seed: u64) -> Self {
-        let (mut model, layering) = random_training(seed);
+        let mut case = Self::compiled(seed, 0);
+        let positions = case.placement.positions.len();
+        let others = (1..).zip(POSITIONS_OF_OTHERS);
+        case.others = others
+            .filter(|(_, most)| positions <= *most && seed % 4 > 0)
+            .map(|(compilation, _)| Self::compiled(seed, compilation))
+            .collect();
+        case
+    }
+
+    fn compiled(seed: u64, compilation: u32) -> Self {
+        let (mut model, layering) = random_training(seed, compilation);
         model.recording.framework = match seed % 3 {
             0 => Framework::Poptorch,
             _ => Framework::Popart,
@@ -34,13 +51,19 @@ impl Case {
         };
         let placement = Placement::full(&model, &layering, &options).expect("few places");
         let memory = MemoryModel::new(&model, &placement).expect("few places");
-        let cycles = cycles(memory.layers() as u64, seed);
+        let cycles = cycles(memory.layers() as u64, seed + 1000 * u64::from(compilation));
         Self {
             model,
             placement,
             cycles,
+            others: Vec::new(),
             seed,
         }
+    }
+
+    /// Iterates over all compilations of the model.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Case> {
+        [self].into_iter().chain(&self.others)
     }
 
     pub(super) fn memory(&self, pipeline: Pipeline) -> MemoryModel<'_> {

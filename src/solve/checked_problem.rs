@@ -6,7 +6,7 @@ use super::conflict;
 use super::constraints::{Constraint, CutRule, cuts_before};
 use super::objectives::Objective;
 use super::plan::Plan;
-use super::problem::{Problem, SolveError};
+use super::problem::{CompiledStage, Problem, SolveError};
 use crate::time::StageTimes;
 
 /// The maximum number of edges (ranges that may be stages) that the integer program gets, so that
@@ -55,7 +55,10 @@ impl<'a> CheckedProblem<'a> {
             .map_or(layers, |&(position, ipu)| ipu + layers - position);
         Ok(Self {
             problem: *problem,
-            stages: problem.ipus.min(most).min(problem.costs.stages()),
+            stages: problem
+                .profiles()
+                .map(|profile| problem.costs_in(profile).stages())
+                .fold(problem.ipus.min(most), usize::min),
             max_edges: MAX_EDGES,
             required_until: cuts_before
                 .iter()
@@ -82,7 +85,8 @@ impl<'a> CheckedProblem<'a> {
 
     /// Do the bytes or cycles of a stage depend on the number of stages after it?
     pub fn is_by_depth(&self) -> bool {
-        self.problem.costs.is_by_depth() || self.problem.times.is_some_and(StageTimes::is_by_depth)
+        let problem = &self.problem;
+        problem.costs.is_by_depth() || problem.times.is_some_and(StageTimes::is_by_depth)
     }
 
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
@@ -130,36 +134,33 @@ impl<'a> CheckedProblem<'a> {
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();
         plan.stages().len() <= self.stages
-            && plan
-                .with_after()
-                .enumerate()
-                .all(|(stage, (range, after))| {
-                    let peak = self.problem.costs.peak(range.clone(), after);
-                    let limit = self.problem.limits.of(stage);
-                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-                })
+            && plan.compiled().enumerate().all(|(number, stage)| {
+                let peak = self.problem.peak(&stage, plan.stages().len() - 1 - number);
+                let limit = self.problem.limits.of(number);
+                peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
+            })
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
     /// Returns the value of one stage in `objective`. The value of a plan is the highest of its
-    /// stages if [`Objective::is_bottleneck`], otherwise their sum. The stage has the positions
-    /// `range`, `after` stages follow it, and its fullest tile takes `peak` bytes. The bytes of a
-    /// cut count for the stage that ends there.
+    /// stages if [`Objective::is_bottleneck`], otherwise their sum. `after` stages follow the stage,
+    /// and its fullest tile takes `peak` bytes. The bytes of a cut count for the stage that ends
+    /// there.
     pub fn value(
         &self,
         objective: Objective,
-        (range, after): (&Range<usize>, usize),
+        (stage, after): (&CompiledStage, usize),
         peak: u64,
     ) -> u128 {
         match objective {
             Objective::Peak => u128::from(peak),
             Objective::Stages => 1,
             Objective::Squares => u128::from(peak).pow(2),
-            Objective::CutBytes => u128::from(self.problem.bytes_over_cut(range.end)),
+            Objective::CutBytes => u128::from(self.problem.bytes_over_cut_after(stage)),
             Objective::Cycles => {
-                let times = self.problem.times;
+                let times = self.problem.times_in(stage.profile);
                 times
-                    .and_then(|times| times.cycles(range, after))
+                    .and_then(|times| times.cycles(&stage.positions, after))
                     .unwrap_or(0)
             }
         }

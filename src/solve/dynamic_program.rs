@@ -12,6 +12,7 @@ use std::ops::Range;
 use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 use super::plan::Plan;
+use super::problem::CompiledStage;
 
 /// The maximum number of objectives that one pass compares: all that are sums over stages, and one
 /// bottleneck (the maximum over stages).
@@ -41,10 +42,10 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     Plan::new(stages, checked.layers())
 }
 
-/// A range of positions that may be a stage: its end (exclusive), the bytes on its fullest tile,
-/// and its values in the objectives of the pass.
+/// A stage that a split may have: the bytes on its fullest tile, and its values in the objectives of
+/// the pass.
 pub(super) struct StageCandidate {
-    pub end: usize,
+    pub stage: CompiledStage,
     pub peak: u64,
     pub values: Values,
 }
@@ -68,6 +69,8 @@ pub(super) struct Rest {
     pub values: Values,
     /// The end (exclusive) of the first of its stages.
     end: usize,
+    /// The number of the profile of the first of its stages.
+    profile: usize,
 }
 
 /// For each number of stages, from 0, and then for each position, and one after the last: the best
@@ -83,7 +86,7 @@ pub(super) struct PassResult(pub Vec<Rests>);
 impl PassResult {
     /// Returns the values of the best split in the objectives of the pass, and its stages in order;
     /// `None` if no split is allowed. Of equal splits, it is one with the fewest stages.
-    pub fn best(&self) -> Option<(Values, Vec<Range<usize>>)> {
+    pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
         let whole = |rests: &'_ Rests| {
             rests
                 .iter()
@@ -99,8 +102,11 @@ impl PassResult {
         let ((values, stages), rests) = best.min_by_key(|(best, _)| *best)?;
         let mut start = 0;
         let firsts = rests[..=stages].iter().rev().map_while(|rests| {
-            let end = rests.get(start)?.filter(|rest| rest.end > start)?.end;
-            Some(std::mem::replace(&mut start, end)..end)
+            let Rest { end, profile, .. } = rests.get(start)?.filter(|rest| rest.end > start)?;
+            Some(CompiledStage {
+                positions: std::mem::replace(&mut start, end)..end,
+                profile,
+            })
         });
         Some((values, firsts.collect()))
     }
@@ -147,6 +153,7 @@ impl<'a> StagePass<'a> {
         rests[0][layers] = Some(Rest {
             values: Values::default(),
             end: layers,
+            profile: 0,
         });
         for after in 0..total {
             if is_by_depth || after == 0 {
@@ -179,38 +186,40 @@ impl<'a> StagePass<'a> {
         }
         // Every earlier stage has a position, and only the first stage has the first position.
         for start in ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers }) {
-            best[start] = self.best_from(ipu, start, &candidates[start], rest);
+            best[start] = self.best_from(ipu, &candidates[start], rest);
         }
         best
     }
 
-    /// Returns the best split of the positions from `start` to the end. Its first stage is one of
-    /// `candidates` on the IPU `ipu` (if that matters), and `rest` has the best splits from each
-    /// later position. Among equal splits that with the shortest first stage is the best; `None` if
+    /// Returns the best split of the positions from some position to the end. Its first stage is one
+    /// of `candidates`, which begin there, on the IPU `ipu` (if that matters), and `rest` has the best
+    /// splits from each later position. Among equal splits that with the shortest first stage is the best; `None` if
     /// there is none.
     fn best_from(
         &self,
         ipu: Option<usize>,
-        start: usize,
         candidates: &[StageCandidate],
         rest: &[Option<Rest>],
     ) -> Option<Rest> {
         let mut best: Option<Rest> = None;
-        for StageCandidate { end, peak, values } in candidates {
-            // If the bottleneck is the only objective, longer stages cannot be better, unless bytes
-            // depend on the number of stages after a stage.
-            if self.bottleneck == Some(0)
-                && !self.checked.is_by_depth()
-                && best.is_some_and(|best| best.values[0] <= values[0])
-            {
-                break;
-            }
-            let Some(rest) = &rest[*end] else { continue };
+        for StageCandidate {
+            stage,
+            peak,
+            values,
+        } in candidates
+        {
+            let CompiledStage { positions, profile } = stage;
+            let Some(rest) = &rest[positions.end] else {
+                continue;
+            };
             let values = self.combined(values, &rest.values);
             let is_better = best.is_none_or(|best| values < best.values);
-            if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, &(start..*end), *peak))
-            {
-                best = Some(Rest { values, end: *end });
+            if is_better && ipu.is_none_or(|ipu| self.checked.may_stand(ipu, positions, *peak)) {
+                best = Some(Rest {
+                    values,
+                    end: positions.end,
+                    profile: *profile,
+                });
             }
         }
         best
@@ -230,42 +239,60 @@ impl<'a> StagePass<'a> {
         sum
     }
 
-    /// Returns the ranges from `start` that may be a stage with `after` stages after it, the
-    /// shortest first: they are within the highest limit of any IPU and [`StagePass::caps`], and
-    /// obey the constraints on cuts.
+    /// Returns the stages from `start` on with `after` stages after them, the shortest first, and
+    /// each range in one profile after the other: they are within the highest limit of any IPU and
+    /// [`StagePass::caps`], and obey the constraints on cuts.
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
-        let checked = self.checked;
-        let (costs, limit) = (checked.problem.costs, checked.highest_limit());
+        let problem = &self.checked.problem;
+        let mut open: Vec<usize> = problem.profiles().collect();
         let mut candidates = Vec::new();
-        for (n, &least) in costs.least_from(start).iter().enumerate() {
-            let range = start..start + n + 1;
-            let is_over = |peak: u64| {
-                let over =
-                    |&(objective, cap)| checked.value(objective, (&range, after), peak) > cap;
-                peak > limit || self.caps.iter().any(over)
-            };
-            // All longer ranges are over a limit or a cap, too.
-            if is_over(least) {
+        for end in start + 1..=self.checked.layers() {
+            // If a range is over a limit or a cap, all longer ranges of the profile are, too.
+            open.retain(|&profile| {
+                let least = problem.costs_in(profile).least(start..end);
+                least.is_some_and(|least| {
+                    !self.is_over(&compiled(start..end, profile), after, least)
+                })
+            });
+            if open.is_empty() {
                 break;
             }
-            let peak = costs.peak(range.clone(), after);
-            let Some(peak) = peak.filter(|&peak| !is_over(peak)) else {
-                continue;
-            };
-            if checked.obeys_cuts(&range) {
-                let mut values = Values::default();
-                for (number, &objective) in values.iter_mut().zip(self.objectives) {
-                    *number = checked.value(objective, (&range, after), peak);
-                }
-                candidates.push(StageCandidate {
-                    end: range.end,
-                    peak,
-                    values,
-                });
+            if self.checked.obeys_cuts(&(start..end)) {
+                let stages = open.iter().map(|&profile| compiled(start..end, profile));
+                candidates.extend(stages.filter_map(|stage| self.candidate(stage, after)));
             }
         }
         candidates
     }
+
+    /// Returns `stage` with `after` stages after it, unless it is over a limit or a cap.
+    fn candidate(&self, stage: CompiledStage, after: usize) -> Option<StageCandidate> {
+        let peak = self.checked.problem.peak(&stage, after)?;
+        if self.is_over(&stage, after, peak) {
+            return None;
+        }
+        let mut values = Values::default();
+        for (number, &objective) in values.iter_mut().zip(self.objectives) {
+            *number = self.checked.value(objective, (&stage, after), peak);
+        }
+        Some(StageCandidate {
+            stage,
+            peak,
+            values,
+        })
+    }
+
+    /// Returns whether a stage with `peak` bytes and `after` stages after it is over the highest
+    /// limit of any IPU or over a cap.
+    fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
+        let is_over_cap =
+            |&(objective, cap)| self.checked.value(objective, (stage, after), peak) > cap;
+        peak > self.checked.highest_limit() || self.caps.iter().any(is_over_cap)
+    }
+}
+
+fn compiled(positions: Range<usize>, profile: usize) -> CompiledStage {
+    CompiledStage { positions, profile }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
-use super::problem::{Limits, Problem};
+use super::problem::{Limits, Problem, ProfileCosts};
 use super::{SolveError, dynamic_program, unproven};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
@@ -95,7 +95,19 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
         return Ok(false);
     }
     let costs = &problem.costs.at_least();
-    let checked = CheckedProblem::new(&Problem { costs, ..*problem })?;
+    let others: Vec<ProfileCosts> = problem
+        .others
+        .iter()
+        .map(|other| ProfileCosts {
+            costs: other.costs.at_least().into(),
+            ..other.clone()
+        })
+        .collect();
+    let checked = CheckedProblem::new(&Problem {
+        costs,
+        others: &others,
+        ..*problem
+    })?;
     Ok(dynamic_program::solve(&checked).is_some())
 }
 
@@ -196,7 +208,7 @@ fn longest(
         if cut == CutRule::Forbidden {
             continue;
         }
-        let peak = problem.costs.least(start..end);
+        let peak = problem.least(&(start..end));
         if peak.is_none_or(|peak| peak > limit) {
             return (fits, Some(start..end));
         }

@@ -21,9 +21,9 @@ use good_lp::{
     variables,
 };
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 use super::dynamic_program::{Rests, StagePass, Values};
+use super::problem::CompiledStage;
 
 /// A node of the program: the position where the next stage starts, with at most `left` of `total`
 /// stages left.
@@ -34,12 +34,12 @@ struct Node {
     start: usize,
 }
 
-/// A stage with the positions `range`, which leads from one node to another; `from` is `None` if
-/// the stage has the first position, and `to` if it has the last.
+/// A stage, which leads from one node to another; `from` is `None` if the stage has the first
+/// position, and `to` if it has the last.
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
-    range: Range<usize>,
+    stage: CompiledStage,
     /// Whether the stage begins a rest that is as good as the best one of the dynamic program.
     is_best: bool,
 }
@@ -50,7 +50,7 @@ struct Edge {
 /// # Errors
 /// If the integer program contradicts the result of `pass`, or if the solver fails or stops without a
 /// proof. The text is the reason for the user.
-pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<Range<usize>>>, String> {
+pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, String> {
     let found = pass.run();
     let best = found.best().map(|(values, _)| values);
     let mut edges = Vec::new();
@@ -61,7 +61,7 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<Range<usize>>>, S
     if path.as_ref().map(|(_, cost)| *cost) != best.map(|_| 0) {
         return Err("the split of the dynamic program is not the cheapest path".to_owned());
     }
-    Ok(path.map(|(ranges, _)| ranges))
+    Ok(path.map(|(stages, _)| stages))
 }
 
 /// Adds the stages to `edges` that a split into at most as many stages as `rests` has may have. If
@@ -97,15 +97,15 @@ fn add_edges(
             };
             let rest = rests[left][start].map(|rest| rest.values);
             let from = if start == 0 { best } else { rest };
-            for stage in candidates.get_or_insert_with(|| pass.candidates(start, after)) {
-                let rest = rests[after][stage.end];
-                let is_last = stage.end == checked.layers();
-                let range = start..stage.end;
-                let may_stand = |ipu| checked.may_stand(ipu, &range, stage.peak);
+            for candidate in candidates.get_or_insert_with(|| pass.candidates(start, after)) {
+                let range = &candidate.stage.positions;
+                let rest = rests[after][range.end];
+                let is_last = range.end == checked.layers();
+                let may_stand = |ipu| checked.may_stand(ipu, range, candidate.peak);
                 if is_last && rest.is_none() || !ipu.is_none_or(may_stand) {
                     continue;
                 }
-                let values = rest.map(|rest| pass.combined(&stage.values, &rest.values));
+                let values = rest.map(|rest| pass.combined(&candidate.values, &rest.values));
                 if values.is_some_and(|values| from.is_none_or(|from| values < from)) {
                     return Err(format!(
                         "a better split has a stage with positions {range:?}"
@@ -118,12 +118,12 @@ fn add_edges(
                     let is_first = start == 0;
                     edges.push(Edge {
                         from: (!is_first).then(|| node(left, start)),
-                        to: (!is_last).then(|| node(after, stage.end)),
-                        range,
+                        to: (!is_last).then(|| node(after, range.end)),
+                        stage: candidate.stage.clone(),
                         is_best,
                     });
                 }
-                ends[stage.end] = ends[stage.end].max(Some(is_needed));
+                ends[range.end] = ends[range.end].max(Some(is_needed));
             }
         }
         starts = ends;
@@ -132,10 +132,10 @@ fn add_edges(
 }
 
 /// The stages of a path, and its cost.
-type Path = (Vec<Range<usize>>, usize);
+type Path = (Vec<CompiledStage>, usize);
 
-/// Returns the cheapest path of `edges` from the first position to the last, as ranges of positions
-/// in order, with its cost; `None` if there is no path.
+/// Returns the cheapest path of `edges` from the first position to the last, as stages in order,
+/// with its cost; `None` if there is no path.
 ///
 /// # Errors
 /// If the solver fails or stops without a proof.
@@ -148,16 +148,16 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     if !matches!(solution.status(), SolutionStatus::Optimal) {
         return Err("the solver stopped before it had a proof".to_owned());
     }
-    let (mut ranges, mut cost) = (Vec::new(), 0);
+    let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
         // Whether the chosen edges form a path is checked with their ranges.
         if solution.value(binary) > 0.5 {
-            ranges.push(edge.range.clone());
+            stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);
         }
     }
-    ranges.sort_by_key(|range| range.start);
-    Ok(Some((ranges, cost)))
+    stages.sort_by_key(|stage| stage.positions.start);
+    Ok(Some((stages, cost)))
 }
 
 /// Makes the integer program for the cheapest path of `edges` from the first position to the last.
@@ -189,6 +189,7 @@ mod tests {
     use crate::solve::objectives::Objective;
     use crate::solve::problem::Problem;
     use crate::solve::testing::additive;
+    use std::ops::Range;
 
     fn edge(range: Range<usize>, last: usize, is_best: bool) -> Edge {
         let node = |start| Node {
@@ -199,7 +200,7 @@ mod tests {
         Edge {
             from: (range.start > 0).then(|| node(range.start)),
             to: (range.end < last).then(|| node(range.end)),
-            range,
+            stage: range.into(),
             is_best,
         }
     }
@@ -214,7 +215,7 @@ mod tests {
             edge(2..3, 3, true),
         ];
         let path = cheapest_path(&edges).unwrap();
-        assert_eq!(path, Some((vec![0..1, 1..3], 0)));
+        assert_eq!(path, Some((vec![(0..1).into(), (1..3).into()], 0)));
         let path = cheapest_path(&edges[1..]).unwrap();
         assert_eq!(path.map(|(_, cost)| cost), Some(1));
     }

@@ -39,7 +39,7 @@ pub use greedy::{Greedy, greedy};
 pub use infeasible::{Cause, Certificate, Needed, Refusal, certificate, explain, fewest_stages};
 pub use objectives::{Goal, Objective};
 pub use plan::{ObjectiveProof, Plan, Score, Solution, broken};
-pub use problem::{Limits, Problem, SolveError};
+pub use problem::{CompiledStage, Limits, Problem, ProfileCosts, SolveError};
 
 use checked_problem::CheckedProblem;
 use dynamic_program::StagePass;

@@ -4,9 +4,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::constraints::Constraint;
+use super::constraints::{Constraint, Rule};
 use super::objectives::{Goal, Objective, decimal};
-use super::problem::{Problem, SolveError};
+use super::problem::{CompiledStage, Problem, SolveError};
 use crate::time::StepTime;
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +14,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
+    /// By stage: the number of its profile.
+    profiles: Vec<usize>,
 }
 
 impl Plan {
-    /// Makes a plan of `stages`, ranges of positions (ends exclusive). Returns `None` if they do
-    /// not cover positions `0..layers` one after the other, or if one is empty.
-    pub fn new(stages: Vec<Range<usize>>, layers: usize) -> Option<Self> {
+    /// Makes a plan of `stages`. Returns `None` if they do not cover positions `0..layers` one after
+    /// the other, or if one is empty.
+    pub fn new<S: Into<CompiledStage>>(
+        stages: impl IntoIterator<Item = S>,
+        layers: usize,
+    ) -> Option<Self> {
+        let compiled = stages.into_iter().map(Into::into);
+        let (stages, profiles): (Vec<_>, Vec<_>) = compiled
+            .map(|stage: CompiledStage| (stage.positions, stage.profile))
+            .unzip();
         let mut end = 0;
         for stage in &stages {
             if stage.start != end || stage.is_empty() {
@@ -27,7 +36,23 @@ impl Plan {
             }
             end = stage.end;
         }
-        (end == layers && layers > 0).then_some(Self { stages })
+        (end == layers && layers > 0).then_some(Self { stages, profiles })
+    }
+
+    /// Returns the number of the profile of each stage, as [`CompiledStage::profile`] counts.
+    pub fn profiles(&self) -> &[usize] {
+        &self.profiles
+    }
+
+    /// Returns the stages with their profiles, from the first stage on.
+    pub(super) fn compiled(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = CompiledStage> + ExactSizeIterator {
+        let stages = self.stages.iter().zip(&self.profiles);
+        stages.map(|(positions, &profile)| CompiledStage {
+            positions: positions.clone(),
+            profile,
+        })
     }
 
     /// Returns the stages as ranges of positions (ends exclusive), from the first stage on.
@@ -44,6 +69,19 @@ impl Plan {
     /// Returns each stage with the number of stages after it, from the first stage on.
     pub fn with_after(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
         self.stages.iter().zip((0..self.stages.len()).rev())
+    }
+
+    /// Returns the constraints that only this split obeys, with any profiles.
+    pub fn as_constraints(&self) -> Vec<Constraint> {
+        let stages = self.stages.iter().map(|stage| Rule::Together {
+            first: stage.start,
+            last: stage.end - 1,
+        });
+        let cuts = self.cuts().map(|position| Rule::CutBefore { position });
+        let rules = stages.chain(cuts);
+        rules
+            .map(|rule| Constraint::option(rule, "--splits"))
+            .collect()
     }
 
     /// Returns for each position the number of its stage, from 0.
@@ -80,11 +118,7 @@ impl Score {
     /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if the
     /// problem lacks the bytes of a stage, or has cycles but not those of a stage.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
-        let peaks: Option<Vec<_>> = plan
-            .with_after()
-            .map(|(stage, after)| problem.costs.peak(stage.clone(), after))
-            .collect();
-        Self::of_peaks(problem, plan, &peaks?)
+        Self::of_peaks(problem, plan, &problem.peaks(plan)?)
     }
 
     /// Computes the score of `plan`, whose stages have `peaks` on their fullest tiles. Of
@@ -97,15 +131,17 @@ impl Score {
             squares: 0,
             cut_bytes: 0,
             slowest_cycles: problem.times.map(|_| 0),
-            step: problem.times.and_then(|times| times.step(plan.stages())),
+            step: problem.step(plan),
         };
-        for ((stage, after), &peak) in plan.with_after().zip(peaks) {
+        let after = (0..plan.stages.len()).rev();
+        for ((stage, after), &peak) in plan.compiled().zip(after).zip(peaks) {
             let square = u128::from(peak).pow(2);
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;
-            score.cut_bytes += u128::from(problem.bytes_over_cut(stage.end));
-            if let Some(times) = problem.times {
-                score.slowest_cycles = score.slowest_cycles.max(Some(times.cycles(stage, after)?));
+            score.cut_bytes += u128::from(problem.bytes_over_cut_after(&stage));
+            if let Some(times) = problem.times_in(stage.profile) {
+                let cycles = times.cycles(&stage.positions, after)?;
+                score.slowest_cycles = score.slowest_cycles.max(Some(cycles));
             }
         }
         Some(score)
@@ -235,7 +271,7 @@ mod tests {
         ] {
             assert_eq!(Plan::new(stages.clone(), 3), None, "{stages:?}");
         }
-        assert_eq!(Plan::new(vec![], 0), None);
+        assert_eq!(Plan::new(Vec::<Range<usize>>::new(), 0), None);
     }
 
     #[test]
@@ -256,10 +292,11 @@ mod tests {
         let times = crate::time::tests::forward_times(&[u64::MAX, 5, 7]);
         let problem = Problem {
             times: Some(&times),
+            others: &[],
             ..problem
         };
         expected.slowest_cycles = Some(u128::from(u64::MAX));
-        expected.step = times.step(plan.stages());
+        expected.step = times.step_alone(plan.stages());
         assert_eq!(Score::of(&problem, &plan), Some(expected));
         let goal = Goal::Communication;
         let first = u128::from(u64::MAX) + 10;

@@ -2,13 +2,15 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::conflict::Conflict;
 use super::constraints::{Constraint, Origin};
 use super::objectives::{Goal, Objective};
+use super::plan::Plan;
 use crate::memory::RangeCosts;
 use crate::message::{OVER_BOUND, REPORT_THIS};
-use crate::time::StageTimes;
+use crate::time::{StageTimes, StepTime};
 
 /// The maximum number of bytes that a stage may take on each tile of its IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub struct Problem<'a> {
     pub cut_bytes: &'a [u64],
     /// The cycles of each range of positions as a stage; `None` if the profile has no cycles.
     pub times: Option<&'a StageTimes>,
+    /// The costs of the same positions in further profiles of the model. Each stage has those of
+    /// one profile.
+    pub others: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
     /// The bytes that a stage may take on each tile of its IPU.
@@ -41,6 +46,37 @@ pub struct Problem<'a> {
     pub constraints: &'a [Constraint],
     /// The objective by which splits are compared first; it determines the order of all others.
     pub goal: Goal,
+}
+
+/// The costs of all ranges of positions in one profile of a model that was compiled several times.
+#[derive(Debug, Clone)]
+pub struct ProfileCosts {
+    /// As [`Problem::costs`].
+    pub costs: Arc<RangeCosts>,
+    /// As [`Problem::cut_bytes`].
+    pub cut_bytes: Arc<[u64]>,
+    /// As [`Problem::times`].
+    pub times: Option<Arc<StageTimes>>,
+}
+
+/// A stage of a plan: a range of positions, compiled as in one of the profiles of the problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompiledStage {
+    /// The positions; the end is exclusive.
+    pub positions: Range<usize>,
+    /// The number of the profile; 0 for the costs of the problem itself, and otherwise 1 more than
+    /// the index in [`Problem::others`].
+    pub profile: usize,
+}
+
+impl From<Range<usize>> for CompiledStage {
+    /// Makes the stage with these positions in the first profile.
+    fn from(positions: Range<usize>) -> Self {
+        Self {
+            positions,
+            profile: 0,
+        }
+    }
 }
 
 impl<'a> Limits<'a> {
@@ -116,14 +152,83 @@ impl<'a> Problem<'a> {
         self.costs.layers()
     }
 
-    /// Returns the bytes that a cut before the position `boundary` sends; 0 at both ends of the
-    /// layer order, where no cut is possible.
-    pub(super) fn bytes_over_cut(&self, boundary: usize) -> u64 {
-        let before = boundary.checked_sub(1);
-        before
-            .and_then(|before| self.cut_bytes.get(before))
-            .copied()
+    /// Returns the numbers of all profiles.
+    pub(super) fn profiles(&self) -> Range<usize> {
+        0..1 + self.others.len()
+    }
+
+    /// Returns the costs of ranges in a profile.
+    pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
+        match profile.checked_sub(1) {
+            Some(other) => &self.others[other].costs,
+            None => self.costs,
+        }
+    }
+
+    /// Returns the times of stages in a profile; `None` if the profiles have no cycles.
+    pub(super) fn times_in(&self, profile: usize) -> Option<&'a StageTimes> {
+        match profile.checked_sub(1) {
+            Some(other) => self.others[other].times.as_deref(),
+            None => self.times,
+        }
+    }
+
+    /// Returns the lower bound on the bytes of `range` in any profile; `None` if it exceeds the
+    /// limit in all.
+    pub fn least(&self, range: &Range<usize>) -> Option<u64> {
+        self.profiles()
+            .filter_map(|profile| self.costs_in(profile).least(range.clone()))
+            .min()
+    }
+
+    /// Returns the bytes on the fullest tile of `stage` with `after` stages after it, as
+    /// [`RangeCosts::peak`].
+    pub fn peak(&self, stage: &CompiledStage, after: usize) -> Option<u64> {
+        self.costs_in(stage.profile)
+            .peak(stage.positions.clone(), after)
+    }
+
+    /// Returns the bytes on the fullest tile of each stage of `plan`; `None` if the costs lack one.
+    pub fn peaks(&self, plan: &Plan) -> Option<Vec<u64>> {
+        let after = (0..plan.stages().len()).rev();
+        plan.compiled()
+            .zip(after)
+            .map(|(stage, after)| self.peak(&stage, after))
+            .collect()
+    }
+
+    /// Returns the bytes over the cut after `stage`, in its profile; 0 after the last position.
+    pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
+        let cut_bytes = match stage.profile.checked_sub(1) {
+            Some(other) => &self.others[other].cut_bytes,
+            None => self.cut_bytes,
+        };
+        let last = stage.positions.end.checked_sub(1);
+        last.and_then(|last| cut_bytes.get(last).copied())
             .unwrap_or(0)
+    }
+
+    /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation; empty
+    /// if the profiles have no cycles.
+    pub fn cycles(&self, plan: &Plan) -> Vec<u128> {
+        let after = (0..plan.stages().len()).rev();
+        plan.compiled()
+            .zip(after)
+            .filter_map(|(stage, after)| {
+                self.times_in(stage.profile)?
+                    .cycles(&stage.positions, after)
+            })
+            .collect()
+    }
+
+    /// Returns the time of a step of `plan`; `None` if the profiles have no cycles, or if positions
+    /// do not exist.
+    pub fn step(&self, plan: &Plan) -> Option<StepTime> {
+        let stages = plan.stages().iter().zip(plan.profiles());
+        let timed: Option<Vec<_>> = stages
+            .map(|(positions, &profile)| Some((self.times_in(profile)?, positions)))
+            .collect();
+        StageTimes::step(&timed?)
     }
 
     /// Checks the conditions that the solvers rely on.
@@ -146,13 +251,18 @@ impl<'a> Problem<'a> {
 
     fn check_lengths(&self) -> Result<(), SolveError> {
         let (layers, ipus) = (self.layers(), self.ipus);
-        let (cuts, expected) = (self.cut_bytes.len(), layers.saturating_sub(1));
-        let positions = self.times.map_or(layers, StageTimes::positions);
+        let expected = layers.saturating_sub(1);
+        let others = self.others.iter().map(|other| &*other.cut_bytes);
+        let mut cuts = [self.cut_bytes].into_iter().chain(others).map(<[u64]>::len);
+        let positions = self.profiles().flat_map(|profile| {
+            let of_times = self.times_in(profile).map(StageTimes::positions);
+            [self.costs_in(profile).layers(), of_times.unwrap_or(layers)]
+        });
         let limits = self.limits.by_ipu().map_or(ipus, <[u64]>::len);
-        let problem = if cuts != expected {
+        let problem = if let Some(cuts) = cuts.find(|&cuts| cuts != expected) {
             format!("{cuts} boundaries have bytes over a cut, but the layer order has {expected}")
-        } else if positions != layers {
-            format!("{positions} layers have cycles, but the layer order has {layers}")
+        } else if let Some(other) = positions.into_iter().find(|&other| other != layers) {
+            format!("{other} layers have cycles, but the layer order has {layers}")
         } else if limits != ipus {
             format!("{limits} limits for {ipus} IPUs")
         } else if self.times.is_none() && self.goal.needs_cycles() {
@@ -174,7 +284,10 @@ impl<'a> Problem<'a> {
                 .pow(2)
                 .checked_mul(4 * self.layers() as u128)
         };
-        match self.costs.highest() {
+        let highest = self
+            .profiles()
+            .filter_map(|profile| self.costs_in(profile).highest());
+        match highest.max_by_key(|&(_, peak)| peak) {
             Some((range, peak)) if sum(peak).is_none() => Err(SolveError::TooLarge(range, peak)),
             _ => Ok(()),
         }
@@ -186,9 +299,12 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// [`SolveError::Internal`] with the first range for which this is not so.
     fn check_monotone(&self) -> Result<(), SolveError> {
-        for (range, peak) in self.costs.iter().filter(|(range, _)| range.len() > 1) {
+        let all = self.profiles().map(|profile| self.costs_in(profile));
+        let ranges =
+            all.flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
+        for (costs, range, peak) in ranges.filter(|(_, range, _)| range.len() > 1) {
             for inner in [range.start..range.end - 1, range.start + 1..range.end] {
-                let least = self.costs.least(inner.clone());
+                let least = costs.least(inner.clone());
                 if least.is_none_or(|least| least > peak) {
                     return Err(not_monotone(range, peak, inner, least));
                 }
@@ -273,6 +389,7 @@ mod tests {
         let times = crate::time::tests::forward_times(&[1, 2, 3]);
         let cycles = Problem {
             times: Some(&times),
+            others: &[],
             ..problem
         };
         assert!(is_internal(cycles.check(), "3 layers have cycles"));

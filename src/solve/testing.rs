@@ -31,6 +31,7 @@ impl<'a> Problem<'a> {
             costs,
             cut_bytes,
             times: None,
+            others: &[],
             ipus,
             limits: Limits::Same(limit),
             constraints: &[],
@@ -61,6 +62,7 @@ impl Case {
             costs: &self.costs,
             cut_bytes: &self.cut_bytes,
             times: self.times.as_ref(),
+            others: &[],
             ipus: self.ipus,
             limits: if self.limit_by_ipu {
                 Limits::ByIpu(&self.limits)

@@ -124,15 +124,28 @@ impl Passes {
     }
 }
 
+/// The positions of a stage, and the times of its profile.
+pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
+
+/// Bytes that a stage exchanges in the forward and in the backward pass of one micro-batch.
+pub(crate) struct StageCopies {
+    /// The number of the stage, from 0.
+    pub number: usize,
+    /// Bytes over the cut before the stage, by pass.
+    pub before: [u128; 2],
+    /// Bytes over the cut after the stage, by pass.
+    pub after: [u128; 2],
+}
+
 impl StageTimes {
     /// Returns the IPU and the cycles of each stage of the pipeline, for a split into `stages`
-    /// (ranges of positions; stage i on IPU i). If Out runs on the first IPU and there are several
-    /// stages, Out is one more stage at the end, on IPU 0. `None` if positions do not exist.
-    fn pipeline_stages(&self, stages: &[Range<usize>]) -> Option<Vec<(usize, Passes)>> {
+    /// (stage i on IPU i). If Out runs on the first IPU and there are several stages, Out is one more
+    /// stage at the end, on IPU 0. `None` if positions do not exist.
+    fn pipeline_stages(stages: &[TimedStage<'_>]) -> Option<Vec<(usize, Passes)>> {
         let (mut found, mut last) = (Vec::new(), None);
-        for (ipu, range) in stages.iter().enumerate() {
-            let (times, out) = self.stage_and_out(range, stages.len() - 1 - ipu)?;
-            found.push((ipu, times));
+        for (ipu, (times, range)) in stages.iter().enumerate() {
+            let (passes, out) = times.stage_and_out(range, stages.len() - 1 - ipu)?;
+            found.push((ipu, passes));
             last = last.or(out);
         }
         found.extend(last.map(|out| (0, out)));
@@ -167,25 +180,53 @@ impl StageTimes {
         schedule.accumulation(fewest as u64, wanted)
     }
 
-    /// Computes the time of one step of a split into `stages` (ranges of positions); `None` if
-    /// positions do not exist or a sum overflows.
-    pub fn step(&self, stages: &[Range<usize>]) -> Option<StepTime> {
-        let of_pipeline = self.pipeline_stages(stages)?;
-        let micro_batches = self.micro_batches(stages.len());
-        let (order, depth) = (self.order(), of_pipeline.len());
+    /// Computes the time of one step of a split into `stages`, whose profiles are of one model in
+    /// one pipeline; `None` if there are none, if positions do not exist or if a sum overflows.
+    pub fn step(stages: &[TimedStage<'_>]) -> Option<StepTime> {
+        let (first, _) = stages.first()?;
+        let of_pipeline = Self::pipeline_stages(stages)?;
+        let micro_batches = first.micro_batches(stages.len());
+        let (order, depth) = (first.order(), of_pipeline.len());
         let slots = Slots::new(order, depth, micro_batches);
         let period = Slots::of_one_micro_batch(order, depth);
-        let update = self.update(&of_pipeline);
-        let copied = stages.iter().enumerate();
-        let copies = self.copy_cycles(
-            copied.fold([0; 2], |copied, stage| self.with_copies_of(copied, stage)),
-            (slots.count(), micro_batches),
-        );
-        let of_step = (micro_batches, copies, update);
-        let streamed = stages.iter().map(|range| self.streamed_by(range));
+        let copied = (0..stages.len()).fold([0; 2], |copied, number| {
+            let neighbour = |by: usize| stages[(number + by) % stages.len()].0;
+            let neighbours = [[neighbour(stages.len() - 1)], [neighbour(1)]];
+            let (times, range) = stages[number];
+            let copies = times.copies((number, range), neighbours.each_ref().map(|own| &own[..]));
+            first.with_copies_of(copied, (range, &copies))
+        });
+        let copies = first.copy_cycles(copied, (slots.count(), micro_batches));
+        let of_step = (micro_batches, copies, first.update(&of_pipeline));
+        let streamed = stages.iter().map(|(times, range)| times.streamed_by(range));
         Some(StepTime {
             streamed: streamed.fold(0, u128::saturating_add),
             ..StepTime::new((&slots, &period), &of_pipeline, of_step)?
+        })
+    }
+
+    /// Computes the time of one step of a split whose stages all have these times.
+    #[cfg(test)]
+    pub(crate) fn step_alone(&self, stages: &[Range<usize>]) -> Option<StepTime> {
+        Self::step(&stages.iter().map(|range| (self, range)).collect::<Vec<_>>())
+    }
+
+    /// Returns a lower bound on the sum of the update cycles of all stages of a split whose stages
+    /// have the times of any of `profiles`; exact for one profile without streamed state.
+    pub(crate) fn least_update(profiles: &[&Self]) -> Option<u128> {
+        let positions = profiles.first()?.positions();
+        let of_position = |position: usize| {
+            let updates = profiles
+                .iter()
+                .map(|times| times.sums(&(position..position + 1)));
+            updates.map(|sums| sums.map(|[.., update]| update)).min()?
+        };
+        let streaming = profiles
+            .iter()
+            .map(|times| times.streaming_cycles(times.streamed_by(&(0..positions))));
+        let mut updates = (0..positions).map(of_position);
+        updates.try_fold(streaming.min()?, |sum, update| {
+            Some(sum.saturating_add(update?))
         })
     }
 
@@ -210,7 +251,43 @@ impl StageTimes {
         [Schedule::TfGrouped, Schedule::TfInterleaved].contains(&self.pipeline.schedule)
     }
 
-    /// Includes the copies of one stage, given with its number from 0, in `bytes`: the bytes that
+    /// Returns the bytes that the stage with this number and these positions exchanges, each as the
+    /// profile of the stage that sends them has them. `neighbours` are the times of the stages before
+    /// and after it; of several that are possible, those that send the least count.
+    pub(crate) fn copies(
+        &self,
+        (number, stage): (usize, &Range<usize>),
+        [previous, next]: [&[&Self]; 2],
+    ) -> StageCopies {
+        let least = |neighbours: &[&Self], position: usize, pass: usize| {
+            let sent = neighbours.iter().map(|times| times.sent_at(position)[pass]);
+            sent.min().unwrap_or(0)
+        };
+        StageCopies {
+            number,
+            before: [
+                least(previous, stage.start, 0),
+                self.sent_at(stage.start)[1],
+            ],
+            after: [self.sent_at(stage.end)[0], least(next, stage.end, 1)],
+        }
+    }
+
+    /// Returns the bytes that a stage sends over the cut before it in the backward pass, and over the
+    /// cut after it in the forward pass.
+    pub(crate) fn sends(&self, stage: &Range<usize>) -> [u128; 2] {
+        [self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]]
+    }
+
+    /// Returns the bytes over the cut before `position` in the forward and in the backward pass. If
+    /// Out is on the first IPU, position 0 and the end mean the cut between the last layer and Out.
+    fn sent_at(&self, position: usize) -> [u128; 2] {
+        let last = self.positions().saturating_sub(1);
+        let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
+        bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
+    }
+
+    /// Includes the copies of one stage, which has the positions `stage`, in `bytes`: the bytes that
     /// each even slot (first item) and each odd slot (second item) waits for, which are those of
     /// the IPU that sends or receives the most. Returns the new `bytes`. If a micro-batch enters
     /// every second slot, neighbours exchange data only in even or only in odd slots. If only one
@@ -218,17 +295,16 @@ impl StageTimes {
     pub(crate) fn with_copies_of(
         &self,
         mut bytes: [u128; 2],
-        (number, stage): (usize, &Range<usize>),
+        (stage, copies): (&Range<usize>, &StageCopies),
     ) -> [u128; 2] {
         if stage.len() == self.positions() {
             return bytes;
         }
-        // If Out is on the first IPU, position 0 means the cut between the last layer and Out.
-        let last = self.positions().saturating_sub(1);
-        let [before, after] = [stage.start, stage.end].map(|position| {
-            let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
-            bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
-        });
+        let StageCopies {
+            number,
+            before,
+            after,
+        } = copies;
         match self.order().every {
             None => bytes[0] += after[0] + after[1],
             Some(2) => {

@@ -103,7 +103,7 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
         micro_batches: Some(micro_batches),
         ..times.options
     };
-    StageTimes { options, ..times }.step(&stages).unwrap()
+    StageTimes { options, ..times }.step_alone(&stages).unwrap()
 }
 
 /// The expected efficiencies are computed by hand. The last stage recomputes nothing, or all of its

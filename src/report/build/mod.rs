@@ -15,7 +15,7 @@ use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
 use crate::model::{Layering, Model, Placement, ProfileLookup, WeightTie};
 use crate::profile::Recorded;
-use crate::report::StepFacts;
+use crate::report::{Stage, StepFacts};
 use crate::search::{SearchResult, Word};
 use std::ops::Range;
 
@@ -124,6 +124,36 @@ impl Report {
             step: split.and_then(StepFacts::new),
             plan: inputs.plan(search),
             ..self
+        }
+    }
+}
+
+impl Report {
+    /// Takes over the stages that are compiled as in another profile: `other` is the report on the
+    /// same split in that profile, and `is_own` says which stages are.
+    pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
+        fn own<'m, T>(
+            mine: &'m mut [T],
+            theirs: Vec<T>,
+            is_own: impl Fn(usize) -> bool,
+        ) -> impl Iterator<Item = (&'m mut T, T)> {
+            let stages = mine.iter_mut().zip(theirs).enumerate();
+            stages
+                .filter(move |(stage, _)| is_own(*stage))
+                .map(|(_, both)| both)
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
+            for (mine, theirs) in own(&mut mine.stages, theirs.stages, &is_own) {
+                *mine = Stage {
+                    amp: mine.amp,
+                    ..theirs
+                };
+            }
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.execution, other.execution) {
+            for (mine, theirs) in own(&mut mine.stages, theirs.stages, &is_own) {
+                *mine = theirs;
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::report::{
     TileParts, histogram,
 };
 use crate::search::{SearchResult, free_bytes};
-use crate::solve::Limits;
+use crate::solve::{CompiledStage, Limits};
 use std::ops::Range;
 
 impl Inputs<'_> {
@@ -67,6 +67,7 @@ impl Inputs<'_> {
         let tiles = 0..memory.tiles.len();
         Stage {
             stage: number as u32,
+            amp: search.costs.proportion(search.shown.profiles[number]),
             layer_from: self.name(range.start),
             layer_to: self.name(range.end - 1),
             layers: self.names(range.clone()),
@@ -160,7 +161,9 @@ impl Inputs<'_> {
                 Cut {
                     stage: number as u32 + 1,
                     layer_from: self.name(boundary),
-                    bytes: search.costs.question.cut_bytes[boundary - 1],
+                    bytes: search
+                        .costs
+                        .cut_bytes(search.shown.profiles[number], boundary),
                     duplicated: shared
                         .iter()
                         .filter(|(layers, _)| crosses(layers))
@@ -182,13 +185,17 @@ impl Inputs<'_> {
     /// after it.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
-        let now = [0, 1].map(|side| search.shown.memory[number + side].max_tile_bytes());
+        let (problem, shown) = (search.costs.problem(), &search.shown);
+        let now = [0, 1].map(|side| shown.peaks[number + side]);
         let moved = |at: usize, layers: Range<usize>, to: usize| {
-            let costs = &search.costs.ranges;
-            let after = search.shown.stages.len() - 1 - number;
+            let compiled = |positions, side| CompiledStage {
+                positions,
+                profile: shown.profiles[number + side],
+            };
+            let after = shown.stages.len() - 1 - number;
             let bytes = [
-                costs.peak(start..at, after)?,
-                costs.peak(at..end, after - 1)?,
+                problem.peak(&compiled(start..at, 0), after)?,
+                problem.peak(&compiled(at..end, 1), after - 1)?,
             ];
             Some(Move {
                 layers: self.names(layers),

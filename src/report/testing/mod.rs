@@ -322,6 +322,7 @@ fn stage(
     let names = layers.iter().map(|name| name.map(String::from));
     let layers: Vec<_> = names.collect();
     Stage {
+        amp: None,
         stage,
         layer_from: layers[0].clone(),
         layer_to: layers[layers.len() - 1].clone(),

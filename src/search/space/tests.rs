@@ -4,8 +4,8 @@ use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{MemoryModel, RangeCosts, Recompute, Schedule, StatePlace};
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
-use crate::search::{CostTables, SearchOptions};
-use crate::solve::{Constraint, Goal, Limits, Problem, Rule, Score};
+use crate::search::{CostTables, ProfileTables, SearchOptions};
+use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
 use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::ops::Range;
@@ -16,7 +16,8 @@ const IPUS: u64 = 6;
 /// One pipeline of a case, with all splits.
 struct Tried<'a> {
     memory: MemoryModel<'a>,
-    peaks: Peaks,
+    /// By compilation.
+    peaks: Vec<Peaks>,
     splits: Vec<Evaluated>,
 }
 
@@ -29,22 +30,30 @@ struct Evaluated {
 
 impl<'a> Tried<'a> {
     fn new(case: &'a Case, pipeline: Pipeline) -> Self {
-        let memory = case.memory(pipeline);
-        let (times, peaks) = (case.times(&memory), peaks(&memory));
+        let memory: Vec<_> = case.all().map(|case| case.memory(pipeline)).collect();
+        let pairs = case.all().zip(&memory);
+        let times: Vec<_> = pairs.map(|(case, memory)| case.times(memory)).collect();
+        let peaks: Vec<Peaks> = memory.iter().map(peaks).collect();
+        let others = memory[1..].iter().zip(&times[1..]);
+        let others = others.map(|(memory, times)| ProfileCosts {
+            costs: Arc::default(),
+            cut_bytes: memory.cut_bytes().into(),
+            times: Some(Arc::new(times.clone())),
+        });
         let problem = Problem {
             costs: &RangeCosts::default(),
-            cut_bytes: &memory.cut_bytes(),
-            times: Some(&times),
+            cut_bytes: &memory[0].cut_bytes(),
+            times: Some(&times[0]),
+            others: &others.collect::<Vec<_>>(),
             ipus: 0,
             limits: Limits::Same(u64::MAX),
             constraints: &[],
             goal: Goal::Peak,
         };
-        let evaluated = |split| {
-            let plan = Plan::new(split, memory.layers()).expect("a split");
-            let peaks: Vec<u64> = plan
-                .with_after()
-                .map(|(stage, after)| peaks[&(stage.clone(), after)])
+        let evaluated = |plan: Plan| {
+            let stages = plan.with_after().zip(plan.profiles());
+            let peaks: Vec<u64> = stages
+                .map(|((stage, after), &profile)| peaks[profile][&(stage.clone(), after)])
                 .collect();
             Evaluated {
                 score: Score::of_peaks(&problem, &plan, &peaks).expect("small numbers"),
@@ -52,9 +61,10 @@ impl<'a> Tried<'a> {
                 peaks,
             }
         };
-        let splits = splits(memory.layers()).into_iter().map(evaluated).collect();
+        let splits = compiled_splits(memory[0].layers(), memory.len());
+        let splits = splits.into_iter().map(evaluated).collect();
         Self {
-            memory,
+            memory: memory.into_iter().next().expect("a compilation"),
             peaks,
             splits,
         }
@@ -115,6 +125,27 @@ impl<'a> Tried<'a> {
     }
 }
 
+/// Returns all splits of a number of positions, with each of some compilations for each stage.
+fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
+    let with_all = |split: Vec<Range<usize>>| {
+        split.into_iter().fold(vec![Vec::new()], |all, positions| {
+            let with_one = |stages: Vec<CompiledStage>| {
+                let stage = |profile| CompiledStage {
+                    positions: positions.clone(),
+                    profile,
+                };
+                let stages = (0..compilations).map(move |own| (own, stages.clone()));
+                let with = stages.map(|(own, stages)| [stages, vec![stage(own)]].concat());
+                with.collect::<Vec<_>>()
+            };
+            all.into_iter().flat_map(with_one).collect()
+        })
+    };
+    let splits = splits(positions).into_iter().flat_map(with_all);
+    let plans = splits.map(|stages| Plan::new(stages, positions).expect("a split"));
+    plans.collect()
+}
+
 /// This is independent of [`Constraint`]'s own check on purpose.
 fn is_obeyed(rule: Rule, split: &[Range<usize>]) -> bool {
     let stage = |position| split.iter().position(|stage| stage.contains(&position));
@@ -170,14 +201,15 @@ impl<'a> Model<'a> {
                 tried.push(one);
             }
         }
-        let cycles = Some(case.cycles.clone());
-        let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
+        let mut tables = case.all().map(|case| {
+            let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
+            let cycles = Some(case.cycles.clone());
+            ProfileTables::new(memory, &case.placement, cycles, StepOptions::default())
+        });
         Self {
             space: Space::new(CostTables::new(
-                memory,
-                &case.placement,
-                cycles,
-                StepOptions::default(),
+                tables.next().expect("a compilation"),
+                tables,
             )),
             tried,
             random,
@@ -218,7 +250,7 @@ impl<'a> Model<'a> {
         let mut limits: Vec<u64> = split
             .into_iter()
             .zip(after)
-            .map(|stage| tried.peaks[&stage].saturating_sub(random.below(2)))
+            .map(|stage| random.one_of(&tried.peaks)[&stage].saturating_sub(random.below(2)))
             .collect();
         let of_replica = ipus / replicas as usize;
         request.limits = match random.below(3) {
@@ -265,8 +297,8 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
 }
 
 /// Compares the best split and the one with the lowest peak with all splits. Returns whether one
-/// fits.
-fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
+/// fits, and whether its stages are of several compilations.
+fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let (pipelines, progress) = (model.pipelines(), Progress::new());
     let best = model.space.best(question, &pipelines, &progress).expect(at);
     let all = model.tried.iter().flat_map(|tried| tried.fitting(question));
@@ -279,6 +311,13 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
             "{at}: {best:?} {expected:?}"
         );
         assert_eq!(best.all_ipus(), expected.all_ipus(), "{at}");
+        let asked = (best.pipeline, question.reach_of_limits());
+        let costs = model.space.tables.on_all_tiles(question, asked, &progress);
+        let proven = costs.expect(at).prove(best).expect(at);
+        let by_goal = proven
+            .score
+            .compare(&best.solution.score, question.request.goal);
+        assert!(by_goal.is_eq(), "{at} {proven:?} {best:?}");
     }
     let all = model
         .tried
@@ -299,7 +338,11 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> bool {
             check_numbers(model, question, &lowest, at);
         }
     }
-    best.is_some()
+    let is_mixed = |best: &Candidate| {
+        let mut profiles = best.solution.plan.profiles().windows(2);
+        profiles.any(|pair| pair[0] != pair[1])
+    };
+    [best.is_some(), best.as_ref().is_some_and(is_mixed)]
 }
 
 /// Compares the fewest stages in each pipeline with all splits.
@@ -328,14 +371,19 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
 fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     let split = model.random.one_of(&splits(model.tried[0].memory.layers()));
     let plan = Plan::new(split, model.tried[0].memory.layers()).expect("a split");
-    let of = |tried: &Tried<'_>| {
-        let mut all = tried.candidates(question).into_iter();
-        all.find(|own| own.solution.plan == plan)
-    };
-    let Some(all) = model.tried.iter().map(of).collect::<Option<Vec<_>>>() else {
+    let all: Vec<Candidate> = model
+        .tried
+        .iter()
+        .flat_map(|tried| tried.candidates(question))
+        .filter(|own| own.solution.plan.stages() == plan.stages())
+        .collect();
+    let tried = |pipeline| all.iter().any(|own| own.pipeline == pipeline);
+    if !model.pipelines().into_iter().all(tried) {
         return;
-    };
-    let given = model.space.given(question, (&plan, &model.pipelines()));
+    }
+    let given = model
+        .space
+        .given(question, (&plan, &model.pipelines()), &Progress::new());
     let given = given.expect(at).expect(at);
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
@@ -354,7 +402,7 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
 
 #[test]
 fn a_space_finds_what_trying_all_splits_finds() {
-    let mut fitting = [0; 2];
+    let (mut fitting, mut mixed) = ([0; 2], 0);
     for seed in seeds(40) {
         let case = Case::new(seed);
         let mut model = Model::new(&case, seed);
@@ -362,7 +410,9 @@ fn a_space_finds_what_trying_all_splits_finds() {
             let mut request = model.request();
             let at = format!("{} {number} {request:?}", case.again());
             let question = model.space.question(request.clone());
-            fitting[usize::from(check(&model, &question, &at))] += 1;
+            let [fits, is_mixed] = check(&model, &question, &at);
+            fitting[usize::from(fits)] += 1;
+            mixed += usize::from(is_mixed);
             check_fewest(&model, &question, &at);
             check_given(&mut model, &question, &at);
             // Answers are kept for requests that differ in nothing but fewer IPUs.
@@ -382,7 +432,9 @@ fn a_space_finds_what_trying_all_splits_finds() {
         }
     }
     println!("{fitting:?} searches without and with a split that fits");
+    println!("{mixed} of them with stages of several compilations");
     assert!(fitting.iter().all(|&count| count > 40), "{fitting:?}");
+    assert!(mixed > 10, "{mixed}");
 }
 
 #[test]
@@ -399,7 +451,8 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
                 .random
                 .one_of(&[0, 1, 2, 3])
                 .min(model.tried.len() - 1);
-            let mut all: Vec<u64> = model.tried[tried].peaks.values().copied().collect();
+            let peaks = model.tried[tried].peaks.iter();
+            let mut all: Vec<u64> = peaks.flat_map(|peaks| peaks.values().copied()).collect();
             all.sort_unstable();
             let reach = Reach {
                 bytes: model.random.one_of(&all),
@@ -413,11 +466,16 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
                     .on_all_tiles(&question, asked, &Progress::new());
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
-                for ((range, after), &peak) in &tried.peaks {
+                let others = costs.others.iter().map(|other| &other.costs);
+                let ranges = [&costs.ranges].into_iter().chain(others);
+                let all = tried.peaks.iter().zip(ranges);
+                let all =
+                    all.flat_map(|(peaks, ranges)| peaks.iter().map(move |one| (one, ranges)));
+                for (((range, after), &peak), ranges) in all {
                     if *after >= reach.stages {
                         continue;
                     }
-                    let own = costs.ranges.peak(range.clone(), *after);
+                    let own = ranges.peak(range.clone(), *after);
                     match peak <= reach.bytes {
                         true => assert_eq!(own, Some(peak), "{at} {range:?} {after}"),
                         false => assert!(

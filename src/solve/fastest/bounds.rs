@@ -2,8 +2,8 @@
 //! yet.
 
 use crate::solve::checked_problem::CheckedProblem;
-use crate::time::{SlotKind, StageTimes};
-use std::ops::Range;
+use crate::solve::problem::CompiledStage;
+use crate::time::SlotKind;
 use std::sync::Arc;
 
 /// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), by the
@@ -42,24 +42,44 @@ pub(super) struct RestBounds {
     /// The end (exclusive) of the first of these stages in the split whose slowest stage takes the
     /// fewest cycles.
     end: usize,
+    /// The profile of that stage.
+    profile: usize,
 }
 
-/// Returns the bytes on the fullest tile of `range` as the stage with number `stage` (from 0) of
+/// Returns the bytes on the fullest tile of `stage` as the one with number `number` (from 0) of
 /// `stages` stages; `None` if limits or constraints rule this out.
 pub(super) fn peak(
     checked: &CheckedProblem<'_>,
-    (stage, stages): (usize, usize),
-    range: &Range<usize>,
+    (number, stages): (usize, usize),
+    stage: &CompiledStage,
 ) -> Option<u64> {
-    let peak = checked
-        .problem
-        .costs
-        .peak(range.clone(), stages - 1 - stage)?;
-    (checked.may_stand(stage, range, peak) && checked.obeys_cuts(range)).then_some(peak)
+    let peak = checked.problem.peak(stage, stages - 1 - number)?;
+    let positions = &stage.positions;
+    (checked.may_stand(number, positions, peak) && checked.obeys_cuts(positions)).then_some(peak)
+}
+
+/// Iterates over the stages that begin at `start`, the shortest first, and each range in one profile
+/// after the other. Longer ranges are over the limit.
+pub(super) fn stages_from(
+    checked: &CheckedProblem<'_>,
+    start: usize,
+) -> impl Iterator<Item = CompiledStage> {
+    let problem = checked.problem;
+    let reach = move |profile| problem.costs_in(profile).reach(start);
+    let ends = start + 1..=problem.profiles().map(reach).max().unwrap_or(start);
+    ends.flat_map(move |end| {
+        let profiles = problem
+            .profiles()
+            .filter(move |&profile| end <= reach(profile));
+        profiles.map(move |profile| CompiledStage {
+            positions: start..end,
+            profile,
+        })
+    })
 }
 
 impl BoundsTable {
-    fn new(checked: &CheckedProblem<'_>, times: &StageTimes, stages: usize) -> Self {
+    fn new(checked: &CheckedProblem<'_>, stages: usize) -> Self {
         let positions = checked.layers();
         let mut table = Self {
             stages,
@@ -70,7 +90,7 @@ impl BoundsTable {
         table.rests[end] = Some(RestBounds::default());
         for stage in (0..stages).rev() {
             for start in 0..positions {
-                table.add(checked, times, stage, start);
+                table.add(checked, stage, start);
             }
         }
         table
@@ -82,24 +102,19 @@ impl BoundsTable {
 
     /// Computes the bounds for splits of the positions from `start` on, whose first stage has the
     /// number `stage`. Those for the next stage must have been computed.
-    fn add(
-        &mut self,
-        checked: &CheckedProblem<'_>,
-        times: &StageTimes,
-        stage: usize,
-        start: usize,
-    ) {
-        let place = self.place(stage, start);
+    fn add(&mut self, checked: &CheckedProblem<'_>, number: usize, start: usize) {
+        let place = self.place(number, start);
         let mut found: Option<RestBounds> = None;
-        // Longer ranges are over the limit.
-        for end in start + 1..=checked.problem.costs.reach(start) {
-            let range = start..end;
-            let Some(rest) = self.rests[self.place(stage + 1, end)] else {
+        for stage in stages_from(checked, start) {
+            let CompiledStage { positions, profile } = &stage;
+            let Some(rest) = self.rests[self.place(number + 1, positions.end)] else {
                 continue;
             };
-            let may_stand = peak(checked, (stage, self.stages), &range).is_some();
-            let parts = times.stage_and_out(&range, self.stages - 1 - stage);
-            let Some((parts, _)) = parts.filter(|_| may_stand) else {
+            let may_stand = peak(checked, (number, self.stages), &stage).is_some();
+            let times = checked.problem.times_in(*profile).filter(|_| may_stand);
+            let parts =
+                times.and_then(|times| times.stage_and_out(positions, self.stages - 1 - number));
+            let Some((parts, _)) = parts else {
                 continue;
             };
             let kinds = [0, 1, 2, 3];
@@ -108,10 +123,11 @@ impl BoundsTable {
             let best = found.get_or_insert(RestBounds {
                 busiest,
                 first,
-                end,
+                end: positions.end,
+                profile: *profile,
             });
             if busiest[3] < best.busiest[3] {
-                best.end = end;
+                (best.end, best.profile) = (positions.end, *profile);
             }
             for kind in kinds {
                 best.busiest[kind] = best.busiest[kind].min(busiest[kind]);
@@ -126,8 +142,8 @@ impl Bounds {
     /// Computes the bounds for splits into each number of stages, from 1 to `most`, for which there
     /// are splits within the limits and constraints. All share one table, since the bounds only
     /// depend on the number of remaining stages, unless it matters on which IPU a stage runs.
-    pub fn of_all(checked: &CheckedProblem<'_>, times: &StageTimes, most: usize) -> Vec<Self> {
-        let table = |stages| Arc::new(BoundsTable::new(checked, times, stages));
+    pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
+        let table = |stages| Arc::new(BoundsTable::new(checked, stages));
         let shared = (!checked.is_numbered()).then(|| table(most));
         (1..=most)
             .map(|stages| Self {
@@ -160,12 +176,15 @@ impl Bounds {
 
     /// Returns the stages, in order, of the split whose slowest stage takes the fewest cycles;
     /// `None` if a number of a stage and its start have no bounds.
-    pub fn path(&self) -> Option<Vec<Range<usize>>> {
+    pub fn path(&self) -> Option<Vec<CompiledStage>> {
         let mut start = 0;
         (0..self.stages)
             .map(|stage| {
-                let end = self.rest(stage, start)?.end;
-                Some(std::mem::replace(&mut start, end)..end)
+                let RestBounds { end, profile, .. } = self.rest(stage, start)?;
+                Some(CompiledStage {
+                    positions: std::mem::replace(&mut start, end)..end,
+                    profile,
+                })
             })
             .collect()
     }

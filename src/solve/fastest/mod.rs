@@ -12,9 +12,9 @@ mod bounds;
 use super::checked_problem::CheckedProblem;
 use super::objectives::Goal;
 use super::plan::{Plan, Score, Solution};
+use super::problem::CompiledStage;
 use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
-use std::ops::Range;
 
 /// The number of slots that a search evaluates at most, which takes some tenths of a second. A slot
 /// is an interval of a step in which each IPU works on one pass of its stage; equal slots are one
@@ -40,7 +40,10 @@ struct TimedSplit {
 impl TimedSplit {
     /// Computes the time of the split into `stages`; `None` if it is over a limit, breaks a
     /// constraint, or the profile has no cycles.
-    fn new(checked: &CheckedProblem<'_>, stages: Vec<Range<usize>>) -> Option<Self> {
+    fn new(
+        checked: &CheckedProblem<'_>,
+        stages: impl IntoIterator<Item = CompiledStage>,
+    ) -> Option<Self> {
         let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
         let score = Score::of(&checked.problem, &plan)?;
         Some(Self {
@@ -56,18 +59,18 @@ impl TimedSplit {
         self.score.compare(&other.score, Goal::Time).is_lt()
     }
 
-    /// Moves one cut by one position at a time, as long as this makes the split better.
+    /// Moves one cut by one position at a time, or takes another profile for one stage, as long as
+    /// this makes the split better.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
         while is_better {
             is_better = false;
-            for cut in 1..self.score.stages {
-                let at = self.plan.stages()[cut].start;
-                for moved in [at.wrapping_sub(1), at + 1] {
-                    // A move that leaves a stage empty is rejected, since that is not a split.
-                    let mut stages = self.plan.stages().to_vec();
-                    (stages[cut - 1].end, stages[cut].start) = (moved, moved);
-                    let next = Self::new(checked, stages);
+            for number in 0..self.score.stages {
+                let at = self.plan.stages()[number].start;
+                let moves = [at.wrapping_sub(1), at + 1].map(Change::Cut);
+                let profiles = checked.problem.profiles().map(Change::Profile);
+                for change in moves.into_iter().filter(|_| number > 0).chain(profiles) {
+                    let next = Self::new(checked, self.changed(number, change));
                     if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
                         self = next;
                         is_better = true;
@@ -77,6 +80,29 @@ impl TimedSplit {
         }
         self
     }
+
+    /// Returns the stages with `change` made to the stage `number`. A move that leaves a stage empty
+    /// makes no split.
+    fn changed(&self, number: usize, change: Change) -> Vec<CompiledStage> {
+        let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
+        match change {
+            Change::Cut(at) => {
+                stages[number - 1].positions.end = at;
+                stages[number].positions.start = at;
+            }
+            Change::Profile(profile) => stages[number].profile = profile,
+        }
+        stages
+    }
+}
+
+/// A small change of a split.
+#[derive(Clone, Copy)]
+enum Change {
+    /// The cut before a stage is at this position.
+    Cut(usize),
+    /// A stage is compiled as in this profile.
+    Profile(usize),
 }
 
 /// Finds the split, of any number of stages, with the shortest step for each micro-batch. The
@@ -87,19 +113,23 @@ pub(super) fn fastest(
     start: &Plan,
     max_slots: u64,
 ) -> Option<Solution> {
-    let times = checked.problem.times?;
-    let start = TimedSplit::new(checked, start.stages().to_vec())?;
+    let problem = &checked.problem;
+    let times: Vec<&StageTimes> = problem
+        .profiles()
+        .filter_map(|profile| problem.times_in(profile))
+        .collect();
+    let start = TimedSplit::new(checked, start.compiled())?;
     let stages = checked.stages.min(MAX_STAGES);
-    let bounds = Bounds::of_all(checked, times, stages);
+    let bounds = Bounds::of_all(checked, stages);
     let start = start.climb(checked);
-    Some(search(checked, times, bounds, start, max_slots))
+    Some(search(checked, &times, bounds, start, max_slots))
 }
 
 /// Returns the best split among `best` and all splits into those numbers of stages that `bounds`
 /// are for, and whether no other split can be faster. At most `max_slots` slots are evaluated ([`MAX_SLOTS`] says how they count).
 fn search(
     checked: &CheckedProblem<'_>,
-    times: &StageTimes,
+    times: &[&StageTimes],
     bounds: Vec<Bounds>,
     mut best: TimedSplit,
     max_slots: u64,
@@ -141,7 +171,8 @@ fn search(
 /// other, from the first on.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
-    times: &'a StageTimes,
+    /// By profile: the times of stages.
+    times: &'a [&'a StageTimes],
     stages: usize,
     kinds: Vec<SlotKind>,
     /// For each number of placed stages, then for each kind of slot: the passes that all other
@@ -150,14 +181,14 @@ struct StageSearch<'a> {
     /// The number of slots of a step. A slot is an interval in which each IPU works on one forward
     /// or backward pass of its stage, or on both.
     slots: u128,
-    /// The sum of the cycles that the weight updates of all stages take; it counts if they run one
-    /// after the other.
+    /// A lower bound on the sum of the cycles that the weight updates of all stages take; it counts if
+    /// they run one after the other.
     update: u128,
     bounds: Bounds,
     /// A lower bound on the step of every split into this number of stages.
     at_least: Rate,
-    /// The stages that the search has placed so far, as ranges of positions.
-    placed: Vec<Range<usize>>,
+    /// The stages that the search has placed so far.
+    placed: Vec<CompiledStage>,
     /// For each number of placed stages: the costs of these stages.
     taken: Vec<CostsSoFar>,
 }
@@ -177,10 +208,14 @@ struct CostsSoFar {
 
 impl<'a> StageSearch<'a> {
     /// Makes the search over the splits that `bounds` are for. `None` if the profile has no cycles.
-    fn new(checked: &'a CheckedProblem<'a>, times: &'a StageTimes, bounds: Bounds) -> Option<Self> {
-        let stages = bounds.stages;
-        let micro_batches = times.micro_batches(stages);
-        let slots = Slots::new(times.order(), times.pipeline_depth(stages), micro_batches);
+    fn new(
+        checked: &'a CheckedProblem<'a>,
+        times: &'a [&'a StageTimes],
+        bounds: Bounds,
+    ) -> Option<Self> {
+        let (stages, first) = (bounds.stages, times.first()?);
+        let micro_batches = first.micro_batches(stages);
+        let slots = Slots::new(first.order(), first.pipeline_depth(stages), micro_batches);
         let at_first = CostsSoFar {
             busiest: vec![0; slots.kinds.len()],
             ..CostsSoFar::default()
@@ -201,7 +236,7 @@ impl<'a> StageSearch<'a> {
             slots: slots.count(),
             rests: (0..=stages).map(rests).collect(),
             kinds: slots.kinds,
-            update: times.stage(&(0..checked.layers()), 0)?.update,
+            update: StageTimes::least_update(times)?,
             bounds,
             at_least: Rate {
                 cycles: 0,
@@ -229,22 +264,26 @@ impl<'a> StageSearch<'a> {
             }
             return true;
         }
-        let layers = self.checked.layers();
+        let (checked, layers) = (self.checked, self.checked.layers());
         // Each later stage needs a position.
         let ends = match self.stages - 1 - stage {
             0 => layers..layers + 1,
             after => start + 1..(layers + 1).saturating_sub(after),
         };
-        for end in ends {
-            let peak = bounds::peak(self.checked, (stage, self.stages), &(start..end));
-            let Some(peak) = peak.filter(|_| self.bounds.leads_on(stage + 1, end)) else {
+        let next = bounds::stages_from(checked, start);
+        for next in next.filter(|next| ends.contains(&next.positions.end)) {
+            let leads_on = self.bounds.leads_on(stage + 1, next.positions.end);
+            let peak = self.peak(&next).filter(|_| leads_on);
+            let has_others = self.times.len() > 1;
+            let Some(peak) = peak.filter(|&peak| !has_others || !self.is_beaten(&next, peak))
+            else {
                 continue;
             };
             let Some(less) = left.checked_sub(self.kinds.len() as u64) else {
                 return false;
             };
             *left = less;
-            if self.add_stage(start..end, peak).is_some() {
+            if self.add_stage(next, peak).is_some() {
                 let is_done = self.run(best, left);
                 self.placed.pop();
                 if !is_done {
@@ -255,11 +294,70 @@ impl<'a> StageSearch<'a> {
         true
     }
 
-    /// Places the next stage: the positions `range`, with `peak` bytes on its fullest tile. Returns
-    /// `None`, and places nothing, if the cycles of the stage are unknown.
-    fn add_stage(&mut self, range: Range<usize>, peak: u64) -> Option<()> {
+    /// Returns the bytes on the fullest tile of `next`, the next stage; `None` if limits or
+    /// constraints rule it out.
+    fn peak(&self, next: &CompiledStage) -> Option<u64> {
+        bounds::peak(self.checked, (self.placed.len(), self.stages), next)
+    }
+
+    /// Returns whether another profile is no worse for `next`, the next stage with `peak` bytes, in
+    /// whatever the time and the peak of a split depend on; of equal profiles, whether it is not the
+    /// first.
+    fn is_beaten(&self, next: &CompiledStage, peak: u64) -> bool {
+        let Some(mine) = self.costs_of(next, peak) else {
+            return false;
+        };
+        let mut others = self
+            .checked
+            .problem
+            .profiles()
+            .map(|profile| CompiledStage {
+                profile,
+                ..next.clone()
+            });
+        others.any(|other| {
+            let theirs = self
+                .peak(&other)
+                .and_then(|peak| self.costs_of(&other, peak));
+            theirs.is_some_and(|theirs| {
+                let is_first = other.profile < next.profile || theirs != mine;
+                is_first
+                    && theirs
+                        .iter()
+                        .zip(&mine)
+                        .all(|(theirs, mine)| theirs <= mine)
+            })
+        })
+    }
+
+    /// Returns whatever the time and the peak of a split depend on in `next`, the next stage with
+    /// `peak` bytes: cycles, bytes that it sends, and its peak.
+    fn costs_of(&self, next: &CompiledStage, peak: u64) -> Option<[u128; 9]> {
+        let times = self.times[next.profile];
+        let after = self.stages - 1 - self.placed.len();
+        let (own, out) = times.stage_and_out(&next.positions, after)?;
+        let out = out.unwrap_or_default();
+        let [back, on] = times.sends(&next.positions);
+        Some([
+            own.forward,
+            own.backward + own.recomputed,
+            own.update,
+            out.forward,
+            out.backward + out.recomputed,
+            out.update,
+            back,
+            on,
+            peak.into(),
+        ])
+    }
+
+    /// Places the next stage, with `peak` bytes on its fullest tile. Returns `None`, and places
+    /// nothing, if the cycles of the stage are unknown.
+    fn add_stage(&mut self, next_stage: CompiledStage, peak: u64) -> Option<()> {
         let stage = self.placed.len();
-        let (parts, out) = self.times.stage_and_out(&range, self.stages - 1 - stage)?;
+        let CompiledStage { positions, profile } = &next_stage;
+        let times = self.times[*profile];
+        let (parts, out) = times.stage_and_out(positions, self.stages - 1 - stage)?;
         let (taken, left) = self.taken.split_at_mut(stage + 1);
         let (before, next) = (taken.last()?, left.first_mut()?);
         for (busiest, (kind, &before)) in next
@@ -274,11 +372,17 @@ impl<'a> StageSearch<'a> {
             }
             *busiest = before.max(active);
         }
-        next.sent = self.times.with_copies_of(before.sent, (stage, &range));
+        let previous = self
+            .placed
+            .last()
+            .map(|previous| &self.times[previous.profile..=previous.profile]);
+        let neighbours = [previous.unwrap_or(self.times), self.times];
+        let copies = times.copies((stage, positions), neighbours);
+        next.sent = times.with_copies_of(before.sent, (positions, &copies));
         let update = parts.update + out.map_or(0, |out| out.update);
         next.update = before.update.max(update);
         next.peak = before.peak.max(peak);
-        self.placed.push(range);
+        self.placed.push(next_stage);
         Some(())
     }
 
@@ -289,7 +393,7 @@ impl<'a> StageSearch<'a> {
 
     /// Returns the position after the stages placed so far.
     fn end(&self) -> usize {
-        self.placed.last().map_or(0, |last| last.end)
+        self.placed.last().map_or(0, |last| last.positions.end)
     }
 
     /// Returns a lower bound on the step of any split that begins with the placed stages.
@@ -306,11 +410,11 @@ impl<'a> StageSearch<'a> {
                 rest.map_or(busiest, |rest| busiest.max(rest.of(work)))
                     .saturating_mul(kind.count.into())
             });
-        let copies = self
-            .times
+        let first = self.times[0];
+        let copies = first
             .copy_cycles(placed.sent, (self.slots, micro_batches))
             .unwrap_or(0);
-        let update = if self.times.updates_side_by_side() {
+        let update = if first.updates_side_by_side() {
             placed.update
         } else {
             self.update

@@ -6,6 +6,7 @@ use crate::solve::{Goal, Problem, SolveError};
 use crate::time::{StepOptions, StepTime};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::ops::Range;
 
 /// Cycles by position (forward, backward, update), bytes over the cuts, and a pipeline.
 #[derive(Debug, Clone)]
@@ -117,10 +118,10 @@ fn shortest(
     for cuts in obedient(case) {
         let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
         let stages: Vec<Range<usize>> = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
-        let Some(found) = TimedSplit::new(checked, stages.clone()) else {
+        let Some(found) = TimedSplit::new(checked, stages.iter().cloned().map(Into::into)) else {
             continue;
         };
-        assert_eq!(found.score.step, times.step(&stages));
+        assert_eq!(found.score.step, times.step_alone(&stages));
         let is_better = best.as_ref().is_none_or(|best| {
             let (found, best) = (&found.score, &best.score);
             let by_rate = found.step.unwrap().by_rate(&best.step.unwrap());
@@ -152,6 +153,7 @@ fn no_split_is_called_the_fastest_if_more_stages_are_allowed_than_bounds_are_mad
         let times = timed.times(66);
         let problem = Problem {
             times: Some(&times),
+            others: &[],
             goal: Goal::Time,
             ..Problem::new(&costs, &[1; 65], ipus, 99)
         };
@@ -175,6 +177,7 @@ proptest! {
         let times = timed.times(case.costs.layers());
         let problem = Problem {
             times: Some(&times),
+            others: &[],
             goal: Goal::Time,
             ..case.problem()
         };

@@ -86,7 +86,7 @@ fn nothing_else_is_proven(
     let goal = case.goal;
     for cuts in obedient(case).take(16) {
         let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
-        let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
+        let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]);
         let other = scored(checked, Plan::new(stages, case.costs.layers()).unwrap());
         let Ok(other) = other else { continue };
         let is_best = other.score.rank(goal) == best.score.rank(goal);
@@ -168,7 +168,7 @@ proptest! {
         let layers = case.costs.layers();
         let cuts: Vec<usize> = (1..layers).filter(|cut| bits >> cut & 1 == 1).collect();
         let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
-        let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
+        let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]);
         let plan = Plan::new(stages, layers).unwrap();
         let problem = case.problem();
         let broken = broken(&problem, &plan).unwrap();
@@ -252,7 +252,7 @@ fn a_plan_that_is_not_allowed_is_no_answer() {
     let costs = super::testing::additive(&[3, 3], u64::MAX);
     let problem = Problem::new(&costs, &[0], 2, 4);
     let checked = CheckedProblem::new(&problem).unwrap();
-    let whole = Plan::new(std::iter::once(0..2).collect(), 2).unwrap();
+    let whole = Plan::new([0..2], 2).unwrap();
     let error = scored(&checked, whole).unwrap_err();
     assert!(error.to_string().contains("over a limit"), "{error}");
 }
@@ -272,7 +272,7 @@ fn degenerate_problems_have_no_split_and_no_panic() {
             assert_eq!(unproven(&problem.at_any_limit()), Ok(None));
             assert_eq!(fewest_stages(&problem), Ok(None));
             problem.costs = &one;
-            let only = Plan::new(std::iter::once(0..1).collect(), 1).filter(|_| ipus > 0);
+            let only = Plan::new([0..1], 1).filter(|_| ipus > 0);
             assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);
         }
     }

@@ -98,7 +98,8 @@ fn outcome(trained: &Trained, plain: &MemoryModel<'_>, case: &Case) -> Outcome {
     let simulated = simulated.map(|stage| stage.tiles.into_iter().max().unwrap_or(0));
     let cycles = [StepOptions::default().link_bandwidth, u64::MAX >> 1].map(|link| {
         let times = times(&trained.read, &memory, pipeline, link);
-        let step = times.step(&ranges).expect("a step");
+        let timed: Vec<_> = ranges.iter().map(|range| (&times, range)).collect();
+        let step = StageTimes::step(&timed).expect("a step");
         let form = StepForm {
             micro_batches: step.micro_batches as u32,
             clock: times.clock_hertz().expect("a clock"),

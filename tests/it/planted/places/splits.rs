@@ -164,6 +164,7 @@ fn chosen(
         costs: &costs,
         cut_bytes: &cut_bytes,
         times: None,
+        others: &[],
         ipus,
         limits: Limits::Same(limit),
         constraints: tied,

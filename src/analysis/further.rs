@@ -1,0 +1,109 @@
+//! Further profiles of the model of a run, recorded with another size of a micro-batch or another
+//! available memory proportion.
+
+use super::answer::Answers;
+use super::{Analysis, Layers, Request};
+use crate::escape::printable;
+use crate::message::FileError;
+use crate::model::{LayerNames, TensorKind};
+use anyhow::Result;
+use std::collections::BTreeSet;
+
+/// What differs between the compilations of one model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Setting {
+    /// The number of samples of a micro-batch.
+    MicroBatch(u64),
+    /// The available memory proportion of products and convolutions.
+    Proportion(f64),
+}
+
+/// A further profile of the model of a run.
+#[derive(Debug)]
+pub struct FurtherProfile {
+    /// What differs from the profile of the run.
+    pub setting: Setting,
+    /// The profile, with its debug contexts.
+    pub analysis: Analysis,
+}
+
+impl FurtherProfile {
+    pub(super) fn is_proportion(&self) -> bool {
+        matches!(self.setting, Setting::Proportion(_))
+    }
+}
+
+/// Properties that all profiles of one model have in common: what they are, and their values in order.
+type Properties = (&'static str, Vec<String>);
+
+impl Answers<'_, '_> {
+    /// Checks that the profiles with other sizes of a micro-batch are of one model.
+    ///
+    /// # Errors
+    /// As [`check_same`].
+    pub(super) fn check_sizes(&self, request: &Request) -> Result<()> {
+        let first = self.whole_layers(request)?;
+        for profile in self.profiles(request) {
+            check_same(first.layers, self.whole_layers_of(profile, request)?.layers)?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks that two profiles are of one model: its framework, target, passes, layers, weights and
+/// shared weights are the same in both.
+///
+/// # Errors
+/// If any of these differs; the error names the file and the first difference.
+pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
+    for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
+        let differs = |&index: &usize| mine.get(index) != theirs.get(index);
+        let Some(index) = (0..mine.len().max(theirs.len())).find(differs) else {
+            continue;
+        };
+        let shown = |own: &[String]| match own.get(index) {
+            Some(own) => printable(own),
+            None => "nothing".to_owned(),
+        };
+        return Err(FileError::new(format!(
+            "{}: this is a profile of another model than {}: its {what} is {} in place of {}; give \
+             profiles of one model that differ only in the samples of a micro-batch, or only in the \
+             available memory proportion",
+            other.analysis.displayed(),
+            first.analysis.displayed(),
+            shown(&theirs),
+            shown(mine)
+        ))
+        .into());
+    }
+    Ok(())
+}
+
+/// Lists the properties of the model of a profile that no compilation of it changes, the most general
+/// first.
+fn properties(layers: &Layers<'_>) -> Vec<Properties> {
+    let (model, placement) = (layers.model(), &layers.placement);
+    let pass = match model.backward_start {
+        Some(_) => "training",
+        None => "inference",
+    };
+    let weights: BTreeSet<String> = model
+        .labels
+        .iter()
+        .filter(|label| label.kind == TensorKind::Variable)
+        .map(|label| label.weight_name().to_owned())
+        .collect();
+    let users = |names: &LayerNames| names.iter().flatten().cloned().collect::<Vec<_>>();
+    let ties = placement.ties.iter();
+    let ties = ties.map(|tie| format!("{} of {}", tie.weight, users(&tie.layers).join(" ")));
+    let target = &model.target;
+    vec![
+        ("framework", vec![model.recording.framework.to_string()]),
+        ("program", vec![pass.to_owned()]),
+        ("number of tiles", vec![target.num_tiles.to_string()]),
+        ("memory of a tile", vec![target.bytes_per_tile.to_string()]),
+        ("layer", layers.layering.names[1..].to_vec()),
+        ("weight", weights.into_iter().collect()),
+        ("shared weight", ties.collect()),
+    ]
+}

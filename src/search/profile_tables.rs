@@ -1,0 +1,356 @@
+//! Computes the costs of the ranges of one choice of layers in one profile, in each pipeline as far as
+//! requests need them, and keeps them.
+//!
+//! Costs are computed once for each pipeline, and again only if a request needs ranges with more
+//! bytes or splits with more stages. Ranges are first computed on some *critical* tiles, the fullest
+//! ones of splits that were found, so that costs are lower bounds until a split is checked on all
+//! tiles ([`ProfileTables::exact_peaks`]).
+
+use super::error::SearchError;
+use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
+use crate::model::{CyclesByLayer, Placement};
+use crate::progress::Progress;
+use crate::time::{StageTimes, StepOptions};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// Maximum number of range costs (8 bytes each: one range with one number of later stages) that are
+/// kept at a time, over all pipelines.
+const MAX_NUMBERS: usize = 1 << 25;
+
+/// The ranges of layers for which costs are computed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Upper bound on the bytes on the fullest tile of a range.
+    pub bytes: u64,
+    /// Upper bound on the stages of a split: a stage may need more bytes the more stages come after
+    /// it.
+    pub stages: usize,
+}
+
+impl Reach {
+    fn covers(self, other: Self) -> bool {
+        self.bytes >= other.bytes && self.stages >= other.stages
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes.max(other.bytes),
+            stages: self.stages.max(other.stages),
+        }
+    }
+}
+
+/// If more than one in this number of tiles is critical, ranges are computed on all tiles: one pass
+/// over neighbouring tiles takes less time than several over single ones.
+const TILES_OF_A_CRITICAL_ONE: usize = 4;
+
+/// With at most this number of positions, ranges on all tiles are computed in about the same time as
+/// the stages of one split.
+const FEW_POSITIONS: usize = 32;
+
+/// The number of critical tiles in [`Computed::tiles`] if costs are those of all tiles.
+const ALL_TILES: usize = usize::MAX;
+
+/// The critical tiles on which a request needs costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tiles {
+    /// Whichever are known.
+    Known,
+    /// All critical tiles that were found so far.
+    Critical,
+    /// All tiles of the model.
+    All,
+}
+
+/// The costs of one profile in one pipeline, as far as they are known.
+pub(super) struct KnownCosts<'a> {
+    /// The memory model, set to the pipeline.
+    pub memory: Arc<MemoryModel<'a>>,
+    /// Times of stages; `None` if the profile has no cycles.
+    pub times: Option<Arc<StageTimes>>,
+    /// Bytes on the fullest tile of each range.
+    pub ranges: Arc<RangeCosts>,
+}
+
+/// The costs of ranges of one choice of layers, in each pipeline that was asked about.
+#[derive(Debug)]
+pub struct ProfileTables<'a> {
+    /// The memory model without a pipeline.
+    memory: MemoryModel<'a>,
+    placement: &'a Placement,
+    /// By position without the last: bytes of the variables that flow across a cut after it.
+    pub(super) cut_bytes: Arc<[u64]>,
+    /// Cycles by position (In, layers, Out); `None` if the profile has none.
+    cycles: Option<CyclesByLayer>,
+    step: StepOptions,
+    /// The critical tiles, in the order in which they were found.
+    critical: RefCell<Vec<u32>>,
+    computed: RefCell<Vec<Computed<'a>>>,
+}
+
+/// The costs of ranges in one pipeline.
+#[derive(Debug)]
+struct Computed<'a> {
+    pipeline: Pipeline,
+    memory: Arc<MemoryModel<'a>>,
+    times: Option<Arc<StageTimes>>,
+    ranges: Arc<RangeCosts>,
+    reach: Reach,
+    /// The number of critical tiles, the first ones, on which `ranges` was computed; [`ALL_TILES`]
+    /// for all tiles of the model.
+    tiles: usize,
+    /// The fullest tile of stages, and its bytes.
+    fullest: HashMap<PlacedStage, (u32, u64)>,
+}
+
+impl<'a> ProfileTables<'a> {
+    /// Prepares the model of `memory`, which has no pipeline. `cycles` are those of its positions, and
+    /// `step` has the other numbers that times depend on.
+    pub fn new(
+        memory: MemoryModel<'a>,
+        placement: &'a Placement,
+        cycles: Option<CyclesByLayer>,
+        step: StepOptions,
+    ) -> Self {
+        let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
+        Self {
+            cut_bytes: memory.cut_bytes().into(),
+            memory,
+            placement,
+            cycles,
+            step,
+            critical: RefCell::new(fullest.into_iter().collect()),
+            computed: RefCell::default(),
+        }
+    }
+
+    pub(super) fn has_cycles(&self) -> bool {
+        self.cycles.is_some()
+    }
+
+    pub(super) fn placement(&self) -> &'a Placement {
+        self.placement
+    }
+
+    /// Returns the memory model without a pipeline.
+    pub fn memory(&self) -> &MemoryModel<'a> {
+        &self.memory
+    }
+
+    /// Returns the bytes of each of `stages`, parts of a split in `pipeline`, on its fullest tile.
+    /// `known` has the bytes that the split was found with; the fullest tiles of stages that need more
+    /// become critical.
+    pub(super) fn exact_peaks(
+        &self,
+        pipeline: Pipeline,
+        (stages, known): (&[PlacedStage], &[u64]),
+    ) -> Result<Vec<u64>, SearchError> {
+        let index = self.index_of(pipeline)?;
+        let one = &mut self.computed.borrow_mut()[index];
+        if one.tiles == ALL_TILES {
+            return Ok(known.to_vec());
+        }
+        let is_new = |stage: &&PlacedStage| !one.fullest.contains_key(stage);
+        let new: Vec<PlacedStage> = stages.iter().filter(is_new).cloned().collect();
+        let of_new = one.memory.fullest_tiles(&new);
+        one.fullest.extend(new.into_iter().zip(of_new));
+        let fullest: Vec<(u32, u64)> = stages.iter().map(|stage| one.fullest[stage]).collect();
+        let more: BTreeSet<u32> = fullest
+            .iter()
+            .zip(known)
+            .filter(|((_, bytes), known)| bytes > known)
+            .map(|((tile, _), _)| *tile)
+            .collect();
+        let mut critical = self.critical.borrow_mut();
+        let new: Vec<u32> = more
+            .into_iter()
+            .filter(|tile| !critical.contains(tile))
+            .collect();
+        critical.extend(new);
+        Ok(fullest.into_iter().map(|(_, bytes)| bytes).collect())
+    }
+
+    /// Returns the costs of ranges in `pipeline` that are known.
+    pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>, SearchError> {
+        let index = self.index_of(pipeline)?;
+        Ok(self.computed.borrow()[index].costs())
+    }
+
+    /// Returns how many pipelines may be computed in one pass over the tiles; at least 1.
+    pub(super) fn at_once(&self, reach: Reach) -> usize {
+        let positions = self.memory.layers();
+        let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
+        (MAX_NUMBERS / numbers.max(1)).max(1)
+    }
+
+    /// Returns whether ranges on all tiles are computed in about the same time as on few.
+    pub(super) fn is_small(&self) -> bool {
+        self.memory.layers() <= FEW_POSITIONS
+    }
+
+    /// Returns the number of critical tiles; [`ALL_TILES`] if there are too many.
+    fn critical(&self) -> usize {
+        let critical = self.critical.borrow().len();
+        let is_many = critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
+        if is_many { ALL_TILES } else { critical }
+    }
+
+    /// Returns the costs of ranges in each of `pipelines`, at least on `tiles` and as far as `reach`.
+    pub(super) fn in_each(
+        &self,
+        pipelines: &[Pipeline],
+        (reach, tiles): (Reach, Tiles),
+        progress: &Progress,
+    ) -> Result<Vec<KnownCosts<'a>>, SearchError> {
+        let least = match tiles {
+            Tiles::Known => 0,
+            Tiles::Critical => self.critical(),
+            Tiles::All => ALL_TILES,
+        };
+        let indices = self.compute(pipelines, (reach, least), progress)?;
+        let computed = self.computed.borrow();
+        Ok(indices
+            .iter()
+            .map(|&index| computed[index].costs())
+            .collect())
+    }
+
+    /// Computes the costs of ranges on all critical tiles, in those of `pipelines` that lack them as
+    /// far as `reach` or on the first `least` of these. Returns the index of each pipeline in
+    /// `computed`.
+    fn compute(
+        &self,
+        pipelines: &[Pipeline],
+        (reach, least): (Reach, usize),
+        progress: &Progress,
+    ) -> Result<Vec<usize>, SearchError> {
+        let indices = pipelines
+            .iter()
+            .map(|&pipeline| self.index_of(pipeline))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut computed = self.computed.borrow_mut();
+        let lacking: Vec<usize> = indices
+            .iter()
+            .copied()
+            .filter(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < least)
+            .collect();
+        if lacking.is_empty() {
+            return Ok(indices);
+        }
+        let reach = lacking
+            .iter()
+            .fold(reach, |reach, &index| reach.and(computed[index].reach));
+        let tiles = least.max(self.critical());
+        // A table with this reach keeps the peaks of the tiles that it covers; only the tiles after
+        // them are computed.
+        let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
+        let known = |&index: &usize| {
+            if is_kept(&computed[index]) {
+                computed[index].tiles
+            } else {
+                0
+            }
+        };
+        let known = lacking.iter().map(known).min().unwrap_or(0);
+        let critical = self.critical.borrow();
+        let added = critical.get(known..tiles);
+        let models: Vec<_> = lacking
+            .iter()
+            .map(|&index| (&*computed[index].memory, reach.bytes))
+            .collect();
+        let costs = MemoryModel::costs_in_all((&models, reach.stages), added, progress)?;
+        for (index, ranges) in lacking.into_iter().zip(costs) {
+            let one = &mut computed[index];
+            if is_kept(one) && one.tiles > 0 {
+                Arc::make_mut(&mut one.ranges).raise_to(&ranges)
+            } else {
+                one.ranges = ranges.into()
+            }
+            (one.reach, one.tiles) = (reach, tiles);
+        }
+        drop_others(&mut computed, &indices);
+        Ok(indices)
+    }
+
+    /// Returns the index in `computed` of `pipeline`, which is added without costs if it is new.
+    fn index_of(&self, pipeline: Pipeline) -> Result<usize, SearchError> {
+        let mut computed = self.computed.borrow_mut();
+        let known = computed.iter().position(|known| known.pipeline == pipeline);
+        if let Some(index) = known {
+            return Ok(index);
+        }
+        // Live ranges only depend on recomputation, so a model that has them is changed.
+        let like = computed
+            .iter()
+            .find(|known| known.pipeline.recompute == pipeline.recompute);
+        let memory = like
+            .map_or(&self.memory, |like| &*like.memory)
+            .in_pipeline(pipeline)?;
+        let times = match computed.first() {
+            Some(first) => first
+                .times
+                .as_ref()
+                .map(|times| times.in_pipeline(pipeline)),
+            None => self.times(&memory)?,
+        };
+        let (memory, times) = (memory.into(), times.map(Arc::new));
+        computed.push(Computed {
+            pipeline,
+            memory,
+            times,
+            ranges: Arc::default(),
+            reach: Reach::default(),
+            tiles: 0,
+            fullest: HashMap::new(),
+        });
+        Ok(computed.len() - 1)
+    }
+
+    /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
+    fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>, SearchError> {
+        let Some(cycles) = &self.cycles else {
+            return Ok(None);
+        };
+        let times = StageTimes::new(
+            cycles,
+            &self.placement.positions,
+            (memory.pipeline(), memory.is_training()),
+            memory.cut_bytes_by_pass(),
+            self.step,
+        );
+        if !memory.is_training() {
+            return Ok(Some(times));
+        }
+        Ok(Some(times.streaming(&memory.streamed_state()?)))
+    }
+}
+
+impl<'a> Computed<'a> {
+    fn costs(&self) -> KnownCosts<'a> {
+        KnownCosts {
+            memory: Arc::clone(&self.memory),
+            times: self.times.clone(),
+            ranges: Arc::clone(&self.ranges),
+        }
+    }
+}
+
+/// Drops the costs of all pipelines but those at `indices` if more than [`MAX_NUMBERS`] are kept.
+fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
+    if computed
+        .iter()
+        .map(|one| one.ranges.iter().count() * (one.reach.stages + 1))
+        .sum::<usize>()
+        <= MAX_NUMBERS
+    {
+        return;
+    }
+    for (index, one) in computed.iter_mut().enumerate() {
+        if !indices.contains(&index) {
+            one.ranges = Arc::default();
+            (one.reach, one.tiles) = (Reach::default(), 0);
+        }
+    }
+}
