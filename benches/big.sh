@@ -345,6 +345,35 @@ measure_bert() {
         "$(processor_seconds "$folder" --num-ipus 4) / $one")" 3 x
 }
 
+# Three compilations of a smaller BERT with other available memory proportions, in one search, against
+# the sum of a run on each.
+measure_proportions() {
+    local own folder sum_of_times=0 sum_of_memory=0 others=() pipeline=(--num-ipus 8 --schedule tf-grouped
+        --recompute layer --optimizer-state on-chip)
+    for own in 0.6 0.3 0.1; do
+        folder=$FOLDER/bert-$own
+        synthesize "$folder" --graph crates/synthesize/graphs/tf_bert.json.gz --framework tensorflow \
+            --mode training --overflow --optimiser adam-each --accumulation --tiles 368 \
+            --bytes-per-tile 262144 --temporaries 8 --proportion "$own"
+        others+=("--amp=$own=$folder")
+    done
+    for _ in $(seq 0 "$RUNS"); do
+        for own in 0.6 0.3 0.1; do
+            measure "amp-$own" "$TARGET/popliner" "$FOLDER/bert-$own" --solve "${pipeline[@]}"
+        done
+        measure amps "$TARGET/popliner" "$FOLDER/bert-0.6" --amp=0.6 "${others[@]:1}" --solve "${pipeline[@]}"
+    done
+    for own in 0.6 0.3 0.1; do
+        forget_first "amp-$own"
+        sum_of_times=$(calculate "$sum_of_times + $(seconds "amp-$own")")
+        sum_of_memory=$(calculate "$sum_of_memory + $(gigabytes "amp-$own")")
+    done
+    forget_first amps
+    line "three proportions in one search / the sum of single runs" \
+        "$(calculate "$(seconds amps) / $sum_of_times")" 1.5 x
+    memory_line "peak memory, three proportions" amps "$sum_of_memory"
+}
+
 variables() { sed -n 's/^read \([0-9]*\) variables.*/\1/p' "$RESULTS/$1.log"; }
 
 # more_variables SMALL LARGE: time may grow as much as the number of variables
@@ -395,6 +424,7 @@ if [ "$ONLY_FIT" = no ]; then
     measure_thousand 64 5
     measure_many_ipus
     measure_bert
+    measure_proportions
 fi
 measure_fit
 if [ "$GROWTH" = yes ]; then measure_growth; fi

@@ -37,7 +37,7 @@ Form = Literal[
 
 #: Options that may be given several times: each element of a list is one of them.
 REPEATED: FrozenSet[str] = frozenset(
-    ["emit", "micro_batch", "pin", "together", "cut_before", "untie"]
+    ["amp", "emit", "micro_batch", "pin", "together", "cut_before", "untie"]
 )
 
 #: Options without a value, of which several say more.
@@ -92,6 +92,7 @@ class SplitOptions(FitOptions, total=False):
     and layers. Layers are given by name, ``"In"`` and ``"Out"`` among them.
     ``ipu_link_bandwidth`` and ``streaming_bandwidth`` are in GB (1,000,000,000 bytes) a second; ``micro_batch`` counts
     samples, or maps them to the profiles with these sizes (``{1: None, 4: "b4"}``, ``None`` for the first profile),
+    and ``amp`` is an available memory proportion, or maps them to profiles in the same way;
     ``micro_batches`` and ``replicas`` count what they say.
     """
 
@@ -106,6 +107,7 @@ class SplitOptions(FitOptions, total=False):
     optimizer_state: Optional[
         Literal["auto", "on-chip", "off-chip", "sharded", "sharded-off-chip"]
     ]
+    amp: Union[None, float, Mapping[float, Optional[AnyPath]]]
     # The time of a step.
     micro_batches: Optional[int]
     micro_batch: Union[None, int, Mapping[int, Optional[AnyPath]]]

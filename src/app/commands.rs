@@ -3,8 +3,9 @@
 use super::options::Options;
 use crate::analysis::LayerConstraint;
 use crate::escape::shell;
+use crate::model::{Framework, Rules};
 use crate::report::emit::EmitForm;
-use crate::report::{BestSplit, Report};
+use crate::report::{BestSplit, FullestTile, Report, Stage};
 use crate::search::{IpuCount, Reserve, Solver, Word};
 use std::fmt;
 
@@ -124,6 +125,39 @@ impl Options {
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
             Some(_) => configuration_and_page(&self.changed_command(&[]), report),
         }
+    }
+
+    /// Says how to record the model with a lower available memory proportion as well, if the split
+    /// of `report` does not fit or takes more than 95 % of a limit, and if further profiles can be
+    /// given.
+    pub(super) fn lower_proportion(&self, report: &Report) -> Option<String> {
+        let is_full = |stage: &Stage| {
+            let FullestTile { bytes, limit, .. } = stage.fullest_tile;
+            u128::from(bytes) * 100 > u128::from(limit) * 95
+        };
+        let takes_others = self.time.micro_batch.len() < 2
+            && self.search.solver == Solver::Ilp
+            && self.limits.memory_model == Rules::Full;
+        if !takes_others || !report.stages().iter().any(is_full) {
+            return None;
+        }
+        let setting = match report.framework() {
+            Some(Framework::Poptorch) => "options.setAvailableMemoryProportion({\"IPU0\": LOWER})",
+            Some(Framework::Popart) => "builder.setAvailableMemoryProportion(..., LOWER)",
+            Some(Framework::Tensorflow) => {
+                "availableMemoryProportion in poplar_options of config.convolutions and config.matmuls"
+            }
+            _ => "a lower availableMemoryProportion in the options of products and convolutions",
+        };
+        let own = if self.pipeline.amp.is_empty() {
+            "--amp=VALUE "
+        } else {
+            ""
+        };
+        Some(format!(
+            "Stages can have proportions of their own: record the model also with {setting}, and add \
+             {own}--amp=LOWER=FOLDER"
+        ))
     }
 
     /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in

@@ -7,13 +7,13 @@
 mod commands;
 mod export;
 mod fit;
+mod further;
 mod input;
 mod messages;
 mod one_ipu;
 mod options;
 mod output;
 mod profile_path;
-mod sizes;
 mod stdout;
 
 pub use options::{Effect, NoEffect, Options};
@@ -131,7 +131,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let mut options = options.clone();
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
-    sizes::check(&options)?;
+    further::check(&options)?;
     let request = options.request();
     let mut run = Run {
         options,
@@ -151,20 +151,20 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     }
     // The process ends soon. Freeing millions of entries would take longer than showing the result.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
-    let sizes = ManuallyDrop::new(sizes::read(&run.options, messages)?);
+    let further = ManuallyDrop::new(further::read(&run.options, messages)?);
     run.request = run.options.request();
     if run.request.settle(&analysis)? {
         run.messages.summary(format_args!(
             "--layers-per-ipu could also be the IPU of each layer; it counts as numbers of layers"
         ));
     }
-    if run.options.is_bare && one_ipu::answers((&analysis, &sizes), &run)? {
+    if run.options.is_bare && one_ipu::answers((&analysis, &further), &run)? {
         return Ok(Exit::Done);
     }
     let layers = FrozenVec::new();
     let searched = run.messages.while_showing(|progress| {
         Answers::new(&analysis, &layers, progress)
-            .with_sizes(&sizes)
+            .with_further(&further)
             .search(&run.request)
     })?;
     run.describe(searched.layers);
@@ -259,13 +259,20 @@ impl Run {
 
     /// Makes the report, with the commands that give the answers to changed requests.
     fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
-        let mut report = self.messages.while_showing(|progress| {
-            let _task = progress.begin("making the report", 0);
-            searched.report(&self.request, &|change: &[Word]| {
-                self.options.changed_command(change)
-            })
-        })?;
-        self.check_verdict(&report)?;
+        let of = |searched: &SearchedLayers<'_>| {
+            let report = self.messages.while_showing(|progress| {
+                let _task = progress.begin("making the report", 0);
+                searched.report(&self.request, &|change: &[Word]| {
+                    self.options.changed_command(change)
+                })
+            })?;
+            self.check_verdict(&report).map(|()| report)
+        };
+        let mut report = of(searched)?;
+        for other in &searched.others {
+            let profile = other.profile;
+            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == profile);
+        }
         if let Some(what_if) = &mut report.what_if {
             let by_modules = searched
                 .layers

@@ -4,7 +4,7 @@
 use super::Run;
 use super::messages::Messages;
 use super::options::Options;
-use crate::analysis::{Analysis, Answers, SizedProfile};
+use crate::analysis::{Analysis, Answers, FurtherProfile};
 use crate::message::displayed;
 use crate::model::Model;
 use crate::profile::Outline;
@@ -31,11 +31,14 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 ///
 /// # Errors
 /// If options contradict each other, or the reserve leaves no memory of a tile.
-pub(super) fn answers((analysis, sizes): (&Analysis, &[SizedProfile]), run: &Run) -> Result<bool> {
+pub(super) fn answers(
+    (analysis, further): (&Analysis, &[FurtherProfile]),
+    run: &Run,
+) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
     let stage = messages.while_showing(|progress| {
         Answers::new(analysis, &FrozenVec::new(), progress)
-            .with_sizes(sizes)
+            .with_further(further)
             .on_one_ipu(&run.request)
     })?;
     let Some(stage) = stage else {

@@ -173,6 +173,9 @@ impl<'a> Outputs<'a> {
         self.print_rest(results.solve);
         self.print_part(ScreenPart::Sizes);
         self.print_part(ScreenPart::Plan);
+        if let Some(text) = self.options.lower_proportion(report) {
+            self.messages.summary(format_args!("{text}"));
+        }
         self.messages.lines(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
     }

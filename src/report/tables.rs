@@ -3,7 +3,9 @@
 //! of columns.
 
 use super::table::{FilledColumn, fields};
-use super::{BestSplit, Cell, Cut, LayerMemory, Report, SizeAnswer, Stage, StepFacts, Table, step};
+use super::{
+    BestSplit, Cell, Cut, LayerMemory, Report, SizeAnswer, Stage, StepFacts, Table, join, step,
+};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;
@@ -46,13 +48,14 @@ const STAGES: &[FilledColumn<Stage>] = &fields![
     ForPrograms "Optimizer state variables" Bytes (.fullest_tile.variable_kinds.optimizer_state),
     ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
     ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
+    NotZeroAnywhere "AMP" Text (|stage, _, _| stage.amp.map(|amp| amp.to_string())),
 ];
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by what they hold. No rows without a split.
 pub fn stages(report: &Report) -> Table {
     Table {
-        for_people: "Stage, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
+        for_people: "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
          buffers, Forwarded tensors, Optimizer state, (Median tile)",
         has_bars: true,
         ..Table::of("stages", STAGES, report, "/split/stages", report.stages())
@@ -148,6 +151,7 @@ const SWEEP: &[FilledColumn<BestSplit>] = &fields![
     NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
     NotZeroAnywhere "State" Text (|row, _, _| elsewhere(row)),
     ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report))),
+    NotZeroAnywhere "AMP" Text (|row, _, _| amps(row)),
 ];
 
 /// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
@@ -155,7 +159,7 @@ const SWEEP: &[FilledColumn<BestSplit>] = &fields![
 pub fn sweep_table(report: &Report) -> Table {
     let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
     Table {
-        for_people: "IPUs, Fits, State, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+        for_people: "IPUs, Fits, State, AMP, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
          Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
         ..Table::of("sweep", SWEEP, report, "/sweep/rows", rows)
     }
@@ -208,6 +212,7 @@ const PLAN: &[FilledColumn<BestSplit>] = &fields![
     ForPeople "State" Text (|row, _, _| elsewhere(row)),
     NotZeroAnywhere "Samples" Count (|row, report, _| samples(report, row)),
     ForPrograms "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
+    NotZeroAnywhere "AMP" Text (|row, _, _| amps(row)),
 ];
 
 /// Makes the table of a plan: a row for each configuration that fits, in the plan's order. No rows
@@ -215,7 +220,7 @@ const PLAN: &[FilledColumn<BestSplit>] = &fields![
 pub fn plan_table(report: &Report) -> Table {
     let rows = report.plan.iter().flat_map(|plan| &plan.rows);
     Table {
-        for_people: "IPUs, Samples, State, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
+        for_people: "IPUs, Samples, State, AMP, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
          (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
          second), Layers of each stage, Streamed",
         ..Table::of("plan", PLAN, report, "/plan/rows", rows)
@@ -226,6 +231,12 @@ pub fn plan_table(report: &Report) -> Table {
 fn samples(report: &Report, row: &BestSplit) -> Option<u64> {
     let step = row.step.as_ref().filter(|_| !report.sizes.is_empty())?;
     step.micro_batch
+}
+
+/// Lists the available memory proportions of the stages; `None` if unknown.
+fn amps(row: &BestSplit) -> Option<String> {
+    let amps = row.amps.iter().map(ToString::to_string);
+    (!row.amps.is_empty()).then(|| join(amps, " "))
 }
 
 /// Names the place of the optimizer state and the replicas that share it; `None` if it is on the

@@ -12,7 +12,8 @@ const EXAMPLES: &str = "\
 Examples:
   popliner report                                  does it fit? what next?
   popliner report --num-ipus 4 --emit popart       the split, to paste
-  popliner report --solve --export-html page.html  a page to look at";
+  popliner report --solve --export-html page.html  a page to look at
+  popliner amp06 --amp 0.6 --amp 0.3=amp03         the best proportion for each stage";
 
 /// The last line of `-h`.
 const REST: &str = "popliner --help has all options, how to record a profile, and the exit codes.";

@@ -20,6 +20,7 @@ pub use effects::{Effect, NoEffect};
 pub use layers::{InputArgs, LayerArgs, SavedModelArgs};
 pub use results::{ExportArgs, ResultArgs, TableArgs};
 pub use split::{LimitArgs, PipelineArgs, SearchArgs, TimeArgs};
+pub use values::OfProfile;
 
 use crate::analysis::Request;
 use crate::memory::PipelineOptions;
@@ -170,6 +171,7 @@ impl Options {
                 counts: detail == Detail::Page
                     || self.results.emit.iter().any(|form| form.has_counts()),
                 what_if,
+                proportions: pipeline.proportions(),
             },
             rules,
             layers: self.layers.options(rules),

@@ -3,7 +3,8 @@
 
 use super::effects::{ON_LIMITS, ON_SPLITS, ON_STAGES};
 use super::values::{
-    List, MAX_BATCHES, MicroBatch, OrAuto, ShortHelp, bandwidth, mem_per_tile, micro_batch, or_auto,
+    List, MAX_BATCHES, OfProfile, OrAuto, ShortHelp, bandwidth, mem_per_tile, micro_batch, or_auto,
+    proportion,
 };
 use crate::analysis::LayerConstraint;
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
@@ -129,6 +130,22 @@ pub struct PipelineArgs {
     #[arg(long, value_name = "STATE", default_value = "auto",
           value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
     pub optimizer_state: OrAuto<StatePlace>,
+
+    /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which can be
+    /// repeated, is a profile of the same model with another one: a folder, a profile.pop, or a saved
+    /// model. Each stage then has the proportion that is best for it
+    #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion, group = ON_SPLITS)]
+    pub amp: Vec<OfProfile<f64>>,
+}
+
+impl PipelineArgs {
+    /// Returns the available memory proportion of each profile, that of the run first; empty if
+    /// unknown.
+    pub fn proportions(&self) -> Vec<f64> {
+        let (own, others): (Vec<_>, Vec<_>) =
+            self.amp.iter().partition(|own| own.profile.is_none());
+        own.into_iter().chain(others).map(|own| own.value).collect()
+    }
 }
 
 /// Options with the numbers, other than the cycles of layers, that the time of a step depends on.
@@ -146,7 +163,7 @@ pub struct TimeArgs {
     /// saved model. The answer then has the size with the most samples a second that fits, with as
     /// many samples in a step
     #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch, group = ON_STAGES)]
-    pub micro_batch: Vec<MicroBatch>,
+    pub micro_batch: Vec<OfProfile<u64>>,
 
     /// How many replicas of the pipeline run side by side, each on its part of the IPUs: for
     /// samples a second, and to shard the optimizer state
@@ -170,6 +187,6 @@ impl TimeArgs {
     pub fn own_micro_batch(&self) -> Option<u64> {
         let mut all = self.micro_batch.iter();
         let own = all.find(|size| size.profile.is_none())?;
-        Some(own.samples)
+        Some(own.value)
     }
 }

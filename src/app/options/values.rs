@@ -5,6 +5,7 @@ use crate::message::BadValue;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ValueEnum};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
 pub(super) const MAX_BATCHES: u64 = 1 << 32;
@@ -69,33 +70,46 @@ pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     }).collect()
 }
 
-/// A value of `--micro-batch`: the size of a micro-batch in a profile.
+/// A setting of a compilation, and the profile that was recorded with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MicroBatch {
-    /// Samples of a micro-batch.
-    pub samples: u64,
-    /// Path of the profile with this size; `None` for the profile of the run.
+pub struct OfProfile<T> {
+    /// The value of the setting.
+    pub value: T,
+    /// Path of the profile; `None` for the profile of the run.
     pub profile: Option<PathBuf>,
 }
 
 /// Parses a value of `--micro-batch`: a number of samples, or SIZE=PROFILE.
-pub(super) fn micro_batch(text: &str) -> Result<MicroBatch, BadValue> {
-    let (size, profile) = match text.split_once('=') {
-        Some((size, profile)) => (size, Some(profile)),
-        None => (text, None),
-    };
-    match size.trim().parse() {
-        Ok(samples) if (1..=MAX_BATCHES).contains(&samples) && profile != Some("") => {
-            Ok(MicroBatch {
-                samples,
-                profile: profile.map(PathBuf::from),
-            })
-        }
-        _ => Err(BadValue::new(format!(
+pub(super) fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
+    of_profile(text, |size| (1..=MAX_BATCHES).contains(size)).ok_or_else(|| {
+        BadValue::new(format!(
             "'{text}' is neither a number of samples from 1 to {MAX_BATCHES} nor SIZE=PROFILE; write \
              it like 4 or 4=FOLDER"
-        ))),
-    }
+        ))
+    })
+}
+
+/// Parses a value of `--amp`: an available memory proportion, or VALUE=PROFILE.
+pub(super) fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
+    of_profile(text, |value| (0.0..=1.0).contains(value)).ok_or_else(|| {
+        BadValue::new(format!(
+            "'{text}' is neither a proportion from 0 to 1 nor VALUE=PROFILE; write it like 0.6 or \
+             0.6=FOLDER"
+        ))
+    })
+}
+
+/// Parses a value for which `is_valid`, alone or with a profile after an equals sign.
+fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
+    let (value, profile) = match text.split_once('=') {
+        Some((value, profile)) => (value, Some(profile)),
+        None => (text, None),
+    };
+    let value = value.trim().parse().ok().filter(is_valid)?;
+    (profile != Some("")).then(|| OfProfile {
+        value,
+        profile: profile.map(PathBuf::from),
+    })
 }
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes

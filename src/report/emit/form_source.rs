@@ -107,6 +107,18 @@ impl<'a> FormSource<'a> {
         Some(schedule.accumulation(least, wanted))
     }
 
+    /// Returns the available memory proportion of each IPU for a split into `stages` stages; empty if
+    /// unknown.
+    pub fn amps(self, stages: usize) -> Vec<f64> {
+        let of_split = self.split.stages.iter().map(|stage| stage.amp);
+        let amps: Vec<f64> = of_split.collect::<Option<_>>().unwrap_or_default();
+        match amps.first() {
+            // If they are alike, those of any other split are, too.
+            Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
+            _ => amps,
+        }
+    }
+
     /// Returns whether the stages of the pipeline run one after the other, without overlap.
     pub fn is_sequential(self) -> bool {
         self.report.schedule() == Some(Schedule::Sequential)

@@ -121,6 +121,7 @@ impl FormSource<'_> {
             "other-fits" => self.other.is_some_and(|other| other.fits),
             "vit" => self.is_vit(),
             "keras" => self.is_keras(),
+            "amp" => !self.amps(stages).is_empty(),
             _ => return None,
         })
     }
@@ -166,6 +167,21 @@ impl FormSource<'_> {
             "other-stages" => self.report.pseudo_layers.plain_stages(&self.other?.stages),
             "other-fullest" => grouped(self.other?.fullest_tile_bytes),
             "proportion" => PROPORTION.to_string(),
+            "amps" => with_commas(self.amps(stages).iter()),
+            "amps-by-name" => with_commas(
+                (0..)
+                    .zip(self.amps(stages))
+                    .map(|(ipu, amp)| format!("\"IPU{ipu}\": {amp}")),
+            ),
+            "amps-of-stages" => {
+                let amps = self.amps(stages);
+                let of_out = amps.first().filter(|_| self.out_returns(stages));
+                with_commas(amps.iter().chain(of_out))
+            }
+            "amps-in-per-cent" => {
+                let pairs = self.amps(stages).into_iter().flat_map(|amp| [amp, amp]);
+                with_commas(pairs.map(|amp| (amp * 1e4).round() / 1e2))
+            }
             // Other values depend on where the split is cut.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),

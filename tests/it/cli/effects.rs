@@ -46,6 +46,7 @@ impl Earlier {
             "streaming_bandwidth" => "0.5",
             "solver" => "greedy",
             "objective" => "fewest",
+            "amp" => "0.6",
             "micro_batches" => "30",
             "micro_batch" | "replicas" => "4",
             "ipu_link_bandwidth" => "0.5",

@@ -1,0 +1,129 @@
+//! Reads the further profiles that `--micro-batch SIZE=PROFILE` and `--amp VALUE=PROFILE` name.
+
+use super::messages::Messages;
+use super::options::{OfProfile, Options};
+use super::{input, profile_path};
+use crate::analysis::{FurtherProfile, Setting};
+use crate::message::{displayed, usage};
+use crate::model::Rules;
+use crate::search::Solver;
+use anyhow::Result;
+use std::fmt::Display;
+use std::path::PathBuf;
+
+/// Returns an error if the settings of profiles contradict each other, or if another option works on
+/// one profile only.
+pub(super) fn check(options: &Options) -> Result<()> {
+    let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
+    check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
+    check_one(proportions, "--amp", ("proportion", "0.6", "0.2"))?;
+    let several = match (sizes.len() > 1, proportions.len() > 1) {
+        (false, false) => return Ok(()),
+        (true, true) => {
+            return Err(usage(
+                "--micro-batch and --amp name profiles, and only one of them can; leave the profiles \
+                 of the other out",
+            ));
+        }
+        (true, false) => "--micro-batch",
+        (false, true) => "--amp",
+    };
+    match of_one_profile(options) {
+        Some(option) => Err(usage(format!(
+            "{option} works on one profile, and {several} names several; leave one of them out"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Returns an error if `all`, the values of `option`, have a value twice, or not exactly one without a
+/// profile. `what` is a word for a value, with two examples.
+fn check_one<T: PartialEq + Display>(
+    all: &[OfProfile<T>],
+    option: &str,
+    (what, first, other): (&str, &str, &str),
+) -> Result<()> {
+    for (index, own) in all.iter().enumerate() {
+        if all[..index].iter().any(|other| other.value == own.value) {
+            return Err(usage(format!(
+                "{option} has {} twice; give each {what} once",
+                own.value
+            )));
+        }
+    }
+    match all.iter().filter(|own| own.profile.is_none()).count() {
+        1 => Ok(()),
+        0 if all.is_empty() => Ok(()),
+        0 => Err(usage(format!(
+            "{option} lacks the {what} of the first profile; give it alone as well, such as {option} \
+             {first}"
+        ))),
+        _ => Err(usage(format!(
+            "{option} has several {what}s without a profile; give the {what} of the first profile \
+             alone, and others with their profiles, such as {option} {other}=FOLDER"
+        ))),
+    }
+}
+
+/// Returns the first of the options that works on one profile only.
+fn of_one_profile(options: &Options) -> Option<&'static str> {
+    let Options { tables, saved, .. } = options;
+    [
+        (options.layers.list_layers, "--list-layers"),
+        (tables.operation_breakdown, "--operation-breakdown"),
+        (tables.layer_breakdown, "--layer-breakdown"),
+        (tables.memory_totals, "--memory-totals"),
+        (tables.memory_affinity, "--memory-affinity"),
+        (
+            tables.interlayer_communication,
+            "--interlayer-communication",
+        ),
+        (tables.diagnose, "--diagnose"),
+        (saved.save_to_file.is_some(), "--save-to-file"),
+        (options.search.solver == Solver::Greedy, "--solver greedy"),
+        (
+            options.limits.memory_model == Rules::Classic,
+            "--memory-model classic",
+        ),
+    ]
+    .into_iter()
+    .find_map(|(is_given, option)| is_given.then_some(option))
+}
+
+/// Reads the further profiles, each with the `debug.cbor` beside it.
+///
+/// # Errors
+/// If a file cannot be read or understood; the error names the file.
+pub(super) fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
+    let sizes = options.time.micro_batch.iter().map(|own| {
+        let what = format!("micro-batches of {}", own.value);
+        (what, &own.profile, Setting::MicroBatch(own.value))
+    });
+    let proportions = options.pipeline.amp.iter().map(|own| {
+        let what = format!("available memory proportion {}", own.value);
+        (what, &own.profile, Setting::Proportion(own.value))
+    });
+    sizes
+        .chain(proportions)
+        .filter_map(|(what, profile, setting)| Some((what, profile.as_ref()?, setting)))
+        .map(|(what, profile, setting)| read_one(options, (&what, profile, setting), messages))
+        .collect()
+}
+
+/// Reads the profile at `path`, about which messages say `what` it is.
+fn read_one(
+    options: &Options,
+    (what, path, setting): (&str, &PathBuf, Setting),
+    messages: Messages,
+) -> Result<FurtherProfile> {
+    let mut own = options.clone();
+    own.input.profile = path.clone();
+    own.input.debug = None;
+    own.saved.load_from_file = false;
+    profile_path::resolve(&mut own, messages)?;
+    messages.info(format_args!("{what}: {}", displayed(&own.input.profile)));
+    Ok(FurtherProfile {
+        setting,
+        analysis: input::read(&mut own, messages)?,
+    })
+}
