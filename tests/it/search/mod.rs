@@ -5,6 +5,7 @@ mod claims;
 mod facts;
 mod layer_names;
 mod plan;
+mod proportions;
 mod sizes;
 mod state;
 mod ties;

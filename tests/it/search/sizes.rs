@@ -58,12 +58,12 @@ impl Sizes {
     }
 }
 
-fn write(folder: &Path, options: &str) {
+pub(super) fn write(folder: &Path, options: &str) {
     std::fs::create_dir_all(folder).expect("a folder");
     let _ = generate(folder, options);
 }
 
-fn run(own: &[String], options: &[&str]) -> Run {
+pub(super) fn run(own: &[String], options: &[&str]) -> Run {
     let options = options.iter().copied();
     popliner(
         own.iter()
@@ -198,19 +198,15 @@ fn another_model_is_refused_with_what_differs() {
         ),
     ] {
         write(&at(name), &options);
-        let size = format!("--micro-batch=4={}", at(name).display());
-        let own = [
-            at("own").display().to_string(),
-            "--micro-batch=1".to_owned(),
-            size,
-        ];
-        run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &[name, different]);
+        for (option, [mine, other]) in [("--micro-batch", ["1", "4"]), ("--amp", ["0.6", "0.3"])] {
+            let own = [
+                at("own").display().to_string(),
+                format!("{option}={mine}"),
+                format!("{option}={other}={}", at(name).display()),
+            ];
+            run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &[name, different]);
+        }
     }
-    std::fs::copy(
-        at("layers").join("debug.cbor"),
-        at("own").join("other.cbor"),
-    )
-    .expect("a copy");
     write(&at("swapped"), model);
     std::fs::copy(
         at("tiles").join("profile.pop"),
@@ -232,38 +228,37 @@ fn another_model_is_refused_with_what_differs() {
 }
 
 #[test]
-fn sizes_that_contradict_each_other_are_wrong_usage() {
-    for (options, text) in [
-        (
-            "--micro-batch=4=fixtures/poplar-mlp",
-            "lacks the size of the first profile",
-        ),
-        (
-            "--micro-batch=1 --micro-batch=2",
-            "several sizes without a profile",
-        ),
-        (
-            "--micro-batch=1 --micro-batch=1=fixtures/poplar-mlp",
-            "has 1 twice",
-        ),
-        (
-            "--micro-batch=1 --micro-batch=2=x --memory-totals",
-            "works on one profile",
-        ),
-        (
-            "--micro-batch=1 --micro-batch=2=x --solver=greedy",
-            "works on one profile",
-        ),
-        (
-            "--micro-batch=1 --micro-batch=2=x --save-to-file=x",
-            "works on one profile",
-        ),
-    ] {
-        let line = format!("fixtures/training-pipeline --solve --num-ipus=2 {options}");
-        popliner(line.split(' ')).refuses(2, &["--micro-batch", text]);
+fn settings_that_contradict_each_other_are_wrong_usage() {
+    for (option, [one, two]) in [("--micro-batch", ["1", "2"]), ("--amp", ["0.6", "0.3"])] {
+        for (options, text) in [
+            (format!("{option}={two}=x"), "of the first profile"),
+            (
+                format!("{option}={one} {option}={two}"),
+                "without a profile",
+            ),
+            (format!("{option}={one} {option}={one}=x"), "twice"),
+            (
+                format!("{option}={one} {option}={two}=x --memory-totals"),
+                "works on one profile",
+            ),
+            (
+                format!("{option}={one} {option}={two}=x --solver=greedy"),
+                "works on one profile",
+            ),
+            (
+                format!("{option}={one} {option}={two}=x --memory-model=classic"),
+                "works on one profile",
+            ),
+            (
+                format!("{option}={one} {option}={two}=x --save-to-file=x"),
+                "works on one profile",
+            ),
+        ] {
+            let line = format!("fixtures/training-pipeline --solve --num-ipus=2 {options}");
+            popliner(line.split(' ')).refuses(2, &[option, text]);
+        }
     }
-    let wrong = "fixtures/training-pipeline --solve --micro-batch=0=x";
-    popliner(wrong.split(' '))
-        .exits(2)
-        .says("neither a number of samples");
+    let both = "fixtures/training-pipeline --solve --amp=0.6 --amp=0.3=x --micro-batch=1 --micro-batch=2=x";
+    popliner(both.split(' ')).refuses(2, &["--amp", "--micro-batch", "only one of them"]);
+    popliner("fixtures/training-pipeline --fit --amp=0.6".split(' ')).refuses(2, &["--amp"]);
 }
