@@ -253,6 +253,24 @@ fn uri(path: &Path) -> String {
 mod tests {
     use super::*;
 
+    /// SECURITY.md promises what is tested here.
+    #[test]
+    fn a_connection_trusts_nothing_in_the_file() {
+        let connection = Connection::open_in_memory().unwrap();
+        defend(&connection).unwrap();
+        for (config, expected) in [
+            (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+            (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+            (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+            (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        ] {
+            assert_eq!(connection.db_config(config), Ok(expected), "{config:?}");
+        }
+        let checks = connection.pragma_query_value(None, "cell_size_check", |row| row.get(0));
+        assert_eq!(checks, Ok(true));
+        assert_eq!(connection.limit(Limit::SQLITE_LIMIT_ATTACHED), Ok(0));
+    }
+
     #[test]
     fn paths_are_escaped_in_addresses() {
         let address = uri(Path::new("/a b/50%/what?#é"));

@@ -203,6 +203,37 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     }
 }
 
+/// Each step of [`LEFT_OUT`] takes its own part of the report, and nothing that is left out later.
+#[test]
+fn what_tells_least_is_left_out_first() {
+    let mut report = report();
+    report.memory.tile_map = Some(tile_map());
+    let parts = [
+        "/live_steps/others",
+        "/what_if/bytes",
+        "/memory/tile_map/variables/largest",
+        "/what_if",
+        "/live_steps",
+        "/memory/tile_map",
+        "/provenance/framework",
+    ];
+    assert_eq!(parts.len(), LEFT_OUT.len());
+    // The lists for tiles are shorter than what the step leaves of them.
+    let is_short = |part: &str| part.ends_with("/largest");
+    for (number, leave_out) in LEFT_OUT.iter().enumerate() {
+        let before = json(&report);
+        leave_out(&mut report);
+        let after = json(&report);
+        let is_same = |part: &&str| before.pointer(part) == after.pointer(part);
+        let part = parts[number];
+        assert!(is_short(part) || !is_same(&part), "{part} is still there");
+        let later = parts[number + 1..].iter();
+        let mut later =
+            later.filter(|later| !later.starts_with(part) && !part.starts_with(**later));
+        assert!(later.all(is_same), "{part} takes another part along");
+    }
+}
+
 #[test]
 fn scripts_ask_for_every_section_of_the_page() {
     let on_page = SECTIONS.iter().filter(|section| section.is_in(Form::Page));
