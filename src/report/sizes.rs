@@ -37,7 +37,7 @@ impl Inputs<'_> {
 /// `None` if there is only one size, or if no size between them is left.
 pub(super) fn next_size(report: &Report) -> Option<String> {
     let fits = |size: &&SizeAnswer| size.answer.fits;
-    let largest = report.sizes.iter().filter(fits).next_back();
+    let largest = report.sizes.iter().rfind(fits);
     let above = |size: &&SizeAnswer| {
         !size.answer.fits && largest.is_none_or(|largest| size.micro_batch > largest.micro_batch)
     };
