@@ -4,7 +4,7 @@ declare namespace Json {
   type Accumulator = "as-weight" | "float16" | "float32";
   type Advice = { change: Change; frees: number; weight?: string | null; };
   type Band = { from: number; layer?: string | null; to: number; };
-  type BestSplit = { change: number; command: string; cut_bytes: number; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
+  type BestSplit = { amps: number[]; change: number; command: string; cut_bytes: number; fits: boolean; free: number; fullest_stage: number; fullest_tile_bytes: number; hint?: string | null; ipus: number; lacks_time: boolean; limit: number; options: string; recompute: Recompute; replicas: number; schedule: Schedule; slowest_stage_cycles?: number | null; stage_bytes: number[]; stages: ((string | null)[])[]; state: StatePlace; step?: StepFacts | null; };
   type Block = { verdict: [boolean | null, Sentence | null]; } | { line: Sentence; } | { under: Sentence; } | { paragraph: Sentence; } | { label: string; } | { table: Table; };
   type Bucket = { from: number; tiles: number; to: number; };
   type BuildOption = { name: string; of: string; value: string; };
@@ -76,7 +76,7 @@ declare namespace Json {
   type SizeAnswer = { answer: BestSplit; micro_batch: number; profile: string; };
   type Split = { by_counts?: BestSplit | null; fewest_ipus?: number | null; fits: boolean; is_given: boolean; limit: number; limits?: number[] | null; max_stages: number; modules: ModuleCalls[]; replicas: number; stages: Stage[]; starts: string[]; too_large: LayerMemory[]; unplaced: (string | null)[]; };
   type SplitCuts = { cuts: number[]; fits: boolean; ipus: number; };
-  type Stage = { all_tiles_curve?: Curve | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
+  type Stage = { all_tiles_curve?: Curve | null; amp?: number | null; fullest_tile: FullestTile; fullest_tile_curve?: Curve | null; has_out: boolean; layer_from?: string | null; layer_to?: string | null; layers: (string | null)[]; parts: Parts; peak_variables?: PeakVariables | null; pipeline?: StagePipeline | null; positions: Range_of_uint32; stage: number; tiles: Fullness; total: number; };
   type StageComparison = { difference: number; free: number; ipu: number; layers: (string | null)[]; predicted: number; predicted_parts: TileParts; predicted_total: number; recorded: number; recorded_parts: TileParts; recorded_total: number; reserve: number; stage: number; total_difference: number; };
   type StageCycles = { cycles: number; exchange: number; micro_batch_cycles?: number | null; micro_batch_milliseconds?: number | null; passes?: PassCycles | null; stage: number; };
   type StagePipeline = { copies: number; depth: number; late_restores?: number | null; stashed: LiveVariable[]; update?: StageUpdate | null; };
