@@ -91,7 +91,10 @@ fn properties(layers: &Layers<'_>) -> Vec<Properties> {
         .labels
         .iter()
         .filter(|label| label.kind == TensorKind::Variable)
-        .map(|label| label.weight_name().to_owned())
+        .map(|label| match label.element_bytes {
+            Some(bytes) => format!("{} of {bytes}-byte elements", label.weight_name()),
+            None => label.weight_name().to_owned(),
+        })
         .collect();
     let users = |names: &LayerNames| names.iter().flatten().cloned().collect::<Vec<_>>();
     let ties = placement.ties.iter();

@@ -209,6 +209,7 @@ fn what_tells_least_is_left_out_first() {
     let mut report = report();
     report.memory.tile_map = Some(tile_map());
     let parts = [
+        "/live_steps/others/0/layers",
         "/live_steps/others",
         "/what_if/bytes",
         "/memory/tile_map/variables/largest",

@@ -196,35 +196,39 @@ fn another_model_is_refused_with_what_differs() {
             format!("{model} --pipelined 1"),
             "was compiled for 2 IPUs",
         ),
+        ("tied", format!("{model} --tied ends"), "shared weight is"),
     ] {
         write(&at(name), &options);
-        for (option, [mine, other]) in [("--micro-batch", ["1", "4"]), ("--amp", ["0.6", "0.3"])] {
-            let own = [
-                at("own").display().to_string(),
-                format!("{option}={mine}"),
-                format!("{option}={other}={}", at(name).display()),
-            ];
-            run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &[name, different]);
-        }
+        refuses(folder.path(), name, different);
     }
+    // The two files of a folder belong to different models.
     write(&at("swapped"), model);
-    std::fs::copy(
-        at("tiles").join("profile.pop"),
-        at("swapped").join("profile.pop"),
-    )
-    .expect("a copy");
-    std::fs::copy(
-        at("framework").join("debug.cbor"),
-        at("swapped").join("debug.cbor"),
-    )
-    .expect("a copy");
-    let size = format!("--micro-batch=4={}", at("swapped").display());
-    let own = [
-        at("own").display().to_string(),
-        "--micro-batch=1".to_owned(),
-        size,
-    ];
-    run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &["swapped"]);
+    for (from, file) in [("tiles", "profile.pop"), ("framework", "debug.cbor")] {
+        std::fs::copy(at(from).join(file), at("swapped").join(file)).expect("a copy");
+    }
+    refuses(folder.path(), "swapped", "swapped");
+    let saved = at("saved");
+    let to_file = format!("--save-to-file={}", saved.display());
+    let save = run(&[at("own").display().to_string(), to_file], &[]);
+    save.exits(0);
+    let mut bytes = std::fs::read(&saved).expect("a saved model");
+    // The version of the format comes after 8 bytes that all saved models begin with.
+    bytes[8] += 1;
+    std::fs::write(&saved, bytes).expect("a file");
+    refuses(folder.path(), "saved", "has format version 2");
+}
+
+/// Checks that a further profile in `folder` is refused, whatever differs from the first one, and that
+/// the error names its file.
+fn refuses(folder: &Path, name: &str, different: &str) {
+    for (option, [mine, other]) in [("--micro-batch", ["1", "4"]), ("--amp", ["0.6", "0.3"])] {
+        let own = [
+            folder.join("own").display().to_string(),
+            format!("{option}={mine}"),
+            format!("{option}={other}={}", folder.join(name).display()),
+        ];
+        run(&own, &["--solve", "--num-ipus=2"]).refuses(3, &[name, different]);
+    }
 }
 
 #[test]
