@@ -135,7 +135,9 @@ impl Options {
             let FullestTile { bytes, limit, .. } = stage.fullest_tile;
             u128::from(bytes) * 100 > u128::from(limit) * 95
         };
-        let takes_others = self.time.micro_batch.len() < 2
+        let takes_others = self.results.solve
+            && self.results.emit.is_empty()
+            && self.time.micro_batch.len() < 2
             && self.search.solver == Solver::Ilp
             && self.limits.memory_model == Rules::Full;
         if !takes_others || !report.stages().iter().any(is_full) {
@@ -155,8 +157,8 @@ impl Options {
             ""
         };
         Some(format!(
-            "Stages can have proportions of their own: record the model also with {setting}, and add \
-             {own}--amp=LOWER=FOLDER"
+            "Each stage can have an available memory proportion of its own: record the model also with \
+             {setting}, and add {own}--amp=LOWER=FOLDER"
         ))
     }
 
