@@ -118,7 +118,24 @@ impl ForwardModules {
             is_container[number] =
                 !node.children.is_empty() && (is_divided || 2 * chained[number] > operations.len());
         }
-        is_container
+        self.in_all_runs(is_container)
+    }
+
+    /// Returns, by node, whether it or another run of its module is one of `chosen`, so that runs of
+    /// one module have the same parts.
+    fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
+        let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
+        let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
+        let nodes = self.tree.nodes.iter();
+        let paths: FxHashSet<_> = nodes
+            .zip(&chosen)
+            .filter(|(node, is_chosen)| **is_chosen && is_run(node))
+            .map(|(node, _)| path(node))
+            .collect();
+        for (node, is_chosen) in self.tree.nodes.iter().zip(&mut chosen) {
+            *is_chosen |= is_run(node) && paths.contains(path(node));
+        }
+        chosen
     }
 
     /// Returns whether a module is a chain of like blocks that could be on different IPUs, such as
