@@ -9,21 +9,28 @@ use regex::Regex;
 /// The cure of a message that ends with another one.
 const WRAPPED: &str = "as the message at its end says";
 
-/// Returns the messages of the page as they are printed, with `...` for parts that differ. The heads
-/// of the tables name the cells; the cure may also be in a line `Cure: ...` above a table.
+/// Returns the messages of the page as they are printed, with `...` for parts that differ. Items of
+/// lists and rows of tables without a cure have that of the line `Cure: ...` above, in their section.
 fn listed() -> Vec<String> {
     let page = std::fs::read_to_string(root().join("docs/messages.md")).expect("the page");
     let (mut head, mut shared_cure) = (Vec::new(), None);
     let mut listed = Vec::new();
     for line in page.lines() {
-        if let Some(cure) = line.strip_prefix("Cure: ") {
-            shared_cure = Some(cure);
+        if let Some(item) = line.strip_prefix("- ") {
+            let cure = shared_cure.filter(|_| !item.contains("; "));
+            listed.push(message(item, cure));
         } else if line.starts_with("| message |") {
             head = cells(line);
-            shared_cure = shared_cure.filter(|_| !head.contains(&"cure"));
         } else if line.starts_with("| ") {
-            listed.push(message(line, &head, shared_cure));
+            let cells = cells(line);
+            assert!(cells.len() == head.len() && !cells.contains(&""), "{line}");
+            let own_cure = head.iter().position(|head| *head == "cure");
+            let cure = own_cure.map(|at| cells[at]).or(shared_cure);
+            listed.push(message(cells[0], Some(cure.expect("a cure"))));
+        } else if line.starts_with("## ") {
+            shared_cure = None;
         }
+        shared_cure = line.strip_prefix("Cure: ").or(shared_cure);
     }
     listed
 }
@@ -33,22 +40,14 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// Returns the message in a row of a table with this head: the first cell, and the cure.
-/// `shared_cure` is the cure of all rows of the table.
-fn message(line: &str, head: &[&str], shared_cure: Option<&str>) -> String {
-    let cells = cells(line);
-    assert!(cells.len() == head.len() && !cells.contains(&""), "{line}");
-    let cell = |name| {
-        head.iter()
-            .position(|head| *head == name)
-            .map(|at| cells[at])
-    };
-    let text = cell("message").expect("a message");
+/// Returns a message with its cure. Without one, the text has its own, or ends with another message.
+fn message(text: &str, cure: Option<&str>) -> String {
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
     assert!(letters >= 8, "too little to tell a message by: {text}");
-    match cell("cure").or(shared_cure).expect("a cure") {
-        WRAPPED => text.to_owned(),
-        cure => format!("{text}; {cure}"),
+    match cure.filter(|cure| *cure != WRAPPED) {
+        Some(cure) => format!("{text}; {cure}"),
+        None if text.contains("; ") || text.ends_with(": ...") => text.to_owned(),
+        None => panic!("no cure: {text}"),
     }
 }
 
