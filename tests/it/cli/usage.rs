@@ -10,87 +10,49 @@ fn fixture_with(options: &str) -> Run {
 
 /// Wrong options, each with a part of the message. Goldens have `wrong-regex`, `no-layers` and `clash`.
 const WRONG: &str = "
-    --mem-per-tile=18446744073709551615
-        not a number of bytes from 1 to 1099511627776
-    --solve --pin=None=0
-        there is no None
-    --solve --cut-before=In --memory-model=classic
-        there is no In, since
-    --layers-per-ipu=2,0,3 --num-ipus=2
-        counts for 3 IPUs, but --num-ipus is 2
-    --layers-per-ipu=2,0,3 --mem-per-tile=9,9,9
-        IPU 1 would run nothing
-    --tiles=1
-        --memory-totals
-    --memory-totals --tiles=x
-        'x' is not a tile
-    --memory-totals --tiles=99
-        give tiles from 0 to 15
-    -q -v
-        --verbose
-    --no-such-option
-        --no-such-option
-    --generate=man
-        --generate
-    --generate=complete-cmd
-        complete-bash
-    --num-ipus -2
-        a number from 1 to
-    --solve --layer-name-regex=layer(?=x)
-        look-around
-        ^
-    --solve --inputs-regex-layer-0=(a)\\1
-        --inputs-regex-layer-0
-        backreferences
-        ^
-    --module-root=bert
-        --emit
-    --emit=json
-        examples
-    --solve --pin=9=0
-        there is no layer 9
-    --solve --pin=3
-        LAYER=IPU
-    --solve --pin=0=7 --num-ipus=4
-        --pin 0=7
-    --solve --together=0,2 --cut-before=2
-        clashes with
-    --solve --cut-before=In
-        no cut before the first
-    --solve --splits=2,1
-        in the order of the model
-    --solve --splits=In,2
-        a stage would have no layers
-    --solve --layers-per-ipu=1,1
-        add up to 2, but the model has 5 layers
-    --solve --layers-per-ipu=5 --splits=1
-        cannot be used with
-    --solve --mem-per-tile=1,2 --num-ipus=3
-        has 2 amounts
-    --solve --solver=greedy --pin=0=0
-        does not support constraints
-    --solve --solver=greedy --sweep
-        does not support --sweep
+    --mem-per-tile=18446744073709551615 => not a number of bytes from 1 to 1099511627776
+    --solve --pin=None=0 => there is no None
+    --solve --cut-before=In --memory-model=classic => there is no In, since
+    --layers-per-ipu=2,0,3 --num-ipus=2 => counts for 3 IPUs, but --num-ipus is 2
+    --layers-per-ipu=2,0,3 --mem-per-tile=9,9,9 => IPU 1 would run nothing
+    --tiles=1 => --memory-totals
+    --memory-totals --tiles=x => 'x' is not a tile
+    --memory-totals --tiles=99 => give tiles from 0 to 15
+    -q -v => --verbose
+    --no-such-option => --no-such-option
+    --generate=man => --generate
+    --generate=complete-cmd => complete-bash
+    --num-ipus -2 => a number from 1 to
+    --solve --layer-name-regex=layer(?=x) => look-around ... ^
+    --solve --inputs-regex-layer-0=(a)\\1 => --inputs-regex-layer-0 ... backreferences ... ^
+    --module-root=bert => --emit
+    --emit=json => examples
+    --solve --pin=9=0 => there is no layer 9
+    --solve --pin=3 => LAYER=IPU
+    --solve --pin=0=7 --num-ipus=4 => --pin 0=7
+    --solve --together=0,2 --cut-before=2 => clashes with
+    --solve --cut-before=In => no cut before the first
+    --solve --splits=2,1 => in the order of the model
+    --solve --splits=In,2 => a stage would have no layers
+    --solve --layers-per-ipu=1,1 => add up to 2, but the model has 5 layers
+    --solve --layers-per-ipu=5 --splits=1 => cannot be used with
+    --solve --mem-per-tile=1,2 --num-ipus=3 => has 2 amounts
+    --solve --solver=greedy --pin=0=0 => does not support constraints
+    --solve --solver=greedy --sweep => does not support --sweep
 ";
 
 /// Options that no framework or model of memory has together, of a model that trains.
 const WRONG_IN_TRAINING: &str = "
-    --solve --solver=greedy --schedule=popart
-        --schedule: --solver greedy
-    --solve --memory-model=classic --recompute=stage
-        --recompute: --memory-model classic
-    --solve --memory-model=classic --accumulator=float32
-        --accumulator: 
-    --solve --schedule=sometimes
-        possible values: auto, none, popart
-    --solve --num-ipus=1 --optimizer-state=sharded
-        state can only be shared by several replicas
+    --solve --solver=greedy --schedule=popart => --schedule: --solver greedy
+    --solve --memory-model=classic --recompute=stage => --recompute: --memory-model classic
+    --solve --memory-model=classic --accumulator=float32 => --accumulator:
+    --solve --schedule=sometimes => possible values: auto, none, popart
+    --solve --num-ipus=1 --optimizer-state=sharded => state can only be shared by several replicas
 ";
 
 /// Options that need more than the profile has.
 const WITHOUT_CYCLES: &str = "
-    --solve --objective=cycles --num-ipus=3 --schedule=none
-        profiler.includeCycleEstimates
+    --solve --objective=cycles --num-ipus=3 --schedule=none => profiler.includeCycleEstimates
 ";
 
 #[test]

@@ -55,26 +55,18 @@ fn cycles_that_never_were() {
         INSERT INTO steps (id, type, program) SELECT n, 'x', 999999 FROM
         (WITH RECURSIVE n(n) AS (SELECT 1000000 UNION ALL SELECT n + 1 FROM n LIMIT 200000)
         SELECT n FROM n)
-            executed cycles are left out
-            `steps`
-            `programs` has no row with the id 999999
+            executed cycles are left out ... `steps` ... `programs` has no row with the id 999999
         INSERT INTO steps_by_ipu (step_id, ipu, cycles) SELECT n, 0, 9223372036854775807 FROM
         (WITH RECURSIVE n(n) AS (SELECT 1000000 UNION ALL SELECT n + 1 FROM n LIMIT 200000)
-        SELECT n FROM n)
-            executed cycles are left out
-            `steps_by_ipu`
-            `steps` has no row
+        SELECT n FROM n) => executed cycles are left out ... `steps_by_ipu` ... `steps` has no row
         INSERT INTO steps (id, type, program) VALUES (1000000, 'x', 0), (1000001, 'x', 0);
         INSERT INTO steps_by_ipu (step_id, ipu, cycles)
         VALUES (1000000, 0, 9223372036854775807), (1000001, 0, 9223372036854775807)
-            executed cycles are left out
-            more than any real model
+            executed cycles are left out ... more than any real model
         UPDATE steps_by_ipu SET cycles = -1 WHERE step_id = 7
-            executed cycles are left out
-            column `cycles`, row 7: -1 is negative
+            executed cycles are left out ... column `cycles`, row 7: -1 is negative
         UPDATE compute_sets SET cycles_by_tile_ids = 'text'
-            cycle estimates are left out
-            a value of type Text instead of a blob
+            cycle estimates are left out ... a value of type Text instead of a blob
         UPDATE compilation_parameters SET is_default = 'no'
             options of the compilation are left out
     ";

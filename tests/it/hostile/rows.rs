@@ -152,57 +152,28 @@ fn blobs() {
 
 /// Changes that make numbers impossible, with parts of their messages.
 const IMPOSSIBLE: &str = "
-    eq_class_step step_id_from = step_id_to + 1
-        table `eq_class_step`
-        is reversed
+    eq_class_step step_id_from = step_id_to + 1 => table `eq_class_step` ... is reversed
     eq_class_step step_id_to = (SELECT max(id) FROM depth_first_steps) + 2
-        table `eq_class_step`
-        behind the last step
-    vars_info tile = 16
-        table `vars_info`
-        there is no tile 16
-    vars_info tile = 65552
-        there is no tile 65552
-    vars_info tile = -1
-        is negative
-    vars_info size_bytes = -1
-        is negative
-    vars_info size_bytes = 4294967296
-        is too large
-    vars_info size_bytes = 9223372036854775807
-        is too large
-    memory_by_tile tile = 16
-        table `memory_by_tile`
-        there is no tile 16
-    memory_by_tile total = 9223372036854775807
-        is too large
-    memory_by_tile always_live_bytes = -5
-        is negative
-    vertex_types size = -5
-        table `vertex_types`
-        is negative
-    target_info tiles_per_ipu = 0
-        table `target_info`
-        no machine has that many tiles
-    target_info num_tiles = 9223372036854775807
-        no machine has that many tiles
-    target_info bytes_per_tile = 0
-        tiles of that size
-    target_info bytes_per_tile = 9223372036854775807
-        tiles of that size
-    UPDATE target_info SET num_tiles = 5000, tiles_per_ipu = 5000
-        IPUs of that many tiles
-    DELETE FROM memory_by_tile WHERE tile = 7
-        `memory_by_tile`
-        row 7
-        no such row
-    UPDATE vertex_types SET size = 4294967295
-        vertex state
-        more than 4 GiB
+        table `eq_class_step` ... behind the last step
+    vars_info tile = 16 => table `vars_info` ... there is no tile 16
+    vars_info tile = 65552 => there is no tile 65552
+    vars_info tile = -1 => is negative
+    vars_info size_bytes = -1 => is negative
+    vars_info size_bytes = 4294967296 => is too large
+    vars_info size_bytes = 9223372036854775807 => is too large
+    memory_by_tile tile = 16 => table `memory_by_tile` ... there is no tile 16
+    memory_by_tile total = 9223372036854775807 => is too large
+    memory_by_tile always_live_bytes = -5 => is negative
+    vertex_types size = -5 => table `vertex_types` ... is negative
+    target_info tiles_per_ipu = 0 => table `target_info` ... no machine has that many tiles
+    target_info num_tiles = 9223372036854775807 => no machine has that many tiles
+    target_info bytes_per_tile = 0 => tiles of that size
+    target_info bytes_per_tile = 9223372036854775807 => tiles of that size
+    UPDATE target_info SET num_tiles = 5000, tiles_per_ipu = 5000 => IPUs of that many tiles
+    DELETE FROM memory_by_tile WHERE tile = 7 => `memory_by_tile` ... row 7 ... no such row
+    UPDATE vertex_types SET size = 4294967295 => vertex state ... more than 4 GiB
     UPDATE vars_info SET size_bytes = 4294967295
-        table `vars_info`
-        Code
-        more than 4 GiB on tile
+        table `vars_info` ... Code ... more than 4 GiB on tile
     UPDATE programs SET children = x'80' WHERE id = (SELECT max(id) FROM programs)
         program 0 leads to itself
 ";

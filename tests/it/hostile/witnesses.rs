@@ -22,49 +22,38 @@ fn no_verdict(case: &Case, options: &str, parts: &[&str]) {
 const LOST: &str = "
     DELETE FROM depth_first_steps
         table `memory_by_tile`, tile 0: the total is 1,476,690, and its variables and code take
-    DELETE FROM eq_class_step
-        table `memory_by_tile`, tile
-        and its variables and code take
+    DELETE FROM eq_class_step => table `memory_by_tile`, tile ... and its variables and code take
     UPDATE compute_sets SET var_ids_diff_rle = NULL
-        table `compute_sets`, variables that no program uses: 
+        table `compute_sets`, variables that no program uses:
     UPDATE programs SET debug_id = NULL WHERE id % 2 = 0
         table `programs`, programs without a context whose compute set has one: 70 of 475
     DELETE FROM vertex_instances
-        table `vertex_instances`, programs with other vertices than their compute set counts: 
-    DELETE FROM memory_by_category
-        table `memory_by_category`: its rows are 0
-    DELETE FROM memory_by_tile
-        table `memory_by_tile`: its rows are 0
+        table `vertex_instances`, programs with other vertices than their compute set counts:
+    DELETE FROM memory_by_category => table `memory_by_category`: its rows are 0
+    DELETE FROM memory_by_tile => table `memory_by_tile`: its rows are 0
     UPDATE memory_by_tile SET total = total * 3 / 2
         table `memory_by_tile`, tile 0: the total is 2,215,035, and its parts make up 1,476,7
     UPDATE memory_by_tile SET total = total / 2 WHERE tile = 3
-        table `memory_by_tile`, tile 3: the total is 
-        and its parts make up
+        table `memory_by_tile`, tile 3: the total is ... and its parts make up
     UPDATE vars_info SET size_bytes = size_bytes / 2 WHERE tile = 5
-        table `memory_by_tile`, tile 5: the total is 
-        its variables and code take
+        table `memory_by_tile`, tile 5: the total is ... its variables and code take
     UPDATE memory_by_tile SET always_live_bytes = 1
     WHERE tile = (SELECT tile FROM memory_by_tile ORDER BY total DESC, tile LIMIT 1)
-        table `memory_by_tile`, tile 
-        its variables and code take
-    DELETE FROM exchange_regions
-        table `exchange_regions`: its rows are 0
+        table `memory_by_tile`, tile ... its variables and code take
+    DELETE FROM exchange_regions => table `exchange_regions`: its rows are 0
     UPDATE vars_info SET category = (SELECT id FROM var_categories WHERE name = 'stack')
     WHERE rowid % 7 = 0
-        table `memory_by_category`, category `
-        bytes are 
-        and its variables have
+        table `memory_by_category`, category ` ... bytes are ... and its variables have
     UPDATE memory_by_category SET non_interleaved_overlapped = non_interleaved_non_overlapped
-    WHERE category_id = 'variable'
-        table `memory_by_category`, category `variable`, tile
+    WHERE category_id = 'variable' => table `memory_by_category`, category `variable`, tile
     UPDATE eq_class_step SET step_id_to = step_id_from + 1 WHERE step_id_to - step_id_from > 20
-        table `memory_not_always_live_by_step_and_ipu`, step 
+        table `memory_not_always_live_by_step_and_ipu`, step
     UPDATE memory_not_always_live_by_step_and_ipu SET delta_bytes = delta_bytes / 2
-        table `memory_not_always_live_by_step_and_ipu`, step 
+        table `memory_not_always_live_by_step_and_ipu`, step
     UPDATE depth_first_steps SET program_id = 3 WHERE id > 400
-        table `depth_first_steps`, programs without a step below one that runs them: 
+        table `depth_first_steps`, programs without a step below one that runs them:
     UPDATE exchange_regions SET regions = '[0,4),[8,99999999)'
-        table `exchange_regions`, variables that do not hold the regions in them: 
+        table `exchange_regions`, variables that do not hold the regions in them:
     UPDATE debug_ids SET ids = NULL
         table `debug_ids`, variables without contexts that live from the first to the last step
     UPDATE control_programs SET program = 7
@@ -89,19 +78,13 @@ fn what_is_lost_takes_the_verdict_with_it() {
 #[test]
 fn a_compilation_is_held_against_the_same() {
     let list = "
-        UPDATE memory_by_tile SET total = total / 2
-            table `memory_by_tile`
-            its parts make up
+        UPDATE memory_by_tile SET total = total / 2 => table `memory_by_tile` ... its parts make up
         UPDATE memory_by_tile SET total = total / 2, interleaved = interleaved / 2,
         non_interleaved = non_interleaved / 2, always_live_bytes = always_live_bytes / 2,
         not_always_live_max_bytes = not_always_live_max_bytes / 2
-            table `memory_by_tile`
-            and its variables and code take
-        DELETE FROM eq_class_step
-            table `memory_by_tile`
-            and its variables and code take
-        DELETE FROM memory_by_category
-            table `memory_by_category`: its rows are 0
+            table `memory_by_tile` ... and its variables and code take
+        DELETE FROM eq_class_step => table `memory_by_tile` ... and its variables and code take
+        DELETE FROM memory_by_category => table `memory_by_category`: its rows are 0
     ";
     let whole = Case::loose_of(COMPILED);
     let fullest = number(&whole.profile, "SELECT max(total) FROM memory_by_tile");

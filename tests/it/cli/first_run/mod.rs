@@ -12,10 +12,11 @@
 //! | `outlined FRAMEWORK` | generates a model with calls |
 //! | `$ COMMAND` | runs a command of the shell, which finds the fixtures in `$FIXTURES` |
 //!
-//! Then come one or more runs in this folder, each with its arguments and parts of its message:
-//! `error CODE of ARGUMENTS` for the error that ends the run, `warning of ARGUMENTS` for a warning
-//! beside an answer, on standard error and in the report, and `note of ARGUMENTS` for a line beside
-//! an answer. [`sound_models_are_not_warned_of`] checks that sound models cause no warning.
+//! Then come one or more runs in this folder, each with its arguments and parts of its message, of
+//! which the first may stand behind ` => `: `error CODE of ARGUMENTS` for the error that ends the run,
+//! `warning of ARGUMENTS` for a warning beside an answer, on standard error and in the report, and
+//! `note of ARGUMENTS` for a line beside an answer. [`sound_models_are_not_warned_of`] checks that
+//! sound models cause no warning.
 
 mod files;
 mod rows;
@@ -33,8 +34,8 @@ use rows::ROWS;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Returns the kind of message and the arguments of a run; `None` if the line is a step or a part
-/// of a message.
+/// Returns the kind of message of a run, and its arguments with the first part; `None` if the line is
+/// a step or another part of a message.
 fn as_run(line: &str) -> Option<(&str, &str)> {
     let (kind, arguments) = line.split_once(" of ")?;
     let is_kind = |kind: &str| matches!(kind, "warning" | "note") || kind.starts_with("error ");
@@ -49,9 +50,11 @@ fn each_case_ends_and_says_what_it_must() {
         assert!(lines.iter().any(|line| as_run(line).is_some()), "{what}");
         for lines in lines.chunk_by(|_, next| as_run(next).is_none()) {
             match as_run(lines[0]) {
-                Some((kind, arguments)) => {
+                Some((kind, run)) => {
+                    let (arguments, first) = run.split_once(" => ").unwrap_or((run, ""));
+                    let parts = [&[first], &lines[1..]].concat();
                     let of = format!("{what}: {arguments}");
-                    check(folder.path(), kind, arguments, &lines[1..], of);
+                    check(folder.path(), kind, arguments, &parts, of);
                 }
                 None => lines
                     .iter()
