@@ -39,14 +39,14 @@ fn by_sqlite(path: &Path) -> rusqlite::Result<Rows> {
 const COLUMNS: &str =
     "tile, size_bytes, category, equivalence_class, name_base_id, unlowered_var_id";
 
-/// Writes the variables into a table of this kind, in the order of their ids, with `apart` between
-/// their rowids. With thousands between them, the table is read in several ranges.
-fn with_table(case: Case, before: &str, declaration: &str, rowid: &str, apart: u32) -> Case {
+/// Writes the variables into a table of this kind, in the order of their ids, with thousands
+/// between their rowids, so that the table is read in several ranges.
+fn with_table(before: &str, declaration: &str, rowid: &str) -> Case {
     let rowid = match rowid {
         "" => ["", ""].map(String::from),
-        name => [format!("{name}, "), format!("var_id * {apart}, ")],
+        name => [format!("{name}, "), "var_id * 5000, ".to_owned()],
     };
-    case.sql(&format!(
+    Case::new().sql(&format!(
         "{before}; PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON; VACUUM;
          ALTER TABLE vars_info RENAME TO as_written;
          CREATE TABLE vars_info ({declaration};
@@ -59,37 +59,22 @@ fn with_table(case: Case, before: &str, declaration: &str, rowid: &str, apart: u
 /// Returns a table without keys, which is read in several ranges from pages of 512 bytes.
 fn in_ranges() -> Case {
     let declaration = format!("var_id, {COLUMNS})");
-    with_table(
-        Case::new(),
-        "PRAGMA page_size = 512",
-        &declaration,
-        "rowid",
-        5000,
-    )
+    with_table("PRAGMA page_size = 512", &declaration, "rowid")
 }
 
 #[test]
 fn tables_of_all_kinds_have_the_rows_of_sqlite() {
-    let all = format!("var_id INT, {COLUMNS}");
+    // The type of the id, what comes after all columns, and the name of the rowid.
     let kinds = [
-        (format!("var_id INTEGER PRIMARY KEY, {COLUMNS})"), ""),
-        (format!("{all})"), "rowid"),
-        (
-            format!("{all}, PRIMARY KEY (var_id DESC)) WITHOUT ROWID"),
-            "",
-        ),
-        (format!("{all}, PRIMARY KEY (var_id, tile))"), "oid"),
-        (format!("{all}, rowid TEXT DEFAULT 'x')"), "_rowid_"),
-        (
-            format!("{all}, rowid TEXT, \"_RowId_\" INT, UNIQUE (var_id))"),
-            "oid",
-        ),
-        (format!("{all}, rowid, _rowid_, oid)"), ""),
-        (format!("{all}, oid INTEGER PRIMARY KEY)"), "oid"),
-        (
-            format!("{all}, computed AS (1) VIRTUAL, kept AS (2) STORED)"),
-            "rowid",
-        ),
+        ("INTEGER PRIMARY KEY", ")", ""),
+        ("INT", ")", "rowid"),
+        ("INT", ", PRIMARY KEY (var_id DESC)) WITHOUT ROWID", ""),
+        ("INT", ", PRIMARY KEY (var_id, tile))", "oid"),
+        ("INT", ", rowid TEXT DEFAULT 'x')", "_rowid_"),
+        ("INT", ", rowid TEXT, _RowId_ INT, UNIQUE (var_id))", "oid"),
+        ("INT", ", rowid, _rowid_, oid)", ""),
+        ("INT", ", oid INTEGER PRIMARY KEY)", "oid"),
+        ("INT", ", computed AS (1), kept AS (2) STORED)", "rowid"),
     ];
     let settings = ["", "PRAGMA auto_vacuum = 1; PRAGMA page_size = 512"];
     let after = [
@@ -100,16 +85,13 @@ fn tables_of_all_kinds_have_the_rows_of_sqlite() {
         "DELETE FROM vars_info WHERE var_id > 2400 OR var_id % 100 = 7",
         "DELETE FROM vars_info WHERE var_id < 2440",
     ];
-    let kind = |(declaration, rowid): &(String, &'static str)| {
-        after.map(|after| (declaration.clone(), *rowid, after))
-    };
-    let cases: Vec<_> = kinds
+    let cases = kinds
         .iter()
-        .flat_map(kind)
-        .zip(settings.iter().cycle())
-        .collect();
-    each(&cases, |((declaration, rowid, after), before)| {
-        let case = with_table(Case::new(), before, declaration, rowid, 5000);
+        .flat_map(|kind| after.map(|after| (kind, after)));
+    let cases: Vec<_> = cases.zip(settings.iter().cycle()).collect();
+    each(&cases, |(((id, end, rowid), after), before)| {
+        let declaration = format!("var_id {id}, {COLUMNS}{end}");
+        let case = with_table(before, &declaration, rowid);
         // The lists of variables name some variables that are deleted here.
         let lists = "UPDATE compute_sets SET var_ids_diff_rle = NULL; DELETE FROM exchange_regions";
         let case = case.sql(after).sql(lists);

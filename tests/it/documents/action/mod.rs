@@ -9,6 +9,7 @@ mod running;
 pub use job::{Job, Values, filled_in, has, step, steps, yaml};
 
 use super::read;
+use crate::support::Words;
 use clap::{Arg, CommandFactory, ValueEnum};
 use popliner::app::Options;
 use popliner::report::emit::EmitForm;
@@ -44,9 +45,7 @@ fn inputs_are_those_of_the_command() {
     let action = yaml("action.yml");
     let command = Options::command();
     let options: Vec<&str> = command.get_arguments().filter_map(Arg::get_long).collect();
-    let others = [
-        "profile", "debug", "options", "report", "comment", "package",
-    ];
+    let others = "profile debug options report comment package".words();
     for name in names(&action["inputs"]) {
         assert_ne!(others.contains(&name), options.contains(&name), "{name}");
     }
