@@ -2,7 +2,7 @@
 //! orders. `src/saved/tests` alters such files.
 
 use crate::support::models::pairs;
-use crate::support::{FIXTURES, Run, popliner, run_fixture};
+use crate::support::{FIXTURES, Run, run_fixture, run_on};
 use std::path::Path;
 
 const OPTIONS: [&str; 14] = [
@@ -27,12 +27,6 @@ fn save(fixture: &str, file: &Path) {
     assert_eq!(run.exits(0).out, "", "{run:?}");
 }
 
-/// Runs the tool on a saved file.
-fn on(file: &Path, options: &str) -> Run {
-    let file = file.to_str().unwrap();
-    popliner([file].into_iter().chain(options.split_whitespace()))
-}
-
 /// Checks that two runs printed the same, apart from commands to copy, which have the path.
 fn is_same(loaded: &Run, fresh: &Run) {
     let messages = |run: &Run| -> Vec<String> {
@@ -55,7 +49,7 @@ fn every_option_prints_the_same() {
         (fixture, file)
     });
     for ((fixture, file), options) in pairs(&files, &OPTIONS, 4) {
-        let loaded = on(file, &format!("--load-from-file {options}"));
+        let loaded = run_on(file, &format!("--load-from-file {options}"));
         is_same(&loaded, &run_fixture(fixture, *options));
     }
 }
@@ -67,16 +61,13 @@ fn mix_ups_of_profiles_and_saved_files_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("model.saved");
     save("poplar-mlp", &file);
+    let debug = "fixtures/poplar-mlp/debug.cbor --solve";
     for (options, message) in [
-        ("fixtures/poplar-mlp/debug.cbor --solve", "leave DEBUG out"),
-        (
-            "fixtures/poplar-mlp/debug.cbor --solve --load-from-file",
-            "leave DEBUG out",
-        ),
+        (debug, "leave DEBUG out"),
+        (&format!("{debug} --load-from-file"), "leave DEBUG out"),
         ("--fit", "--fit judges a profile"),
     ] {
-        let run = on(&file, options);
-        run.refuses(2, &[message]);
+        run_on(&file, options).refuses(2, &[message]);
     }
 }
 
@@ -90,13 +81,13 @@ fn a_saved_model_is_known_and_loaded() {
     let expected = run_fixture("poplar-mlp", options);
     for path in [&file, &again] {
         let save = format!("{options} --save-to-file={}", path.display());
-        is_same(&on(&file, &save), &expected);
+        is_same(&run_on(&file, &save), &expected);
     }
     let whole = std::fs::read(&file).unwrap();
     assert_eq!(whole, std::fs::read(again).unwrap());
     for length in [3, 100] {
         std::fs::write(&file, &whole[..length]).unwrap();
-        on(&file, "").refuses(3, &["cut off"]);
+        run_on(&file, "").refuses(3, &["cut off"]);
     }
 }
 
@@ -109,12 +100,9 @@ fn the_regexes_of_the_run_that_saved_a_model_are_used() {
     let save = format!("{regex} --save-to-file={} -q", file.display());
     run_fixture("popart-bert-inference", &save).exits(0);
     let expected = run_fixture("popart-bert-inference", &format!("{regex} {layers}"));
-    assert_eq!(on(&file, layers).exits(0).out, expected.exits(0).out);
-    let other = "--layer-name-regex=auto --list-layers";
-    let expected_of_other = run_fixture("popart-bert-inference", other);
-    assert_eq!(
-        on(&file, other).exits(0).out,
-        expected_of_other.exits(0).out
-    );
-    assert_ne!(expected.out, expected_of_other.out);
+    assert_eq!(run_on(&file, layers).exits(0).out, expected.exits(0).out);
+    let auto = "--layer-name-regex=auto --list-layers";
+    let of_auto = run_fixture("popart-bert-inference", auto);
+    assert_eq!(run_on(&file, auto).exits(0).out, of_auto.exits(0).out);
+    assert_ne!(expected.out, of_auto.out);
 }

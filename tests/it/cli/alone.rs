@@ -2,7 +2,7 @@
 //! Printed commands run unchanged.
 
 use super::goldens;
-use crate::support::{Run, python, root, run_fixture, typed};
+use crate::support::{Run, python, read_json, root, run_fixture, typed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -118,9 +118,8 @@ fn results_have_the_format_that_is_wanted() {
         let options = format!("--solve --sweep --num-ipus=4 -q --format={format}");
         run_fixture("poplar-mlp", &options)
     };
-    let parsed = |text: &str| -> Value { serde_json::from_str(text).expect("JSON") };
     let (auto, json) = (run("auto"), run("json").report());
-    assert_eq!(parsed(&auto.section("solve")), json["solve"]);
+    assert_eq!(read_json(&auto.section("solve")), json["solve"]);
     assert!(
         auto.section("sweep").starts_with("IPUs\tFits\t"),
         "{auto:?}"

@@ -72,11 +72,7 @@ impl Case {
     pub fn sql(mut self, statements: &str) -> Self {
         let start: String = statements.chars().take(200).collect();
         self.what = format!("{} {start}", self.what);
-        let connection = Connection::open(&self.profile).unwrap();
-        let faster = "PRAGMA synchronous = OFF";
-        connection.execute_batch(faster).unwrap();
-        connection.execute_batch(statements).expect(statements);
-        drop(connection);
+        support::run_sql(&self.profile, statements);
         self
     }
 

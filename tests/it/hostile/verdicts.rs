@@ -14,12 +14,11 @@ use std::ffi::OsStr;
 
 use clap::Parser;
 use popliner::app::{Exit, Options, run};
-use rusqlite::Connection;
 
 use super::cases::{Case, number, tables};
 use super::compiled::COMPILED;
 use crate::support::models::{Random, seeds, share};
-use crate::support::{ONE_IPU_FIXTURES, each, popliner};
+use crate::support::{ONE_IPU_FIXTURES, each, popliner, run_sql};
 
 /// Tables that are read, and their columns with numbers that affect memory.
 const TABLES: &str = "
@@ -42,35 +41,21 @@ const TABLES: &str = "
     debug_ids ids
 ";
 
-/// Kinds of changes, or changed tables and columns, that another part of a profile witnesses.
+/// Tables, of which another part of a profile witnesses that rows are gone, or columns have changed.
 const WITNESSED: &str = "
-    memory_by_tile
-    memory_by_tile.total
-    memory_by_tile.always_live_bytes
-    memory_by_tile.not_always_live_max_bytes
-    vars_info.size_bytes
-    vars_info.equivalence_class
-    eq_classes
-    eq_classes.is_always_live
-    eq_class_step
-    depth_first_steps
-    control_programs
-    vertex_instances
-    memory_by_vertex_type
-    memory_by_compute_set
-    programs.debug_id nulled
-    memory_by_category.non_interleaved_non_overlapped
-    vars_info.tile
-    vars_info.category
-    eq_class_step.step_id_from
-    eq_class_step.step_id_to
-    depth_first_steps.program_id
-    control_programs.program
-    memory_by_compute_set.vertex_data_bytes
-    memory_by_vertex_type.code_bytes
-    exchange_regions.var_id
-    debug_ids
-    debug_ids.ids
+    memory_by_tile rows total always_live_bytes not_always_live_max_bytes
+    memory_by_category non_interleaved_non_overlapped
+    vars_info size_bytes equivalence_class tile category
+    eq_classes rows is_always_live
+    eq_class_step rows step_id_from step_id_to
+    depth_first_steps rows program_id
+    control_programs rows program
+    vertex_instances rows
+    memory_by_vertex_type rows code_bytes
+    memory_by_compute_set rows vertex_data_bytes
+    programs debug_id:nulled
+    exchange_regions var_id
+    debug_ids rows ids
 ";
 
 /// A fixture without keys and constraints, with the bytes that it needs.
@@ -143,11 +128,13 @@ struct Change {
 impl Change {
     /// Does another part of a profile witness the change?
     fn is_witnessed(&self) -> bool {
-        let is_it = |name: &str| {
-            let rest = self.kind.strip_prefix(name.trim());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+        let (table, change) = self.kind.split_once(' ').expect("a table");
+        let is_it = |own: &&str| {
+            let rest = change.strip_prefix(own);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
         };
-        self.is_large && WITNESSED.trim().lines().any(is_it)
+        let mut witnessed = tables(WITNESSED).into_iter();
+        self.is_large && witnessed.any(|(of, parts)| of == table && parts.iter().any(is_it))
     }
 }
 
@@ -164,7 +151,7 @@ fn change(case: &Case, random: &mut Random) -> Change {
     let rows = rows.replace("FROM t", &format!("FROM {table}"));
     let (sql, kind) = if columns.is_empty() || random.once_in(3) {
         let sql = format!("DELETE FROM {table} WHERE {rows}");
-        (sql, format!("{table} rows deleted"))
+        (sql, format!("{table} rows:deleted"))
     } else {
         let column = random.one_of(&columns);
         let values = [
@@ -177,12 +164,9 @@ fn change(case: &Case, random: &mut Random) -> Change {
         let (value, what) = random.one_of(&values);
         let value = value.replace('c', column);
         let sql = format!("UPDATE {table} SET {column} = {value} WHERE {rows}");
-        (sql, format!("{table}.{column} {what}"))
+        (sql, format!("{table} {column}:{what}"))
     };
-    let connection = Connection::open(&case.profile).expect("a profile");
-    let faster = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
-    connection.execute_batch(faster).expect(faster);
-    connection.execute_batch(&sql).expect(&sql);
+    run_sql(&case.profile, &sql);
     Change { kind, is_large }
 }
 

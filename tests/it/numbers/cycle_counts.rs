@@ -5,11 +5,10 @@ use crate::oracle::layers::Rules;
 use crate::oracle::{self, Oracle};
 use crate::support::models::{Random, generate, options};
 use crate::support::vary;
-use crate::support::{copy, model, model_in};
+use crate::support::{copy, model, model_in, run_sql};
 use popliner::message::Warning;
 use popliner::model::{CycleSource, OperationCycles};
 use popliner::profile::Profile;
-use rusqlite::Connection;
 use tempfile::TempDir;
 
 /// Returns the cycles of all operations and programs without an operation, and those of exchanges.
@@ -27,10 +26,7 @@ fn total(cycles: &OperationCycles) -> u64 {
 fn changed(fixture: &str, sql: &str) -> TempDir {
     let folder = TempDir::new().unwrap();
     let [profile, _] = copy(fixture, folder.path());
-    Connection::open(&profile)
-        .unwrap()
-        .execute_batch(sql)
-        .expect(sql);
+    run_sql(&profile, sql);
     folder
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use crate::support::{Run, profile, root, typed};
+use crate::support::{Run, Words, cases, profile, read_json, root, typed};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -59,10 +59,6 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn parsed(json: &str) -> Value {
-    serde_json::from_str(json).expect("JSON")
-}
-
 #[test]
 fn all_forms_in_one_run_are_what_each_is_alone() {
     let folder = Folder::new();
@@ -91,7 +87,7 @@ fn all_forms_in_one_run_are_what_each_is_alone() {
 
 /// Returns the document without its arguments. It has the data for the tools of a page.
 fn without_arguments(json: &str) -> Value {
-    let mut report = parsed(json);
+    let mut report = read_json(json);
     assert!(!report["provenance"]["arguments"].take().is_null());
     assert!(report["live_steps"].is_object() && report["memory"]["tile_map"].is_object());
     report
@@ -107,7 +103,7 @@ fn a_file_that_stands_there_is_replaced_as_a_whole_or_stays() {
     assert_eq!(folder.read("report"), "old");
     // It does not fit, and is written.
     export("--num-ipus=1").exits(1);
-    assert_eq!(parsed(&folder.read("report"))["split"]["fits"], false);
+    assert_eq!(read_json(&folder.read("report"))["split"]["fits"], false);
     assert_eq!(folder.names(), ["report"]);
 }
 
@@ -118,49 +114,29 @@ fn a_file_that_is_another_already_is_refused_before_anything_is_read() {
     fs::create_dir_all(folder.path("o/sub")).expect("folders");
     symlink("o", folder.path("linked")).expect("a link");
     symlink("linked/a", folder.path("dangling")).expect("a link");
-    let outputs = ["o/sub/../a", "linked/a", "dangling", "linked/sub/.././a"]
-        .map(|other| format!("--export-json=o/a --export-markdown={other}"));
-    let outputs = outputs
-        .iter()
-        .map(|options| (&**options, "--export-json and --export-markdown"));
-    let inputs = [
-        ("--export-html=profile.pop", "PROFILE and --export-html"),
-        ("--export-html=debug.cbor", "DEBUG and --export-html"),
-        ("--save-to-file=profile.pop", "PROFILE and --save-to-file"),
-        (
-            "--save-to-file=a --export-html=./a",
-            "--save-to-file and --export-html",
-        ),
-        ("--export-json=app.json", "app.json and --export-json"),
-        (
-            "--export-json=framework.json",
-            "framework.json and --export-json",
-        ),
-        ("--export-json=a --compare=a", "--compare and --export-json"),
-        (
-            "--export-json=a --compare=a --fit",
-            "--compare and --export-json",
-        ),
-        (
-            "--export-json=out > out",
-            "standard output and --export-json",
-        ),
-    ];
-    for (options, names) in outputs.chain(inputs) {
+    let list = "
+        --export-json=o/a --export-markdown=o/sub/../a => --export-json and --export-markdown
+        --export-json=o/a --export-markdown=linked/a => --export-json and --export-markdown
+        --export-json=o/a --export-markdown=dangling => --export-json and --export-markdown
+        --export-json=o/a --export-markdown=linked/sub/.././a => --export-json and --export-markdown
+        --export-html=profile.pop => PROFILE and --export-html
+        --export-html=debug.cbor => DEBUG and --export-html
+        --save-to-file=profile.pop => PROFILE and --save-to-file
+        --save-to-file=a --export-html=./a => --save-to-file and --export-html
+        --export-json=app.json => app.json and --export-json
+        --export-json=framework.json => framework.json and --export-json
+        --export-json=a --compare=a => --compare and --export-json
+        --export-json=a --compare=a --fit => --compare and --export-json
+        --export-json=out > out => standard output and --export-json
+    ";
+    for (options, names) in cases(list) {
         let run = folder.popliner(&format!("profile.pop {options}"));
-        run.refuses(2, &[&format!("error: {names} name the same file, ")]);
+        run.refuses(2, &[&format!("error: {} name the same file, ", names[0])]);
     }
     folder
         .popliner("profile.pop --export-json=o/a")
         .refuses(3, &[]);
-    let files = [
-        "dangling",
-        "debug.cbor",
-        "linked",
-        "o",
-        "out",
-        "profile.pop",
-    ];
+    let files = "dangling debug.cbor linked o out profile.pop".words();
     assert_eq!(folder.names(), files);
     assert_eq!(names(&folder.path("o")), ["sub"]);
     assert_eq!(folder.read("profile.pop"), "no profile");

@@ -7,7 +7,7 @@ use std::fs;
 
 use super::{page_types, schema_check::problems};
 use crate::support::models::pairs;
-use crate::support::{Earlier, FIXTURES, root, run_fixture};
+use crate::support::{Earlier, FIXTURES, read_json, root, run_fixture};
 use popliner::report::Report;
 use serde_json::Value;
 
@@ -26,8 +26,7 @@ fn the_types_of_the_page_are_those_of_the_schema() {
 }
 
 fn schema() -> Value {
-    let schema = fs::read_to_string(root().join(SCHEMA)).expect("a schema");
-    serde_json::from_str(&schema).expect("JSON")
+    read_json(&fs::read_to_string(root().join(SCHEMA)).expect("a schema"))
 }
 
 /// Checks that a report conforms to the schema.

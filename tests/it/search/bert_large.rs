@@ -6,7 +6,7 @@
 //! test --release --test it bert_large` has all tiles.
 
 use super::{number, stages};
-use crate::support::{model_in, popliner};
+use crate::support::{model_in, run_on};
 use popliner::memory::MemoryModel;
 use popliner::model::{Layering, Placement, PlacementOptions};
 use serde_json::Value;
@@ -51,10 +51,8 @@ fn on_an_ipu(bytes: u64, tiles: u64) -> u64 {
 
 /// Returns the exit code and the report of a run with a checkpoint for each layer.
 fn run(folder: &Path, more: &str) -> (i32, Value) {
-    let profile = folder.join("profile.pop").display().to_string();
     let options = "--num-ipus=4 -q --export-json=- --recompute=layer --objective=time";
-    let words = options.split(' ').chain(more.split(' '));
-    let run = popliner([&*profile].into_iter().chain(words));
+    let run = run_on(folder, &format!("{options} {more}"));
     (run.code, run.report())
 }
 

@@ -2,7 +2,7 @@
 
 use super::{TRAINING, number, report};
 use crate::support::models::generate;
-use crate::support::{graph_file, popliner, run_fixture};
+use crate::support::{graph_file, popliner, run_fixture, run_on};
 use serde_json::Value;
 
 /// Returns the rows of a plan.
@@ -49,8 +49,7 @@ fn pipelines_that_take_turns_have_rows_on_fewer_ipus() {
     let options = format!("--graph {graph} --framework poptorch --calls 2 --chained --tiles 4");
     let [profile, _] = generate(folder.path(), &options);
     let options = "--plan --num-ipus=4 --mem-per-tile=150000 --export-json=- -q";
-    let run = popliner(profile.to_str().into_iter().chain(options.split(' ')));
-    let report = run.exits(0).report();
+    let report = run_on(&profile, options).exits(0).report();
     let rows = report["plan"]["rows"].as_array().expect("rows").iter();
     let ipus: Vec<u64> = rows.map(|row| number(&row["ipus"])).collect();
     assert_eq!(ipus, [4, 2]);

@@ -3,7 +3,7 @@
 
 use super::{TRAINING, number, report, stages};
 use crate::support::models::generate;
-use crate::support::{DEFAULT_REGEX, contexts, popliner, run_fixture};
+use crate::support::{DEFAULT_REGEX, contexts, run_fixture, run_on};
 use serde_json::Value;
 
 #[test]
@@ -57,10 +57,8 @@ fn streaming_takes_the_time_of_its_bytes() {
     let step = |more: &str| {
         let split = "--num-ipus=4 --splits=1,3,5 --micro-batches=7";
         let run = run_fixture(TRAINING, &format!("--solve --export-json=- {split} {more}"));
-        (
-            run.err.contains("give --streaming-bandwidth"),
-            run.report()["step"].clone(),
-        )
+        let is_said = run.err.contains("give --streaming-bandwidth");
+        (is_said, run.report()["step"].clone())
     };
     let (_, on_chip) = step("");
     assert!(on_chip["streamed_bytes"].is_null());
@@ -75,11 +73,8 @@ fn streaming_takes_the_time_of_its_bytes() {
     assert!(number(&known["cycles"]) > number(&on_chip["cycles"]));
     let [known, on_chip] = [known, on_chip].map(|step| step["milliseconds"].as_f64());
     let more = known.expect("a time") - on_chip.expect("a time");
-    let nanoseconds = bytes * 2;
-    assert!(
-        (more - nanoseconds as f64 / 1e6).abs() < 1e-3,
-        "{more} {nanoseconds}"
-    );
+    let expected = (bytes * 2) as f64 / 1e6;
+    assert!((more - expected).abs() < 1e-3, "{more} {expected}");
 }
 
 /// Returns the messages and the report of a PopART model that trains with moments, with changed
@@ -90,9 +85,8 @@ fn recorded(change: impl Fn(&mut String)) -> (String, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let [profile, debug] = generate(folder.path(), options);
     contexts::change_texts(&debug, |text| change(text));
-    let profile = profile.to_str().expect("a plain path");
     let options = "--solve --num-ipus=2 --mem-per-tile=9000000 --export-json=-";
-    let run = popliner([profile].into_iter().chain(options.split(' ')));
+    let run = run_on(&profile, options);
     let report = run.exits(0).report();
     (run.err, report)
 }

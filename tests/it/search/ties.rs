@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::facts::Facts;
 use crate::oracle::search::Split;
 use crate::support::models::{generate, share};
-use crate::support::{DEFAULT_REGEX, Run, Words, popliner, root, typed};
+use crate::support::{DEFAULT_REGEX, Run, Words, root, run_on, typed};
 use popliner::model::{PlacementOptions, Untied};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -48,14 +48,13 @@ impl Tied {
     }
 
     fn run(&self, options: &(impl Words + ?Sized)) -> Run {
-        let profile = self.files[0].to_str().expect("a plain path");
-        let fixed = [profile, "--layer-order=steps", "--schedule=none", "--solve"];
-        let options = options.words();
-        let objective = options
-            .iter()
-            .any(|option| option.starts_with("--objective"));
-        let peak = (!objective).then_some(&"--objective=peak");
-        popliner(fixed.iter().chain(&options).chain(peak))
+        let mut options = options.words();
+        let mut given = options.iter();
+        if !given.any(|option| option.starts_with("--objective")) {
+            options.push("--objective=peak");
+        }
+        options.extend(["--layer-order=steps", "--schedule=none", "--solve"]);
+        run_on(&self.files[0], &options)
     }
 
     /// Returns the stages and the report of a search.
@@ -114,8 +113,7 @@ fn state_of_a_shared_weight_is_no_weight() {
         let options = "--tied ends --ends large --layers 5 --tiles 8 --page-size 1024 --mode training \
                        --accumulation --optimiser adam-each --framework";
         let [profile, _] = generate(folder.path(), &format!("{options} {framework}"));
-        let profile = profile.to_str().expect("a plain path");
-        let report = popliner([profile, "--export-json=-", "-q"]).report();
+        let report = run_on(&profile, "--export-json=- -q").report();
         let ties = report["tied_weights"].as_array().expect("a list");
         assert_eq!(ties.len(), 1, "{framework}: {ties:?}");
         let weight = text(&ties[0]["weight"]);

@@ -27,6 +27,7 @@ use flate2::read::GzDecoder;
 use popliner::debug_info::DebugInfo;
 use popliner::model::Model;
 use popliner::profile::Profile;
+use rusqlite::Connection;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -157,6 +158,14 @@ pub fn copy(fixture: &str, folder: &Path) -> [PathBuf; 2] {
     })
 }
 
+/// Runs SQL on a profile.
+pub fn run_sql(profile: &Path, statements: &str) {
+    let connection = Connection::open(profile).expect("a profile");
+    let faster = "PRAGMA synchronous = OFF";
+    connection.execute_batch(faster).expect(faster);
+    connection.execute_batch(statements).expect(statements);
+}
+
 /// Returns a file of the real samples; `None` if the test is skipped. The samples have no licence
 /// and are not part of the project.
 #[track_caller]
@@ -223,11 +232,15 @@ pub fn typed(line: &str, folder: &Path) -> Run {
 pub const DEFAULT_REGEX: &str =
     r"--layer-name-regex=(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
-/// Runs the tool on a fixture.
-pub fn run_fixture(fixture: &str, options: &(impl Words + ?Sized)) -> Run {
-    let profile = profile(fixture);
+/// Runs the tool on a profile, its folder, or a saved model.
+pub fn run_on(profile: &Path, options: &(impl Words + ?Sized)) -> Run {
     let profile = profile.to_str().expect("a plain path");
     popliner([&[profile][..], &options.words()].concat())
+}
+
+/// Runs the tool on a fixture.
+pub fn run_fixture(fixture: &str, options: &(impl Words + ?Sized)) -> Run {
+    run_on(&profile(fixture), options)
 }
 
 /// Runs the tool on a fixture, or returns the run of an earlier test with the same options.
@@ -259,6 +272,10 @@ impl Earlier {
     pub fn path(&self) -> String {
         self.0.path().join("report.json").display().to_string()
     }
+}
+
+pub fn read_json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON")
 }
 
 /// Returns the cells of a table, the header first.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::models::generate;
-use crate::support::{Words, contexts, copy, finish, piped, root};
+use crate::support::{Words, contexts, copy, finish, piped, root, run_sql};
 use ciborium::Value;
 use rusqlite::Connection;
 
@@ -22,8 +22,7 @@ pub fn make(folder: &Path, step: &str) {
             copy(fixture, &to);
         }
         ("sql", [file, sql @ ..]) => {
-            let connection = Connection::open(folder.join(file)).expect("a database");
-            connection.execute_batch(&sql.join(" ")).expect(rest);
+            run_sql(&folder.join(file), &sql.join(" "));
         }
         ("contexts", ["drop_some"]) => change_contexts(folder, drop_some),
         ("contexts", ["recompute"]) => change_contexts(folder, recompute),

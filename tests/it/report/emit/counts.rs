@@ -2,9 +2,8 @@
 //! comment says about it.
 
 use super::graphs::write_model;
-use super::read_json;
 use crate::support::models::share;
-use crate::support::{Words, each, popliner, root, split_of, typed};
+use crate::support::{each, read_json, root, run_on, split_of, typed};
 use regex::Regex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -66,8 +65,8 @@ fn check(case: &&str) {
     let (graph, options) = case.trim().split_once(' ').expect("options");
     let folder = TempDir::new().expect("a folder");
     write_model(folder.path(), graph, "poptorch", "inference");
-    let profile = folder.path().display();
-    let run = popliner(format!("{profile} {options} --emit=optimum --export-json=-").words());
+    let options = format!("{options} --emit=optimum --export-json=-");
+    let run = run_on(folder.path(), &options);
     let report = run.report();
     let counts = read_json(&run.section("emit-optimum"))["layers_per_ipu"].clone();
     let counts: Vec<usize> = serde_json::from_value(counts).expect("counts");

@@ -3,10 +3,10 @@
 //!
 //! With `SEEDS=0..1` all graphs run, by default a share.
 
-use super::{has_known_keys, mapping, numbered, parsed, parsed_optimum, read_json};
+use super::{has_known_keys, mapping, numbered, parsed, parsed_optimum};
 use crate::cli::goldens;
 use crate::support::models::{generate, share};
-use crate::support::{FORMS, Words, command, each, finish, graph_file, popliner, sections};
+use crate::support::{FORMS, command, each, finish, graph_file, read_json, run_on, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,8 +38,7 @@ impl Printed {
         let folder = TempDir::new().expect("a folder");
         write_model(folder.path(), graph, framework, mode);
         let forms = FORMS.map(|form| format!("--emit={form}")).join(" ");
-        let profile = folder.path().display();
-        let run = popliner(format!("{profile} {options} --export-json=- {forms}").words());
+        let run = run_on(folder.path(), &format!("{options} --export-json=- {forms}"));
         let mut forms: BTreeMap<String, String> = sections(&run.exits(0).out).into_iter().collect();
         let report = forms.remove("export-json").expect("a report");
         Self {

@@ -8,7 +8,7 @@ mod modules;
 mod pipelines;
 mod places;
 
-use crate::support::{DEFAULT_REGEX, FORMS, python, run_fixture, run_once, sections};
+use crate::support::{DEFAULT_REGEX, FORMS, python, read_json, run_fixture, run_once, sections};
 use serde_json::{Value, json};
 
 /// Splits of every fixture into few and many stages, with idle IPUs, and one that does not fit.
@@ -169,10 +169,6 @@ fn accumulation(fixture: &str, stages: &[Value]) -> usize {
         "tensorflow-cnn" => 128usize.div_ceil(2 * forward) * 2 * forward,
         _ => 128.max(2 * forward - 1),
     }
-}
-
-fn read_json(text: &str) -> Value {
-    serde_json::from_str(text).expect("JSON")
 }
 
 /// Returns the expected counts of blocks and settings of the fixture's pipeline, with the parser's

@@ -1,6 +1,7 @@
 //! The options that a pipeline needs, in each framework.
 
-use super::{emitted, filled, parsed, read_json};
+use super::{emitted, filled, parsed};
+use crate::support::read_json;
 use serde_json::{Value, json};
 
 /// Training and inference with their pipelines: options of the command, and the framework's options
