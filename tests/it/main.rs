@@ -10,6 +10,16 @@
 //! - `hostile`: files that are unusual, damaged or made to do harm
 //! - `generator`: the synthetic profiles themselves
 
+/// Returns what was found, or ends a test that is skipped.
+macro_rules! or_skip {
+    ($found:expr) => {
+        match $found {
+            Some(found) => found,
+            None => return,
+        }
+    };
+}
+
 mod cli;
 mod documents;
 mod generator;

@@ -50,9 +50,7 @@ fn nothing_is_wider_than_the_terminal() {
     let options = format!("--solve --num-ipus=4 -v {DEFAULT_REGEX}");
     for columns in [60, 79, 80, 100, 200] {
         for fixture in ["popart-bert-inference", "impossible"] {
-            let Some(text) = drawn(fixture, columns, &options, USUAL) else {
-                return;
-            };
+            let text = or_skip!(drawn(fixture, columns, &options, USUAL));
             let has_room = columns >= 79 || fixture == "impossible";
             assert_eq!(text.contains('│'), has_room, "{columns}:\n{text}");
         }
@@ -68,9 +66,7 @@ fn colour_is_for_those_who_want_it() {
         ("TERM=dumb", false),
         ("TERM=xterm-256color CLICOLOR=0", false),
     ] {
-        let Some(text) = drawn("poplar-mlp", 100, "--solve", variables) else {
-            return;
-        };
+        let text = or_skip!(drawn("poplar-mlp", 100, "--solve", variables));
         assert_eq!(text.contains('\u{1b}'), coloured, "{variables}: {text}");
         assert!(text.contains("SUCCESS:"), "{text}");
     }
@@ -79,9 +75,7 @@ fn colour_is_for_those_who_want_it() {
 #[test]
 fn a_terminal_without_utf_8_gets_ascii() {
     let variables = "TERM=xterm LANG=en_US.UTF-8 LC_ALL=C";
-    let Some(text) = drawn("poplar-mlp", 100, "--solve", variables) else {
-        return;
-    };
+    let text = or_skip!(drawn("poplar-mlp", 100, "--solve", variables));
     assert!(text.is_ascii() && text.contains("##"), "{text}");
 }
 

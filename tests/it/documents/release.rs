@@ -17,7 +17,7 @@ fn notes(job: &Job, changelog: &str, tag: &str) -> Run {
 
 #[test]
 fn the_notes_are_the_section_of_the_version() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     let changelog = "# Changelog\n\n## [Unreleased]\n\n- Later\n\n## [1.2.3] - 2026-01-01\n\n\
                      ### Added\n\n- This\n\n## [1.2.2] - 2025-01-01\n\n- Before\n";
     let run = notes(&job, changelog, "v1.2.3");

@@ -133,9 +133,7 @@ fn columns(profile: &Path) -> Vec<(String, String, String, i64, i64)> {
 
 #[test]
 fn the_schema_is_that_of_the_real_sample() {
-    let Some(sample) = sample("firehose.profile.pop") else {
-        return;
-    };
+    let sample = or_skip!(sample("firehose.profile.pop"));
     let folder = TempDir::new().unwrap();
     synthesize::write(folder.path(), SIZE.words()).unwrap();
     let real = columns(&sample);

@@ -127,9 +127,7 @@ fn splits_with_other_regexes() {
 
 #[test]
 fn the_real_sample() {
-    let Some([profile, debug]) = sample_pair() else {
-        return;
-    };
+    let [profile, debug] = or_skip!(sample_pair());
     let named = rules(r"CS (\d+)", false);
     let subject = Subject::new("sample", profile.clone(), debug.clone(), &named);
     assert_eq!(subject.oracle.layer_count(), 3);

@@ -21,9 +21,7 @@ fn query<T>(path: &Path, sql: &str, row: impl Fn(&rusqlite::Row<'_>) -> T) -> Ve
 /// be a warning.
 #[test]
 fn cycles_and_origin_of_the_sample() {
-    let Some(path) = sample("firehose.profile.pop") else {
-        return;
-    };
+    let path = or_skip!(sample("firehose.profile.pop"));
     let profile = Profile::read(&path).unwrap();
     assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
     assert_eq!(profile.cycles.executed, None);
@@ -47,9 +45,7 @@ fn cycles_and_origin_of_the_sample() {
 /// The verdict on the compilation uses the memory that Poplar recorded for its one IPU.
 #[test]
 fn the_compilation_is_judged_by_what_poplar_recorded() {
-    let Some(path) = sample("firehose.profile.pop") else {
-        return;
-    };
+    let path = or_skip!(sample("firehose.profile.pop"));
     let profile = CompiledProfile::read(&path, true).unwrap();
     assert_eq!(profile.warnings, []);
     assert_eq!((profile.ipus.count, profile.tiles.len()), (1, 1472));

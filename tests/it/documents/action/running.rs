@@ -27,7 +27,7 @@ fn has_arguments(job: &Job, arguments: &[&str]) {
 
 #[test]
 fn a_model_that_fits_passes_and_its_report_is_posted() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     job.copy("popart-bert-inference", ".");
     let mut given = values("{profile: profile.pop, debug: debug.cbor, num-ipus: 4}");
     let options = "--reserve 1%\n\n  --layer-name-regex=(?i)layer *(\\d+)\r\n--explain";
@@ -48,7 +48,7 @@ fn a_model_that_fits_passes_and_its_report_is_posted() {
 
 #[test]
 fn a_model_that_does_not_fit_fails_and_its_report_is_posted() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     job.copy("impossible", ".");
     job.run(&values("{profile: ., report: own name}")).exits(1);
     let summary = job.read("summary.md");
@@ -66,7 +66,7 @@ fn what_has_no_verdict_fails_and_leaves_no_earlier_report() {
         ("4", "''", "no popliner"),
         ("130", "''", "no popliner"),
     ] {
-        let Some(job) = Job::new() else { return };
+        let job = or_skip!(Job::new());
         let forms = ["md", "html", "examples.yml", "keras.py"];
         let earlier = forms.map(|form| format!("popliner-report.{form}"));
         earlier.iter().for_each(|file| job.write(file, "earlier"));
@@ -92,7 +92,7 @@ fn what_has_no_verdict_fails_and_leaves_no_earlier_report() {
 /// Each input that is an option sets that option.
 #[test]
 fn inputs_are_options() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     job.copy("training-pipeline", ".");
     job.run(&values("{profile: ., num-ipus: 4, report: first}"))
         .exits(0);
@@ -113,7 +113,7 @@ fn inputs_are_options() {
 /// Each form of `emit` is in a file of its own, equal to the output without the action.
 #[test]
 fn the_split_is_written_as_configuration() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     job.copy("popart-bert-inference", ".");
     let files = "examples.yml optimum.json poptorch.py popart.py keras.py tf-stages.json \
                  pipeline-splits.yml mmcv.py";
@@ -143,7 +143,7 @@ fn the_split_is_written_as_configuration() {
 /// Output of popliner cannot act as a command of the workflow, nor turn commands on again.
 #[test]
 fn commands_are_stopped_while_names_are_printed() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     job.copy("popart-bert-inference", ".");
     let tokens = [(); 2].map(|()| {
         let run = job.run(&values("{profile: ., report: a/new folder/report}"));
@@ -163,7 +163,7 @@ fn commands_are_stopped_while_names_are_printed() {
 
 #[test]
 fn no_value_runs_as_a_command() {
-    let Some(job) = Job::new() else { return };
+    let job = or_skip!(Job::new());
     job.copy("popart-bert-inference", ".");
     let hostile = "./$(touch ran) `touch ran` && touch ran & touch ran #\" ' * \\";
     let inputs = "profile debug num-ipus layer-name-regex reserve compare emit options report";

@@ -138,9 +138,7 @@ fn check_starts(graph: &str, printed: &Printed) {
     for (number, piece) in pieces.enumerate() {
         text += &format!("BeginBlock(model.none[{number}],{piece}");
     }
-    let Some(found) = parsed("poptorch", &text) else {
-        return;
-    };
+    let found = or_skip!(parsed("poptorch", &text));
     let blocks = numbered(&found["blocks"]).into_iter();
     let mut begun: Vec<usize> = blocks.map(|(_, ipu)| ipu).collect();
     begun.dedup();
@@ -182,9 +180,7 @@ fn a_newcomer_pastes_what_runs() {
     assert_eq!(goldens::difference(&goldens::newcomer(), &session), None);
     let report = run(&[&words[..words.len() - 2], &["--solve", "--export-json=-"]].concat());
     let report = report.report();
-    let Some(found) = parsed("poptorch", &second.out) else {
-        return;
-    };
+    let found = or_skip!(parsed("poptorch", &second.out));
     let modules = report["split"]["modules"].as_array().expect("modules");
     let begins = modules.iter().filter_map(|one| one["begin"].as_str());
     let begins: Vec<String> = begins.map(|path| path.replace('.', "")).collect();

@@ -10,9 +10,7 @@ use serde_json::json;
 fn poptorch_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         let (stages, text) = emitted(fixture, &[ipus], "poptorch");
-        let Some(found) = parsed("poptorch", &filled(&text)) else {
-            return;
-        };
+        let found = or_skip!(parsed("poptorch", &filled(&text)));
         let blocks = numbered(&found["blocks"]);
         // A `BeginBlock` lasts until the next one, and operations before the first one run on IPU 0.
         let mut ipu = 0;
@@ -32,9 +30,7 @@ fn poptorch_places_everything_as_the_split_does() {
 fn popart_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         let (stages, text) = emitted(fixture, &[ipus], "popart");
-        let Some(found) = parsed("popart", &text) else {
-            return;
-        };
+        let found = or_skip!(parsed("popart", &text));
         let mut options = json!({ "virtualGraphMode": "manual", "enablePipelining": true });
         if trains(fixture) {
             options["enableGradientAccumulation"] = json!(true);
@@ -50,9 +46,7 @@ fn popart_places_everything_as_the_split_does() {
 fn keras_places_everything_as_the_split_does() {
     for (fixture, ipus) in CASES {
         let (stages, text) = emitted(fixture, &[ipus], "keras");
-        let Some(found) = parsed("keras", &text) else {
-            return;
-        };
+        let found = or_skip!(parsed("keras", &text));
         let entries = numbered(&found["entries"]);
         let begun: Vec<usize> = entries.iter().map(|&(_, stage)| stage).collect();
         assert_eq!(begun, Vec::from_iter(1..mapping(&stages).len()), "{text}");
