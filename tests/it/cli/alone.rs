@@ -61,9 +61,8 @@ fn a_new_user_needs_no_more_than_what_is_printed() {
 
 #[test]
 fn a_number_of_ipus_is_enough_to_ask_for() {
-    run_fixture("poplar-mlp", "--num-ipus=5 -v")
-        .exits(0)
-        .says("Tried: 1 to 5 IPUs");
+    let tried = run_fixture("poplar-mlp", "--num-ipus=5 -v");
+    tried.exits(0).says("Tried: 1 to 5 IPUs");
     let refused = run_fixture("impossible", "--num-ipus=5");
     refused.exits(1).says("No configuration fits on 5 IPUs");
 }
@@ -120,10 +119,8 @@ fn results_have_the_format_that_is_wanted() {
     };
     let (auto, json) = (run("auto"), run("json").report());
     assert_eq!(read_json(&auto.section("solve")), json["solve"]);
-    assert!(
-        auto.section("sweep").starts_with("IPUs\tFits\t"),
-        "{auto:?}"
-    );
+    let sweep = auto.section("sweep");
+    assert!(sweep.starts_with("IPUs\tFits\t"), "{sweep}");
     let row = &json["sweep"][3];
     assert_eq!((&row["ipus"], &row["fits"]), (&4.into(), &true.into()));
     assert!(row["peak_memory"].is_u64() && row["cycles_of_a_step"].is_u64());
@@ -144,11 +141,8 @@ fn gaps_between_variables_are_a_warning_and_no_verdict() {
     ] {
         let run = run_fixture("poplar-mlp", &format!("--mem-per-tile={limit}"));
         let text = &run.exits(0).says(message).err;
-        assert_eq!(
-            text.contains("SUCCESS: the model fits on one IPU"),
-            fits,
-            "{text}"
-        );
+        let says_so = text.contains("SUCCESS: the model fits on one IPU");
+        assert_eq!(says_so, fits, "{text}");
         assert_eq!(text.contains("gaps"), message.contains("gaps"), "{text}");
     }
 }

@@ -15,10 +15,8 @@ fn generated(text: &str) -> String {
 fn has_options(text: &str, before: &str) {
     let command = Options::command();
     for option in command.get_arguments().filter_map(Arg::get_long) {
-        assert!(
-            text.contains(&format!("{before}{option}")),
-            "{option} in {text}"
-        );
+        let is_there = text.contains(&format!("{before}{option}"));
+        assert!(is_there, "{option} in {text}");
     }
 }
 
@@ -52,8 +50,6 @@ fn the_manual_page_has_every_option_and_the_exit_codes() {
     has_options(&plain, "--");
     assert!(plain.contains("Exit codes:"), "{plain}");
     // A long word makes a ragged line, which is no mistake in the page.
-    check_syntax(
-        piped("groff").args(["-man", "-Tutf8", "-Wbreak", "-z"]),
-        &page,
-    );
+    let options = ["-man", "-Tutf8", "-Wbreak", "-z"];
+    check_syntax(piped("groff").args(options), &page);
 }

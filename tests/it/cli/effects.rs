@@ -68,10 +68,7 @@ impl Earlier {
 #[test]
 fn options_act_on_the_results_of_the_table_and_are_refused_beside_others() {
     let earlier = Earlier::new(MODEL, &format!("--solve {IPUS}"));
-    let results: Vec<&str> = [SPLIT, ORIGINAL, OTHERS]
-        .iter()
-        .flat_map(|own| own.words())
-        .collect();
+    let results = [SPLIT, ORIGINAL, OTHERS].map(|own| own.words()).concat();
     let mut command = Options::command();
     command.build();
     let effects = Effect::all(&command);
@@ -106,12 +103,9 @@ fn what_is_wrong(
     let mut alone = vec![given(result)];
     // With as many IPUs as stages, constraints change the best split. With more, objectives differ
     // and Out has a stage of its own.
-    let ipus = match option {
-        "num_ipus" => None,
-        _ => Some(IPUS),
-    };
-    let ipus = ipus.filter(|_| SPLIT.words().contains(&result));
-    alone.extend(ipus.map(str::to_owned));
+    if option != "num_ipus" && SPLIT.words().contains(&result) {
+        alone.push(IPUS.to_owned());
+    }
     let both = [&alone[..], &[given(option)]].concat();
     let now = run_once(fixture, &both);
     if acts {
@@ -142,12 +136,9 @@ fn what_is_wrong(
 /// A missing path does not change which error is reported.
 #[test]
 fn options_of_another_kind_of_run_are_refused_before_any_file_is_read() {
-    for options in [
-        "--fit --compare=/nonexistent --num-ipus=4",
-        "--fit --tiles=0",
-    ] {
+    for options in ["--compare=/nonexistent --num-ipus=4", "--tiles=0"] {
         let reason = "acts on none of the requested results";
-        let run = run_fixture(MODEL, options);
+        let run = run_fixture(MODEL, &format!("--fit {options}"));
         assert_eq!(run.exits(2).says(reason).out, "");
     }
 }

@@ -74,9 +74,9 @@ fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)
         }
     };
     let forms = ["", "--explain "].map(|more| format!("{more}--solve --export-json=-"));
-    let mut found: Vec<(String, Answer)> = forms
+    let mut found = forms
         .map(|form| (form.clone(), reported(&run(&form))))
-        .into();
+        .to_vec();
 
     let swept = run("--sweep").report();
     let row = swept.as_array().expect("rows").last().expect("a row");
@@ -115,11 +115,7 @@ fn others(fixture: &str, solved: &Answer, options: &str) -> Vec<(String, Answer)
 
 #[test]
 fn all_forms_have_the_same_answer() {
-    let questions = [
-        "--num-ipus=4",
-        "--num-ipus=8",
-        "--num-ipus=4 --recompute=stage",
-    ];
+    let questions = ["4", "8", "4 --recompute=stage"].map(|more| format!("--num-ipus={more}"));
     let cases: Vec<_> = pairs(&ONE_IPU_FIXTURES, &questions, 5).collect();
     let fit = each(&cases, |&(fixture, question)| {
         // Finer layers are not tried, since the regex is given.

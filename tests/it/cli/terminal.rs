@@ -10,14 +10,9 @@ use textwrap::core::display_width;
 /// options and variables, and checks its width. `None` if the test is skipped.
 fn drawn(fixture: &str, columns: u16, options: &str, variables: &str) -> Option<String> {
     let profile = root().join(profile(fixture)).display().to_string();
-    let command = [
-        &[env!("CARGO_BIN_EXE_popliner"), &profile][..],
-        &options.words(),
-    ]
-    .concat();
-    let variables = variables
-        .split(' ')
-        .filter_map(|variable| variable.split_once('='));
+    let tool = [env!("CARGO_BIN_EXE_popliner"), &profile];
+    let command = [&tool[..], &options.words()].concat();
+    let variables = variables.split(' ').filter_map(|own| own.split_once('='));
     let environment: BTreeMap<&str, &str> = variables.collect();
     let input = json!({ "command": command, "columns": columns, "environment": environment });
     let found = python(include_str!("terminal.py"), &input.to_string())?;
@@ -34,7 +29,6 @@ fn drawn(fixture: &str, columns: u16, options: &str, variables: &str) -> Option<
 /// The terminal erases a line here: a progress bar.
 const ERASED: &str = "\u{1b}[2K";
 
-/// Returns the text that stays on the terminal.
 fn staying(text: &str) -> String {
     // From bar to bar.
     let text = text.replace("\u{1b}[1A", "").replace("\u{1b}[1B", "");

@@ -60,19 +60,16 @@ fn reads_all(
     assert!(!differs(None), "the library reads more");
     for (table, columns) in tables.iter().filter(|(table, _)| is_checked(table)) {
         for column in columns {
-            assert!(
-                differs(Some((table, column))),
-                "{column} of {table} is read for nothing"
-            );
+            let is_read = differs(Some((table, column)));
+            assert!(is_read, "{column} of {table} is read for nothing");
         }
     }
 }
 
 /// Returns the members of each list.
 fn members(lists: &VariableLists) -> Vec<&[u32]> {
-    (0..lists.len() as u32)
-        .map(|list| lists.members(list))
-        .collect()
+    let all = 0..lists.len() as u32;
+    all.map(|list| lists.members(list)).collect()
 }
 
 /// Prints everything that was read, except the path and the statements that only witnesses need.
@@ -92,12 +89,8 @@ fn dump(profile: &Profile) -> String {
 #[test]
 fn the_library_reads_what_the_floor_reads() {
     let fixtures = ["poptorch-bert-training", "poplar-mlp"];
-    reads_all(
-        fixtures,
-        &all(),
-        |_| true,
-        |path| Profile::read(path).ok().map(|profile| dump(&profile)),
-    );
+    let read = |path: &Path| Some(dump(&Profile::read(path).ok()?));
+    reads_all(fixtures, &all(), |_| true, read);
 }
 
 /// The fixtures together have a value in every column that `--fit` reads: a compiled pipeline that was

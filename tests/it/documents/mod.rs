@@ -10,7 +10,6 @@ mod security;
 
 use crate::support::root;
 
-/// Reads a file of the repository.
 fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).expect(path)
 }

@@ -78,11 +78,8 @@ fn their_commands_print_what_they_show() {
         for Step { command, lines } in &steps {
             let run = typed(&format!("exec 2>&1\n{command}"), folder.path());
             let found: Vec<&str> = run.exits(0).out.lines().collect();
-            assert!(
-                agree(lines, &found),
-                "{path}: {command} prints\n{}",
-                run.out
-            );
+            let is_shown = agree(lines, &found);
+            assert!(is_shown, "{path}: {command} prints\n{}", run.out);
         }
         let commands = |text: &str| text.matches("popliner fixtures/").count();
         let printed = steps.iter().flat_map(|step| &step.lines);
@@ -91,7 +88,7 @@ fn their_commands_print_what_they_show() {
         assert_eq!(
             commands(&page),
             in_sessions,
-            "a command is in no session of {path}"
+            "one is in no session of {path}"
         );
     }
 }
@@ -105,10 +102,8 @@ fn they_have_all_options_and_no_others() {
     };
     let mut documented = options(&popliner(["--help"]).out);
     let found: BTreeSet<String> = pages().iter().flat_map(|(_, page)| options(page)).collect();
-    assert!(
-        documented.difference(&found).eq(["--version"]),
-        "all others are on a page"
-    );
+    let missing: Vec<&String> = documented.difference(&found).collect();
+    assert_eq!(missing, ["--version"]);
     documented.extend(options(OF_OTHERS));
     assert_eq!(found.difference(&documented).next(), None, "only on a page");
 }

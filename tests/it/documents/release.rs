@@ -9,10 +9,8 @@ fn notes(job: &Job, changelog: &str, tag: &str) -> Run {
     job.write("CHANGELOG.md", changelog);
     job.write("Cargo.toml", "[package]\nversion = \"1.2.3\"\n");
     job.write(".ci/release_notes", &read(".ci/release_notes"));
-    job.bash(
-        &format!("bash .ci/release_notes {tag}"),
-        &Default::default(),
-    )
+    let line = format!("bash .ci/release_notes {tag}");
+    job.bash(&line, &Default::default())
 }
 
 #[test]

@@ -24,11 +24,7 @@ fn limits() -> Vec<String> {
         each(limits::MEMBERS) + " for each variable",
         number(limits::CONTEXTS_OF_VARIABLE),
         both(limits::NESTED_ITEMS, limits::CONTEXTS_ABOVE),
-        format!(
-            "{} for each program; {}",
-            each(limits::VISITS),
-            limits::NESTED_CALLS
-        ),
+        each(limits::VISITS) + " for each program; " + &number(limits::NESTED_CALLS),
         number(limits::CYCLES as usize),
         number(limits::TEXT),
         each(limits::USES) + " for each variable",

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use ciborium::Value;
 
-/// Changes the document in a debug file.
 fn change_document(path: &Path, change: impl FnOnce(&mut Value)) {
     let bytes = fs::read(path).expect("a debug file");
     let mut document = ciborium::from_reader(&*bytes).expect("CBOR");
@@ -35,11 +34,9 @@ pub fn change_texts(path: &Path, mut change: impl FnMut(&mut String)) {
 fn change_texts_of(value: &mut Value, change: &mut impl FnMut(&mut String)) {
     match value {
         Value::Text(text) => change(text),
-        Value::Array(values) => {
-            values
-                .iter_mut()
-                .for_each(|value| change_texts_of(value, change));
-        }
+        Value::Array(values) => values
+            .iter_mut()
+            .for_each(|one| change_texts_of(one, change)),
         Value::Map(entries) => {
             let values = entries.iter_mut().map(|(_, value)| value);
             values.for_each(|value| change_texts_of(value, change));

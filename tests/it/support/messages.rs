@@ -35,7 +35,6 @@ fn listed() -> Vec<String> {
     listed
 }
 
-/// Returns the cells of a line of a table.
 fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
@@ -63,9 +62,8 @@ struct KnownMessages {
 }
 
 static KNOWN: LazyLock<KnownMessages> = LazyLock::new(|| {
-    let (wrapping, whole): (Vec<String>, Vec<String>) = listed()
-        .into_iter()
-        .partition(|text| text.ends_with(": ..."));
+    let listed = listed().into_iter();
+    let (wrapping, whole): (Vec<_>, Vec<_>) = listed.partition(|text| text.ends_with(": ..."));
     let escaped = |text: &str| regex::escape(text).replace(r"\.\.\.", ".*");
     let regex = |text: &str, end: &str| {
         let text = format!("^{PLACE}{}{end}$", escaped(text));
@@ -111,9 +109,7 @@ pub fn check(standard_error: &str) {
             true => text.split_once(">': ").map(|(_, end)| end),
             false => Some(text).filter(|_| !is_of_library),
         };
-        assert!(
-            value.is_none_or(is_listed),
-            "docs/messages.md does not have\n{line}"
-        );
+        let is_known = value.is_none_or(is_listed);
+        assert!(is_known, "docs/messages.md does not have\n{line}");
     }
 }

@@ -103,9 +103,8 @@ pub fn root() -> &'static Path {
 /// Returns all files below a folder, in the order of their paths.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).expect("a folder");
-    let mut paths: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<PathBuf> = paths.collect();
     paths.sort();
     let below = |path: PathBuf| match path.is_dir() {
         true => files(&path),
@@ -171,9 +170,8 @@ pub fn run_sql(profile: &Path, statements: &str) {
 #[track_caller]
 pub fn sample(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("POPLINER_SAMPLES").map(PathBuf::from);
-    let path = folder
-        .unwrap_or(root().join("../shared/samples"))
-        .join(name);
+    let folder = folder.unwrap_or(root().join("../shared/samples"));
+    let path = folder.join(name);
     if path.exists() {
         return Some(path);
     }
@@ -194,11 +192,11 @@ pub fn sample_pair() -> Option<[PathBuf; 2]> {
 /// The script has only the standard library, so that no result depends on installed packages.
 #[track_caller]
 pub fn python(script: &str, input: &str) -> Option<String> {
-    let Some(run) = try_finish_with(piped("python3").args(["-I", "-S", "-c", script]), input)
-    else {
+    let run = try_finish_with(piped("python3").args(["-I", "-S", "-c", script]), input);
+    if run.is_none() {
         skip("there is no python3");
-        return None;
-    };
+    }
+    let run = run?;
     assert_eq!(run.code, 0, "{}\nof\n{input}", run.err);
     Some(run.out)
 }
@@ -217,14 +215,18 @@ pub fn popliner<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run 
     finish(&mut command(arguments))
 }
 
-/// Runs a line in `folder` in the shell of a user who has the tool in the PATH.
-pub fn typed(line: &str, folder: &Path) -> Run {
+/// Returns the PATH of a user who has the tool in it.
+pub fn path_with_tool() -> String {
     let tool = Path::new(env!("CARGO_BIN_EXE_popliner"));
     let tools = tool.parent().expect("a folder").display();
-    let path = std::env::var("PATH").expect("a path");
+    format!("{tools}:{}", std::env::var("PATH").expect("a path"))
+}
+
+/// Runs a line in `folder` in the shell of a user who has the tool in the PATH.
+pub fn typed(line: &str, folder: &Path) -> Run {
     let mut shell = piped("sh");
     shell.args(["-c", line]).current_dir(folder);
-    shell.env("PATH", format!("{tools}:{path}"));
+    shell.env("PATH", path_with_tool());
     finish(shell.env("RAYON_NUM_THREADS", "1"))
 }
 
@@ -296,10 +298,7 @@ pub fn sections(text: &str) -> Vec<(String, String)> {
         let name = line.strip_prefix("# ");
         match name.filter(|name| !name.trim_end().contains(' ')) {
             Some(name) => sections.push((name.trim_end().to_string(), String::new())),
-            None => {
-                let section = sections.last_mut().expect("a name before each section");
-                section.1.push_str(line);
-            }
+            None => sections.last_mut().expect("a name first").1.push_str(line),
         }
     }
     sections

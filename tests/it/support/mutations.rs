@@ -50,9 +50,8 @@ pub fn loosen(profile: &Path) -> Schema {
             schema.push((table, strings(&connection, &columns)));
         }
     }
-    connection
-        .execute_batch("COMMIT; VACUUM")
-        .expect("a smaller file");
+    let end = "COMMIT; VACUUM";
+    connection.execute_batch(end).expect(end);
     Schema(schema)
 }
 
@@ -79,9 +78,8 @@ fn change_rows(profile: &Path, schema: &Schema, count: usize, choices: &mut Choi
         let (table, columns) = &schema.0[choices.below(schema.0.len())];
         let column = &columns[choices.below(columns.len())];
         let highest = format!("SELECT coalesce(max(rowid), 0) FROM \"{table}\"");
-        let highest: i64 = connection
-            .query_row(&highest, [], |row| row.get(0))
-            .unwrap();
+        let highest = connection.query_row(&highest, [], |row| row.get::<_, i64>(0));
+        let highest = highest.unwrap();
         let row = 1 + choices.below(highest as usize) as i64;
         let other = 1 + choices.below(highest as usize) as i64;
         let of_row = format!("FROM \"{table}\" WHERE rowid = ?1");
@@ -107,6 +105,7 @@ fn change_rows(profile: &Path, schema: &Schema, count: usize, choices: &mut Choi
     connection.execute_batch("COMMIT").expect("all changes");
 }
 
+const U32: i64 = u32::MAX as i64;
 const INTEGERS: [i64; 12] = [
     -1,
     0,
@@ -115,7 +114,7 @@ const INTEGERS: [i64; 12] = [
     255,
     1 << 16,
     1 << 31,
-    u32::MAX as i64,
+    U32,
     1 << 32,
     1 << 53,
     i64::MAX,
@@ -155,9 +154,8 @@ fn change_bytes(path: &Path, count: usize, block: usize, choices: &mut Choices<'
                 let from = choices.below(bytes.len());
                 let part = bytes[from..(from + block.max(16)).min(bytes.len())].to_vec();
                 let to = place / block * block;
-                part.into_iter()
-                    .zip(to..)
-                    .for_each(|(byte, to)| set(&mut bytes, to, byte));
+                let part = part.into_iter().zip(to..);
+                part.for_each(|(byte, to)| set(&mut bytes, to, byte));
             }
             _ => set(&mut bytes, place, choices.byte()),
         }

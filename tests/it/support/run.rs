@@ -44,11 +44,8 @@ impl Run {
         assert_eq!(self.out, "", "{}: {self:?}", self.of);
         let line = self.err.lines().last().expect("a message");
         let has_all = parts.iter().all(|part| line.contains(part));
-        assert!(
-            line.starts_with("error: ") && has_all,
-            "{}: {parts:?} in {self:?}",
-            self.of
-        );
+        let is_it = line.starts_with("error: ") && has_all;
+        assert!(is_it, "{}: {parts:?} in {self:?}", self.of);
         self
     }
 
@@ -58,11 +55,8 @@ impl Run {
         let is_it = |line: &str| {
             line.starts_with("warning: ") && parts.iter().all(|part| line.contains(part))
         };
-        assert!(
-            self.err.lines().any(is_it),
-            "{}: {parts:?} in {self:?}",
-            self.of
-        );
+        let is_said = self.err.lines().any(is_it);
+        assert!(is_said, "{}: {parts:?} in {self:?}", self.of);
         self
     }
 
@@ -71,9 +65,8 @@ impl Run {
     pub fn section(&self, name: &str) -> String {
         let mut sections = sections(&self.out).into_iter();
         let found = sections.find(|section| section.0 == name);
-        found
-            .unwrap_or_else(|| panic!("{}: no {name} in {self:?}", self.of))
-            .1
+        let found = found.unwrap_or_else(|| panic!("{}: no {name} in {self:?}", self.of));
+        found.1
     }
 
     /// Returns the JSON report, which standard output has alone or in its own section.

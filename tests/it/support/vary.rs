@@ -78,9 +78,8 @@ fn programs(connection: &Connection, condition: &str) -> Vec<i64> {
 /// Appends a program to the children of another.
 fn add_child(connection: &Connection, parent: i64, child: i64) {
     let sql = "SELECT children FROM programs WHERE id = ?1";
-    let mut children: Vec<u8> = connection
-        .query_row(sql, [parent], |row| row.get(0))
-        .unwrap();
+    let children = connection.query_row(sql, [parent], |row| row.get(0));
+    let mut children: Vec<u8> = children.unwrap();
     push_varint(&mut children, child as u64);
     let sql = "UPDATE programs SET children = ?2 WHERE id = ?1";
     connection.execute(sql, params![parent, children]).unwrap();
@@ -124,13 +123,11 @@ fn outline(connection: &Connection, random: &mut Random) {
 /// Turns a sequence into a Call of a new function, and returns the function's body, which takes
 /// over everything else. The Call often has the context of some program.
 fn move_into_function(connection: &Connection, call: i64, random: &mut Random) -> i64 {
-    let next = |table: &str| {
+    let body = copy_program(connection, call);
+    let [function, row] = ["function_programs", "program_type_call"].map(|table| {
         let sql = format!("SELECT coalesce(max(id), 0) + 1 FROM {table}");
         number(connection, &sql)
-    };
-    let body = copy_program(connection, call);
-    let function = next("function_programs");
-    let row = next("program_type_call");
+    });
     let statements = format!(
         "INSERT INTO program_types
          SELECT max(id) + 1, 'Call', 'program_type_call' FROM program_types

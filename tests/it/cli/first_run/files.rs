@@ -40,9 +40,8 @@ fn change_contexts(folder: &Path, change: impl Fn(&mut Vec<Value>)) {
 
 /// Changes the names of operations and compute sets.
 fn rename(folder: &Path, from: &str, to: &str) {
-    contexts::change_texts(&folder.join("debug.cbor"), |text| {
-        *text = text.replace(from, to)
-    });
+    let replace = |text: &mut String| *text = text.replace(from, to);
+    contexts::change_texts(&folder.join("debug.cbor"), replace);
     let profile = Connection::open(folder.join("profile.pop")).expect("a profile");
     let sql = "UPDATE compute_sets SET name = replace(name, ?1, ?2)";
     profile.execute(sql, [from, to]).expect(sql);

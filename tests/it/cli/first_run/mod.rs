@@ -73,24 +73,16 @@ fn check(folder: &Path, kind: &str, arguments: &str, parts: &[&str], of: String)
     let has_all = |text: &str| parts.iter().all(|part| text.contains(part));
     if let Some(code) = kind.strip_prefix("error ") {
         let code = code.parse().expect("a code");
-        let last = run
-            .exits(code)
-            .err
-            .lines()
-            .rfind(|line| line.starts_with("error: "));
-        assert!(
-            last.is_some() && has_all(&run.err) && run.out.is_empty(),
-            "{parts:?}: {run:?}"
-        );
+        let mut lines = run.exits(code).err.lines();
+        let is_refused = lines.any(|line| line.starts_with("error: ")) && run.out.is_empty();
+        assert!(is_refused && has_all(&run.err), "{parts:?}: {run:?}");
         return;
     }
     let is_it = |line: &&str| line.starts_with("warning: ") == (kind == "warning");
     let lines = run.err.lines().filter(is_it).filter(|line| has_all(line));
     let may_lack_verdict = run.code == 3 && run.err.contains("so there is no verdict");
-    assert!(
-        (run.code < 2 || may_lack_verdict) && lines.count() == 1,
-        "{parts:?}: {run:?}"
-    );
+    let is_done = run.code < 2 || may_lack_verdict;
+    assert!(is_done && lines.count() == 1, "{parts:?}: {run:?}");
     if kind == "warning" {
         let text = fs::read(folder.join("of-this-run.json")).expect("a report");
         let report: Value = serde_json::from_slice(&text).expect("JSON");

@@ -54,9 +54,8 @@ fn prepared() -> Option<Job> {
     let job = Job::new()?;
     job.write("action/action/install.sh", &read("action/install.sh"));
     job.write("action/Cargo.toml", "[package]\nversion = \"1.2.3\"\n");
-    let build =
-        "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n";
-    job.write("action/pyproject.toml", build);
+    let build = "requires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n";
+    job.write("action/pyproject.toml", &format!("[build-system]\n{build}"));
     let backend = "def build_wheel(folder, *_, **__):\n    return wheel(folder, 'sources')\n";
     job.write("action/backend.py", &format!("{WHEEL}{backend}"));
     job.write("temporary/README", "");
@@ -125,15 +124,9 @@ fn the_wheel_of_the_release_is_found_and_checked() {
     for (reference, origin) in references.into_iter().step_by(share(4)) {
         let run = install(&job, reference);
         let last = format!("popliner 1.2.3 of the {origin}");
-        assert_eq!(
-            run.exits(0).out.lines().last(),
-            Some(&*last),
-            "{reference} {run:?}"
-        );
-        assert!(
-            Path::new(job.read("path").trim())
-                .join("popliner")
-                .is_file()
-        );
+        let found = run.exits(0).out.lines().last();
+        assert_eq!(found, Some(&*last), "{reference} {run:?}");
+        let folder = job.read("path");
+        assert!(Path::new(folder.trim()).join("popliner").is_file());
     }
 }

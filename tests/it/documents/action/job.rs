@@ -1,10 +1,10 @@
 //! Workflows in YAML, and a folder in which their steps run as on GitHub's machines.
 
 use crate::documents::read;
-use crate::support::{Run, copy, piped, root, skip, try_finish};
+use crate::support::{Run, copy, finish, path_with_tool, piped, root, skip, try_finish};
 use serde_yaml_ng::Value;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Names with values: inputs, variables or outputs.
 pub type Values = BTreeMap<String, String>;
@@ -22,11 +22,10 @@ pub fn yaml(path: &str) -> Value {
 /// Returns the steps of an action, or of all jobs of a workflow.
 pub fn steps(document: &Value) -> Vec<&Value> {
     let jobs = document["jobs"].as_mapping().into_iter();
-    let all = jobs
-        .flat_map(|jobs| jobs.values())
-        .chain(document.get("runs"));
-    all.flat_map(|job| job["steps"].as_sequence().expect("steps"))
-        .collect()
+    let jobs = jobs.flat_map(|jobs| jobs.values());
+    let all = jobs.chain(document.get("runs"));
+    let steps = all.flat_map(|job| job["steps"].as_sequence().expect("steps"));
+    steps.collect()
 }
 
 /// Returns a step by its name.
@@ -37,20 +36,17 @@ pub fn step<'a>(document: &'a Value, name: &str) -> &'a Value {
 
 /// Returns the values of a mapping, with expressions replaced as GitHub does before a step.
 pub fn filled_in(mapping: &Value, known: impl Fn(&str) -> String) -> Values {
-    let given: Values = serde_yaml_ng::from_value(mapping.clone()).expect("texts");
-    let fill = |value: String| {
+    let mut given: Values = serde_yaml_ng::from_value(mapping.clone()).expect("texts");
+    for value in given.values_mut() {
         let mut parts = value.split("${{");
         let mut text = parts.next().unwrap_or_default().to_owned();
         for part in parts {
             let (expression, after) = part.split_once("}}").expect("an end");
             text += &(known(expression.trim()) + after);
         }
-        text
-    };
+        *value = text;
+    }
     given
-        .into_iter()
-        .map(|(name, value)| (name, fill(value)))
-        .collect()
 }
 
 /// Is a program on the path? GitHub's machines have all that the steps use. Skips if not.
@@ -127,14 +123,11 @@ impl Job {
     /// Runs a script in bash as GitHub does. On the path are the programs of [`Self::fake`] first,
     /// then popliner.
     pub fn bash(&self, script: &str, variables: &Values) -> Run {
-        let binary = Path::new(env!("CARGO_BIN_EXE_popliner"));
-        let path = std::env::var("PATH").unwrap_or_default();
-        let binaries = binary.parent().expect("a folder").display();
-        let path = format!("{}:{binaries}:{path}", self.path("fakes").display());
+        let path = format!("{}:{}", self.path("fakes").display(), path_with_tool());
         let mut bash = piped("bash");
         bash.args(["-eo", "pipefail", "-c", script])
             .current_dir(self.path(""));
-        try_finish(bash.envs(variables).env("PATH", path)).expect("bash")
+        finish(bash.envs(variables).env("PATH", path))
     }
 
     /// Runs the step of the action that runs popliner, with these inputs. It leaves `summary.md`
@@ -148,10 +141,8 @@ impl Job {
     pub fn step(&self, name: &str, given: &Values, context: &Values) -> Run {
         let action = yaml("action.yml");
         let inputs = action["inputs"].as_mapping().expect("inputs");
-        let unknown = given
-            .keys()
-            .find(|name| !inputs.contains_key(name.as_str()));
-        assert_eq!(unknown, None, "no input");
+        let is_known = |name: &String| inputs.contains_key(name.as_str());
+        assert!(given.keys().all(is_known), "{given:?}");
         let outputs = self.outputs("outputs");
         let known = |expression: &str| match expression.rsplit_once('.') {
             Some(("inputs", name)) => given.get(name).map_or_else(

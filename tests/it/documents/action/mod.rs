@@ -28,9 +28,8 @@ fn no_input_is_a_part_of_a_script() {
         assert!(!step["run"].as_str().expect("a script").contains("${{"));
     }
     for name in names(&action["inputs"]) {
-        let uses = read("action.yml")
-            .matches(&format!("inputs.{name} "))
-            .count();
+        let file = read("action.yml");
+        let uses = file.matches(&format!("inputs.{name} ")).count();
         assert_eq!(uses, 1, "{name}");
         let input = &action["inputs"][name];
         let is_required = input["required"] == true;
@@ -50,15 +49,12 @@ fn inputs_are_those_of_the_command() {
         assert_ne!(others.contains(&name), options.contains(&name), "{name}");
     }
     let emit = action["inputs"]["emit"]["description"].as_str();
-    let words = emit
-        .expect("a description")
-        .split(|c: char| c != '-' && !c.is_alphabetic());
+    let words = emit.expect("a description");
+    let words = words.split(|c: char| c != '-' && !c.is_alphabetic());
     let words: Vec<&str> = words.collect();
     for name in EmitForm::value_variants().iter().map(|form| form.name()) {
         // The script removes the file of an earlier run.
-        assert!(
-            words.contains(&&*name) && read("action/run.sh").contains(&name),
-            "{name}"
-        );
+        let is_removed = read("action/run.sh").contains(&name);
+        assert!(is_removed && words.contains(&&*name), "{name}");
     }
 }

@@ -23,10 +23,8 @@ fn its_tables_are_those_of_the_action() {
         let (_, part) = readme.split_once(heading).expect(heading);
         let part = part.split("\n## ").next().expect("a part");
         // The names in the first column.
-        let found = name
-            .captures_iter(part)
-            .map(|found| found.extract::<1>().1[0]);
-        let found: BTreeSet<&str> = found.collect();
+        let found = name.captures_iter(part);
+        let found: BTreeSet<&str> = found.map(|found| found.extract::<1>().1[0]).collect();
         assert_eq!(found, names(&action[key]).into_iter().collect());
     }
 }
@@ -43,13 +41,9 @@ fn it_is_named_by_its_version() {
         "examples/ci/github-actions.yml",
     ] {
         let text = read(file);
-        let mut found = name
-            .captures_iter(&text)
-            .map(|found| found.extract::<1>().1[0]);
-        assert!(
-            found.next() == Some(wanted) && found.all(|found| found == wanted),
-            "{file}"
-        );
+        let found = name.captures_iter(&text);
+        let found: BTreeSet<&str> = found.map(|found| found.extract::<1>().1[0]).collect();
+        assert_eq!(found, BTreeSet::from([wanted]), "{file}");
     }
     assert!(read("action/README.md").contains(&format!("(`@{wanted}`)")));
 }

@@ -1,7 +1,7 @@
 //! The step that runs popliner, for each of its exit codes.
 
 use super::{Job, Values, job::values};
-use crate::support::{finish, piped};
+use crate::support::{Words, finish, piped};
 
 /// Checks all outputs of a run except the name of its report. There is no configuration.
 fn tells(job: &Job, fits: &str, code: &str, page: &str) {
@@ -17,7 +17,6 @@ fn tells(job: &Job, fits: &str, code: &str, page: &str) {
     assert_eq!(found, Values::from(expected));
 }
 
-/// Checks that the report has these arguments.
 fn has_arguments(job: &Job, arguments: &[&str]) {
     let report = job.read("popliner-report.json");
     for argument in arguments {
@@ -36,10 +35,8 @@ fn a_model_that_fits_passes_and_its_report_is_posted() {
     let summary = job.read("summary.md");
     assert!(summary.contains("fits"), "{summary}");
     assert_eq!(summary, job.read("popliner-report.md"));
-    has_arguments(
-        &job,
-        &["--reserve=1%", "--layer-name-regex=(?i)layer *(\\\\d+)"],
-    );
+    let arguments = ["--reserve=1%", "--layer-name-regex=(?i)layer *(\\\\d+)"];
+    has_arguments(&job, &arguments);
     assert!(job.read("popliner-report.txt").starts_with('['));
     let page = "popliner-report.html";
     tells(&job, "true", "0", page);
@@ -117,19 +114,14 @@ fn the_split_is_written_as_configuration() {
     job.copy("popart-bert-inference", ".");
     let files = "examples.yml optimum.json poptorch.py popart.py keras.py tf-stages.json \
                  pipeline-splits.yml mmcv.py";
-    let forms = files
-        .split(' ')
-        .map(|file| file.split_once('.').expect("a form").0);
-    let forms: Vec<&str> = forms.collect();
-    let given = format!(
-        "profile: .\nnum-ipus: 4\nemit: {}\nreport: -out=a/report",
-        forms.join(" ")
-    );
+    let files = files.words();
+    let form = |file: &&str| file.split_once('.').expect("a form").0.to_owned();
+    let forms: Vec<String> = files.iter().map(form).collect();
+    let forms_in_line = forms.join(" ");
+    let given = format!("profile: .\nnum-ipus: 4\nemit: {forms_in_line}\nreport: -out=a/report");
     job.run(&values(&given)).exits(0);
-    let paths: Vec<String> = files
-        .split(' ')
-        .map(|file| format!("-out=a/report.{file}"))
-        .collect();
+    let paths = files.iter().map(|file| format!("-out=a/report.{file}"));
+    let paths: Vec<String> = paths.collect();
     assert_eq!(job.outputs("outputs")["split"], paths.join("\n"));
     for (form, path) in forms.iter().zip(&paths) {
         let mut alone = piped(env!("CARGO_BIN_EXE_popliner"));
@@ -148,12 +140,8 @@ fn commands_are_stopped_while_names_are_printed() {
     let tokens = [(); 2].map(|()| {
         let run = job.run(&values("{profile: ., report: a/new folder/report}"));
         assert!(!job.read("a/new folder/report.json").is_empty());
-        let token = run
-            .exits(0)
-            .out
-            .strip_prefix("::stop-commands::")
-            .expect("a command");
-        let (token, rest) = token.split_once('\n').expect("a line");
+        let token = run.exits(0).out.strip_prefix("::stop-commands::");
+        let (token, rest) = token.expect("a command").split_once('\n').expect("a line");
         assert_eq!(rest, format!("::{token}::\n"));
         assert_eq!(token.len(), 32);
         token.to_owned()
