@@ -34,9 +34,7 @@ pub fn limited(before: &str, arguments: &[&OsStr]) -> Command {
     command.args(["-c", &script, env!("CARGO_BIN_EXE_popliner")]);
     command.args(arguments).current_dir(support::root());
     // Each thread of the allocator or of the tool takes address space.
-    command
-        .env("MALLOC_ARENA_MAX", "2")
-        .env("RAYON_NUM_THREADS", "2");
+    command.envs([("MALLOC_ARENA_MAX", "2"), ("RAYON_NUM_THREADS", "2")]);
     command
 }
 
@@ -200,14 +198,9 @@ pub const SOLVE: &str = "--solve --num-ipus=3 --layer-breakdown";
 /// Returns names and bytes of all files in a folder; only the name of a pipe.
 pub fn snapshot(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
-    let file = |entry: fs::DirEntry| {
-        let is_file = entry.path().is_file();
-        let bytes = if is_file {
-            fs::read(entry.path()).unwrap()
-        } else {
-            Vec::new()
-        };
-        (entry.path(), bytes)
+    let file = |entry: fs::DirEntry| match entry.path() {
+        path if path.is_file() => (path.clone(), fs::read(&path).unwrap()),
+        path => (path, Vec::new()),
     };
     let mut all: Vec<_> = entries.map(file).collect();
     all.sort();

@@ -82,11 +82,9 @@ fn tables_that_are_not_there_take_only_what_they_show() {
     each(&tables.split(' ').collect::<Vec<_>>(), |table| {
         let case = Case::loose_of(COMPILED).sql(&format!("DROP TABLE {table}"));
         let run = case.run("--fit");
-        let says = run
-            .exits(0)
-            .err
-            .contains("The profile has no lowered variables");
-        assert_eq!(says, *table == "vars_info", "{table}: {run:?}");
+        let message = "The profile has no lowered variables";
+        let is_said = run.exits(0).err.contains(message);
+        assert_eq!(is_said, *table == "vars_info", "{table}: {run:?}");
     });
 }
 
@@ -94,10 +92,9 @@ fn tables_that_are_not_there_take_only_what_they_show() {
 fn overflowed_bytes_count_as_over() {
     let sql = "UPDATE memory_by_tile SET overflowed_including_gaps = 8 WHERE tile = 20";
     let case = Case::of(COMPILED).sql(sql);
-    case.run("--fit")
-        .exits(1)
-        .says("IPU 2 does not fit")
-        .says("1 tile is over, with 8 bytes beyond the memory");
+    let run = case.run("--fit");
+    run.exits(1).says("IPU 2 does not fit");
+    run.says("1 tile is over, with 8 bytes beyond the memory");
     // If the limit exceeds the target's memory, overflowed bytes do not count.
     case.run("--fit --mem-per-tile=300000").exits(0);
 }

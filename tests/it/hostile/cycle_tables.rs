@@ -28,16 +28,12 @@ fn blobs_of_cycles() {
     };
     each(&blobs, |(blob, part)| {
         let last = "WHERE id = (SELECT max(id) FROM compilation_cycles_by_tile)";
-        left_out(
-            &with(blob, last),
-            &[estimates, "`compilation_cycles_by_tile`", part],
-        );
+        let parts = [estimates, "`compilation_cycles_by_tile`", part];
+        left_out(&with(blob, last), &parts);
     });
     let nowhere = Case::loose().sql("UPDATE compute_sets SET cycles_by_tile_ids = x'7fff'");
-    left_out(
-        &nowhere,
-        &[estimates, "`compilation_cycles_by_tile` has no row"],
-    );
+    let parts = [estimates, "`compilation_cycles_by_tile` has no row"];
+    left_out(&nowhere, &parts);
     // The largest number of cycles: their sums would need more than 64 bits.
     let case = with(&run_of(16, u64::MAX), "");
     case.same();

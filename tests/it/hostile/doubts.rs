@@ -76,9 +76,10 @@ impl Damage {
                 );
                 let id = number(&case.profile, &sql) as u64;
                 let case = case.cbor(|contexts, _| change.of(contexts, id));
+                let what = format!("{which} {kind}");
                 Case {
                     trusts: false,
-                    what: format!("{which} {kind}"),
+                    what,
                     ..case
                 }
             }
@@ -116,10 +117,8 @@ fn damage_is_a_warning_where_its_bytes_cannot_turn_the_verdict() {
         verdicts.collect::<Vec<bool>>()
     });
     let verdicts = verdicts.concat();
-    assert!(
-        verdicts.contains(&true) && verdicts.contains(&false),
-        "{verdicts:?}"
-    );
+    let are_mixed = verdicts.contains(&true) && verdicts.contains(&false);
+    assert!(are_mixed, "{verdicts:?}");
 }
 
 /// Runs the damaged files, and checks that the verdict is the expected one, or is refused, as the
@@ -129,10 +128,9 @@ fn check(damage: Damage, case: &Case, limit: i64, code: i32) -> bool {
     let (found, accepted) = (run(case, limit, ""), run(case, limit, accept));
     let moved = bytes(&found.err).unwrap_or_else(|| panic!("{damage:?}: {found:?}"));
     let free = limit - accepted.peak();
-    let turns = if free < 0 {
-        moved >= -free
-    } else {
-        moved > free
+    let turns = match free {
+        ..0 => moved >= -free,
+        _ => moved > free,
     };
     if turns {
         found.refuses(3, &[accept]);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::cases::{Case, new_folder};
-use crate::support::Run;
 use crate::support::models::pairs;
+use crate::support::{Run, read_json};
 
 /// Compares with the file in this place.
 fn compare(earlier: &Path) -> Run {
@@ -31,17 +31,13 @@ fn good() -> (TempDir, PathBuf, String) {
 fn comparisons_with_what_is_no_report() {
     let (_folder, path, good) = good();
     let deep = "[".repeat(100_000);
+    let inside = good.replacen('{', &format!("{{\"x\": {deep},"), 1);
+    let long = format!("{{\"format\": [{}0]}}", "0,".repeat(8_000_000));
     let cases = [
         ("\u{0}\u{1}\u{1b}[2J".into(), "not JSON"),
-        (deep.clone(), "not "),
-        (
-            good.replacen('{', &format!("{{\"x\": {deep},"), 1),
-            "not JSON",
-        ),
-        (
-            format!("{{\"format\": [{}0]}}", "0,".repeat(8_000_000)),
-            "its format is [0,0",
-        ),
+        (deep, "not "),
+        (inside, "not JSON"),
+        (long, "its format is [0,0"),
         ("{\"format\": \"\\u001b[2J\"}".into(), "its format is"),
         (" ".repeat((1 << 24) + 1), "more than 16777216 bytes"),
     ];
@@ -65,7 +61,7 @@ fn comparisons_with_what_is_no_report() {
 #[test]
 fn comparisons_with_reports_that_were_changed() {
     let (_folder, path, good) = good();
-    let good: Value = serde_json::from_str(&good).unwrap();
+    let good = read_json(&good);
     let text = json!("\u{1b}]0;title\u{7}");
     let values = [json!(u64::MAX), json!(-1), json!(null), json!([]), text];
     let mut accepted = 0;
@@ -123,9 +119,6 @@ fn files_beside_the_profile() {
         assert!(!run.exits(0).out.contains("<script>alert"), "{name}");
         let provenance = &case.run("--export-json=-").report()["provenance"];
         let key = name.trim_end_matches(".json");
-        assert_eq!(
-            provenance[key],
-            serde_json::from_str::<Value>(evil).unwrap()
-        );
+        assert_eq!(provenance[key], read_json(evil));
     }
 }

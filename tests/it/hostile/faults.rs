@@ -11,19 +11,15 @@ use super::cases::{Case, limited, snapshot};
 use crate::support::{Run, Words, finish, finish_unread, piped, wait};
 
 /// Options that write a file.
-const WRITERS: [&str; 4] = [
-    "--save-to-file",
-    "--export-json",
-    "--export-markdown",
-    "--export-html",
-];
+const WRITERS: &str = "--save-to-file --export-json --export-markdown --export-html";
 
 /// Runs a command whose standard output is a full disk.
 fn on_a_full_disk(command: &mut Command) {
     let full = File::options().write(true).open("/dev/full").unwrap();
+    let error = "error: standard output cannot be written to: No space left";
     finish(command.stdout(Stdio::from(full)))
         .exits(3)
-        .says("error: standard output cannot be written to: No space left");
+        .says(error);
 }
 
 /// A full disk behind standard output is an error. A reader who closes the pipe causes no error, and
@@ -63,7 +59,7 @@ fn files_on_a_full_disk() {
         let option = format!("{option}={}", path.display());
         finish(&mut limited(before, &case.arguments(&[option])))
     };
-    for option in WRITERS {
+    for option in WRITERS.words() {
         for old in [None, Some("the old file")] {
             let _ = fs::remove_file(&file);
             if let Some(old) = old {
@@ -125,11 +121,8 @@ impl Saving {
         assert!(now == b"old" || now == self.whole, "half a file {when}");
         let original = Case::new();
         assert!(fs::read(&self.case.profile).unwrap() == fs::read(original.profile).unwrap());
-        assert_eq!(
-            snapshot(self.case.folder.path()).len(),
-            self.files,
-            "{when}"
-        );
+        let files = snapshot(self.case.folder.path()).len();
+        assert_eq!(files, self.files, "{when}");
     }
 }
 

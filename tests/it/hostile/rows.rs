@@ -142,11 +142,8 @@ fn blobs() {
     each(&cases.collect::<Vec<_>>(), |(place, blob)| {
         let (table, column) = place.split_once(' ').expect("a column");
         let case = Case::loose().sql(&in_last_row(&format!("{place} = {blob}")));
-        case.refused(&[
-            &format!("table `{table}`"),
-            &format!("column `{column}`"),
-            "row ",
-        ]);
+        let [table, column] = [format!("table `{table}`"), format!("column `{column}`")];
+        case.refused(&[&table, &column, "row "]);
     });
 }
 

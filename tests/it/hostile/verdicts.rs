@@ -98,9 +98,7 @@ impl Subject {
     /// Returns the verdict on both files; `None` without a verdict.
     fn fits(&self, case: &Case, limit: u64) -> Option<bool> {
         let line = format!("{} --quiet", self.options(limit));
-        let arguments = [OsStr::new("popliner")]
-            .into_iter()
-            .chain(case.arguments(&line));
+        let arguments = [&[OsStr::new("popliner")], &case.arguments(&line)[..]].concat();
         let options = Options::try_parse_from(arguments).expect("a command line");
         match run(&options, &mut Vec::new()) {
             Ok(Exit::Done) => Some(true),
@@ -187,9 +185,8 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
         let change = change(&case, &mut random);
         let is_said = || {
             let warnings = subject.warnings(&case, limit);
-            let mut new = warnings
-                .iter()
-                .filter(|text| !subject.warnings.contains(text));
+            let is_new = |text: &&String| !subject.warnings.contains(text);
+            let mut new = warnings.iter().filter(is_new);
             new.any(|text| !text.contains("but the verdict is the same"))
         };
         let outcome = match subject.fits(&case, limit) {
@@ -211,9 +208,8 @@ fn no_verdict_turns_in_silence_where_there_is_a_witness() {
         println!("silent: {kind}: {} (such as {})", places.len(), places[0]);
     }
     let mut broken = with("silent").filter(|(_, change, _)| change.is_witnessed());
-    let broken = broken
-        .next()
-        .map(|(_, change, place)| format!("{}: {place}", change.kind));
-    assert_eq!(broken, None);
+    if let Some((_, change, place)) = broken.next() {
+        panic!("{}: {place}", change.kind);
+    }
     assert!(counts[0] > all.len() / 5 && counts[1] > all.len() / 5);
 }
