@@ -48,11 +48,8 @@ const EXECUTED: &str = "poplar-mlp";
 fn check_operations(found: &[u64], expected: &[f64], roundings: impl Fn(usize) -> usize) {
     assert_eq!(found.len(), expected.len());
     for (index, (&found, &expected)) in found.iter().zip(expected).enumerate() {
-        let difference = (found as f64 - expected).abs();
-        assert!(
-            difference <= roundings(index) as f64,
-            "{index}: {found} of {expected}"
-        );
+        let is_near = (found as f64 - expected).abs() <= roundings(index) as f64;
+        assert!(is_near, "{index}: {found} of {expected}");
     }
 }
 
@@ -69,10 +66,8 @@ fn against_the_oracle(seed: u64, more: &[&str]) -> (OperationCycles, [u64; 2]) {
     let found = model(&profile, &debug).cycles.unwrap();
     let is_executed = matches!(found.source, CycleSource::Executed { .. });
     assert_eq!(is_executed, expected.is_executed);
-    let roundings = |operation: usize| match is_executed {
-        true => oracle.operations[operation].visits.len(),
-        false => 0,
-    };
+    let visits = |operation: usize| oracle.operations[operation].visits.len();
+    let roundings = |operation: usize| usize::from(is_executed) * visits(operation);
     let of_all = found.by_operation.iter();
     let (all, exchanges): (Vec<u64>, Vec<u64>) =
         of_all.map(|cycles| (cycles.all, cycles.exchange)).unzip();
@@ -110,10 +105,8 @@ fn a_body_of_a_loop_counts_as_often_as_it_runs() {
     };
     let (whole, once, never) = (total_after(ESTIMATED, ""), with("NULL"), with("0"));
     assert!(whole > 16 * (once - never) && whole < 64 * once);
-    assert_eq!(
-        total_after(ESTIMATED, "DROP TABLE program_type_repeat"),
-        once
-    );
+    let without = total_after(ESTIMATED, "DROP TABLE program_type_repeat");
+    assert_eq!(without, once);
     // Nested loops of the largest length: no sum wraps around.
     let long = "UPDATE program_type_repeat SET repeat_count = 9223372036854775807";
     let long = after(ESTIMATED, long).0.unwrap();
@@ -139,22 +132,17 @@ fn estimates_stand_in_for_an_execution_that_is_not_there() {
         let cycles = cycles.expect(sql);
         assert_eq!(cycles.source, CycleSource::Estimated, "{sql}");
         assert_ne!(total(&cycles), executed);
-        let is_damaged = sql.contains("= -1");
-        assert_eq!(
-            warnings.len(),
-            usize::from(is_damaged),
-            "{sql}: {warnings:?}"
-        );
+        let damages = usize::from(sql.contains("= -1"));
+        assert_eq!(warnings.len(), damages, "{sql}: {warnings:?}");
     }
 }
 
 #[test]
 fn rows_for_the_whole_device_are_not_added_to_those_of_the_ipu() {
     let (plain, _) = after(EXECUTED, "");
-    let columns =
-        "step_id, -1, cycles_base, 0, 0, 0, 0, 0, 0, 0, 0, 0, cycles, 1, 1.0, 1.0, 1.0, NULL";
-    let device = format!("INSERT INTO steps_by_ipu SELECT {columns} FROM steps_by_ipu;");
-    assert_eq!(after(EXECUTED, &device).0, plain);
+    let device = "INSERT INTO steps_by_ipu SELECT step_id, -1, cycles_base, 0, 0, 0, 0, 0, 0, 0, 0,
+                  0, cycles, 1, 1.0, 1.0, 1.0, NULL FROM steps_by_ipu;";
+    assert_eq!(after(EXECUTED, device).0, plain);
     let alone = format!("{device} DELETE FROM steps_by_ipu WHERE ipu = 0");
     assert_eq!(after(EXECUTED, &alone).0, plain);
 }

@@ -33,9 +33,8 @@ impl Subject {
         ];
         let root = support::root();
         let oracle = Oracle::new(&root.join(profile), &root.join(debug), rules);
-        let name = name.to_string();
         Self {
-            name,
+            name: name.to_string(),
             trusts: false,
             arguments,
             oracle,
@@ -47,10 +46,10 @@ impl Subject {
         let fixed = self.arguments.iter().map(String::as_str);
         let fixed = fixed.chain(["--memory-model=classic"]);
         let fixed = fixed.chain(self.trusts.then_some("--allow-incomplete"));
-        let run = popliner(fixed.chain(options.iter().copied()));
+        let of = self.name.clone();
         Run {
-            of: self.name.clone(),
-            ..run
+            of,
+            ..popliner(fixed.chain(options.iter().copied()))
         }
     }
 
@@ -62,10 +61,8 @@ impl Subject {
     /// Returns the cells of the only table that an option prints.
     fn table(&self, options: &[&str], header: &str) -> Vec<Vec<String>> {
         let run = self.run(options);
-        let mut rows = cells(
-            &run.exits(3 * i32::from(self.lacks_verdict(&run))).out,
-            '\t',
-        );
+        run.exits(3 * i32::from(self.lacks_verdict(&run)));
+        let mut rows = cells(&run.out, '\t');
         assert_eq!(rows.remove(0).join(", "), header, "{}", self.name);
         rows
     }
@@ -108,11 +105,7 @@ impl Subject {
             assert_eq!(row[..6], expected, "{}", self.name);
             let megabytes: f64 = row[6].parse().expect("a number");
             let difference = megabytes * 1e6 - sums.total() as f64;
-            assert!(
-                difference.abs() <= 500.5,
-                "{}, layer {layer}: {row:?}",
-                self.name
-            );
+            assert!(difference.abs() <= 500.5, "{}: {row:?}", self.name);
         }
     }
 
@@ -210,14 +203,8 @@ fn counted(number: usize, thing: &str) -> String {
 
 /// Returns the columns of the breakdowns.
 fn parts(parts: &Parts) -> [String; 5] {
-    let code = [parts.vertex_code, parts.exchange_code, parts.control_code];
-    let [vertices, exchange, control] = code;
-    [
-        parts.vertex_state,
-        vertices,
-        exchange,
-        control,
-        parts.variables,
-    ]
-    .map(|bytes| bytes.to_string())
+    let [vertices, exchange, control] =
+        [parts.vertex_code, parts.exchange_code, parts.control_code];
+    let (state, variables) = (parts.vertex_state, parts.variables);
+    [state, vertices, exchange, control, variables].map(|bytes| bytes.to_string())
 }

@@ -14,22 +14,17 @@ impl Oracle {
     /// Returns, for each pair of layers, the bytes of the variables that both use.
     pub fn affinity(&self) -> Vec<Vec<u64>> {
         let sides = self.sides();
-        let row = |a: &Side| {
-            let cells = sides
-                .iter()
-                .map(|b| self.bytes(a.used.intersection(&b.used)));
-            cells.collect()
-        };
+        let cell = |a: &Side, b: &Side| self.bytes(a.used.intersection(&b.used));
+        let row = |a| sides.iter().map(|b| cell(a, b)).collect();
         sides.iter().map(row).collect()
     }
 
     /// Returns, for each pair of layers, the bytes that the first sends to the second.
     pub fn communication(&self) -> Vec<Vec<u64>> {
-        let layers = || 0..self.layer_count();
         let sides = self.sides();
-        let cell = |a: usize, b: usize| self.bytes(&self.communicated(&sides[a], &sides[b]));
-        let row = |a| layers().map(|b| cell(a, b)).collect();
-        layers().map(row).collect()
+        let cell = |a: &Side, b: &Side| self.bytes(&self.communicated(a, b));
+        let row = |a| sides.iter().map(|b| cell(a, b)).collect();
+        sides.iter().map(row).collect()
     }
 
     /// Returns, for each boundary between neighbours in the layer order, the bytes of the distinct
@@ -52,14 +47,12 @@ impl Oracle {
 
     /// Returns all layers in order.
     fn sides(&self) -> Vec<Side> {
-        let side = |layer: usize| {
-            let members = self.members(layer..layer + 1);
-            Side {
-                used: self.variables(&members),
-                window: self.window(&members),
-            }
+        let members = (0..self.layer_count()).map(|layer| self.members(layer..layer + 1));
+        let side = |members: Vec<usize>| Side {
+            used: self.variables(&members),
+            window: self.window(&members),
         };
-        (0..self.layer_count()).map(side).collect()
+        members.map(side).collect()
     }
 
     fn bytes<'a>(&self, variables: impl IntoIterator<Item = &'a i64>) -> u64 {

@@ -43,11 +43,9 @@ pub fn runs(blob: &[u8]) -> Vec<u64> {
 
 /// Reads runs of the differences between neighbours.
 pub fn differences(blob: &[u8]) -> Vec<u64> {
-    let mut sum = 0;
-    let mut values = Vec::new();
-    for difference in runs(blob) {
-        sum += difference;
-        values.push(sum);
+    let mut values = runs(blob);
+    for place in 1..values.len() {
+        values[place] += values[place - 1];
     }
     values
 }

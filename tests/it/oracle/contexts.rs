@@ -57,12 +57,9 @@ impl Contexts {
         let file = BufReader::new(File::open(path).expect("debug.cbor opens"));
         let document: Value = ciborium::from_reader(file).expect("debug.cbor is CBOR");
         let document = fields(&document);
-        let strings: Vec<String> = document["stringTable"]
-            .as_array()
-            .expect("a list of strings")
-            .iter()
-            .map(|string| string.as_text().expect("a string").to_string())
-            .collect();
+        let strings = document["stringTable"].as_array().expect("a list").iter();
+        let strings = strings.map(|string| string.as_text().expect("a string").to_string());
+        let strings: Vec<String> = strings.collect();
         let list = document["contexts"].as_array().expect("a list of contexts");
         let contexts = list.iter().map(|value| context(value, &strings));
         Self {
@@ -98,9 +95,8 @@ impl Contexts {
 fn fields(map: &Value) -> HashMap<String, Value> {
     let entries = map.as_map().expect("a map").iter();
     let text = |key: &Value| key.as_text().expect("a text key").to_string();
-    entries
-        .map(|(key, value)| (text(key), value.clone()))
-        .collect()
+    let entries = entries.map(|(key, value)| (text(key), value.clone()));
+    entries.collect()
 }
 
 fn context(value: &Value, strings: &[String]) -> Context {

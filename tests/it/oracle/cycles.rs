@@ -51,10 +51,8 @@ fn executed(database: &Database) -> HashMap<i64, u64> {
 fn estimated(database: &Database) -> Option<HashMap<i64, u64>> {
     let by_tile = "SELECT id, cycles_by_tile_rle FROM compilation_cycles_by_tile";
     let by_tile = database.rows(by_tile, |row| (number(row, 0), runs(&blob(row, 1))));
-    let slowest: HashMap<i64, u64> = by_tile
-        .into_iter()
-        .map(|(id, cycles)| (id, cycles.into_iter().max().unwrap_or(0)))
-        .collect();
+    let slowest = |(id, cycles): (i64, Vec<u64>)| (id, cycles.into_iter().max().unwrap_or(0));
+    let slowest: HashMap<i64, u64> = by_tile.into_iter().map(slowest).collect();
     let of = |kind: &str, ids: &str| -> HashMap<i64, u64> {
         let sql = format!(
             "SELECT c.id, x.ids FROM ({COUNTED}) c JOIN ({ids}) x

@@ -18,6 +18,7 @@ pub const CODE: [(&str, Part); 4] = [
 ];
 
 /// The tile and step with the most live bytes of any category.
+#[derive(Default)]
 pub struct Bottleneck {
     pub tile: usize,
     pub step: usize,
@@ -97,11 +98,7 @@ impl Oracle {
     pub fn bottleneck(&self) -> Bottleneck {
         let all = self.profile.variables.keys().copied().collect();
         let live = self.live(&all, 0..self.profile.steps.len());
-        let mut found = Bottleneck {
-            tile: 0,
-            step: 0,
-            bytes: 0,
-        };
+        let mut found = Bottleneck::default();
         for (tile, steps) in live.iter().enumerate() {
             for (step, &bytes) in steps.iter().enumerate() {
                 if bytes > found.bytes {

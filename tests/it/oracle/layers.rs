@@ -56,9 +56,8 @@ fn find(regex: &Regex, text: &str) -> BTreeSet<Vec<String>> {
     let groups = |captures: regex::Captures<'_>| -> Vec<String> {
         let from = usize::from(captures.len() > 1);
         let group = |index| captures.get(index).map_or("", |group| group.as_str());
-        (from..captures.len())
-            .map(|index| group(index).to_string())
-            .collect()
+        let groups = (from..captures.len()).map(|index| group(index).to_string());
+        groups.collect()
     };
     regex.captures_iter(text).map(groups).collect()
 }

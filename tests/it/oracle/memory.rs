@@ -80,10 +80,8 @@ impl Oracle {
 
     /// Returns the distinct programs of some operations.
     pub fn programs(&self, operations: &[usize]) -> Vec<&Program> {
-        let programs = operations
-            .iter()
-            .flat_map(|&op| &self.operations[op].programs);
-        let ids: BTreeSet<i64> = programs.copied().collect();
+        let operations = operations.iter().map(|&op| &self.operations[op]);
+        let ids: BTreeSet<i64> = operations.flat_map(|op| &op.programs).copied().collect();
         ids.iter().map(|id| &self.profile.programs[id]).collect()
     }
 
@@ -95,17 +93,15 @@ impl Oracle {
 
     /// Returns the lowest first and the highest last step of some operations, both inclusive.
     pub fn window(&self, operations: &[usize]) -> Option<(usize, usize)> {
-        let windows = operations
-            .iter()
-            .filter_map(|&op| self.operations[op].window);
+        let operations = operations.iter();
+        let windows = operations.filter_map(|&op| self.operations[op].window);
         windows.reduce(|(first, last), other| (first.min(other.0), last.max(other.1)))
     }
 
     /// Returns the distinct variables of some operations.
     pub fn variables(&self, operations: &[usize]) -> BTreeSet<i64> {
-        let variables = operations
-            .iter()
-            .flat_map(|&op| &self.operations[op].variables);
+        let operations = operations.iter();
+        let variables = operations.flat_map(|&op| &self.operations[op].variables);
         variables.copied().collect()
     }
 
@@ -138,11 +134,9 @@ impl Oracle {
             let variable = &self.profile.variables[id];
             let tile = &mut live[variable.tile];
             let steps = self.live_steps(variable.class);
-            let before = steps.partition_point(|&step| step < window.start);
-            let inside = steps[before..]
-                .iter()
-                .take_while(|&&step| step < window.end);
-            for step in inside {
+            let [from, to] =
+                [window.start, window.end].map(|end| steps.partition_point(|&step| step < end));
+            for step in &steps[from..to] {
                 tile[step - window.start] += variable.bytes;
             }
         }
@@ -159,9 +153,8 @@ impl Oracle {
     fn vertices(&self, programs: &[&Program], tile: usize) -> Vec<(i64, u64)> {
         let sets = programs.iter().filter_map(|program| program.compute_set);
         let vertices = sets.flat_map(|set| &self.profile.compute_sets[&set].vertices);
-        vertices
-            .map(|(vertex_type, instances)| (*vertex_type, instances[tile]))
-            .collect()
+        let on_tile = vertices.map(|(vertex_type, instances)| (*vertex_type, instances[tile]));
+        on_tile.collect()
     }
 
     fn vertex_code(&self, programs: &[&Program], tile: usize) -> u64 {
@@ -184,9 +177,8 @@ impl Oracle {
     }
 
     fn control_code(&self, programs: &[&Program], tile: usize) -> u64 {
-        let childless = programs
-            .iter()
-            .filter(|program| program.kind == "Call" || program.children.is_empty());
+        let is_childless = |p: &&&Program| p.kind == "Call" || p.children.is_empty();
+        let childless = programs.iter().filter(is_childless);
         childless.map(|program| program.control_code[tile]).sum()
     }
 }

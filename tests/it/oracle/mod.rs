@@ -46,9 +46,8 @@ impl Oracle {
 
     /// Returns the operations of these positions of the layer order, in order.
     pub fn members(&self, layers: std::ops::Range<usize>) -> Vec<usize> {
-        (0..self.operations.len())
-            .filter(|&op| layers.contains(&self.layering.layer[op].unwrap_or(0)))
-            .collect()
+        let is_in = |&op: &usize| layers.contains(&self.layering.layer[op].unwrap_or(0));
+        (0..self.operations.len()).filter(is_in).collect()
     }
 
     /// Returns the number of layers, with the pseudo-layer.

@@ -169,9 +169,8 @@ fn named(
 }
 
 fn variables(profile: &Profile, found: &FoundOperation) -> BTreeSet<i64> {
-    let variables = found
-        .programs()
-        .flat_map(|program| &profile.programs[&program].variables);
+    let programs = found.programs().map(|id| &profile.programs[&id]);
+    let variables = programs.flat_map(|program| &program.variables);
     variables.copied().collect()
 }
 

@@ -135,19 +135,17 @@ fn by_tile(mut values: Vec<u64>, tiles: usize) -> Vec<u64> {
 impl Profile {
     pub fn read(path: &Path) -> Self {
         let database = Database::open(path);
-        let target = database.rows("SELECT num_tiles, bytes_per_tile FROM target_info", |row| {
-            (size(row, 0) as usize, size(row, 1))
-        });
-        let (tiles, bytes_per_tile) = target[0];
+        let target = "SELECT num_tiles, bytes_per_tile FROM target_info";
+        let (tiles, bytes_per_tile) = database.pairs(target)[0];
+        let tiles = tiles as usize;
         let roots = "SELECT id, program FROM control_programs ORDER BY id";
         let compute_sets = compute_sets(&database, tiles);
-        let step_ids = database.rows("SELECT id FROM depth_first_steps ORDER BY id", |row| {
-            number(row, 0)
-        });
+        let step_ids = "SELECT id FROM depth_first_steps ORDER BY id";
+        let step_ids = database.rows(step_ids, |row| number(row, 0));
         let ranges = ranges(&database, &step_ids);
         Self {
             tiles,
-            bytes_per_tile,
+            bytes_per_tile: bytes_per_tile as u64,
             programs: programs(&database, tiles, &compute_sets),
             roots: database.pairs(roots).into_iter().map(|(_, p)| p).collect(),
             compute_sets,
@@ -309,20 +307,20 @@ fn live_steps(ranges: &HashMap<i64, Vec<(usize, usize)>>) -> HashMap<i64, Vec<us
     let distinct = |ranges: &Vec<(usize, usize)>| -> BTreeSet<usize> {
         ranges.iter().flat_map(|&(from, to)| from..to).collect()
     };
+    let live = |ranges| distinct(ranges).into_iter().collect();
     let classes = ranges.iter();
     classes
-        .map(|(&class, ranges)| (class, distinct(ranges).into_iter().collect()))
+        .map(|(&class, ranges)| (class, live(ranges)))
         .collect()
 }
 
 fn steps(database: &Database, step_ids: &[i64]) -> Vec<Step> {
     let index: HashMap<i64, usize> = step_ids.iter().copied().zip(0..).collect();
     let sql = "SELECT program_id, parent_step_id FROM depth_first_steps ORDER BY id";
+    let parent = |row: &Row| index.get(&row.get_unwrap::<_, Option<i64>>(1)?).copied();
     database.rows(sql, |row| Step {
         program: number(row, 0),
-        parent: row
-            .get_unwrap::<_, Option<i64>>(1)
-            .and_then(|parent| index.get(&parent).copied()),
+        parent: parent(row),
     })
 }
 

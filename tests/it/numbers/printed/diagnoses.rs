@@ -42,10 +42,8 @@ fn programs(subject: &Subject, operations: &[usize], counts: Rows, missing: Rows
             let program = program.expect("a missing program");
             assert_eq!(oracle.program_bytes(program), bytes, "{}", subject.name);
             assert_eq!(row[3], bytes.to_string(), "{}", subject.name);
-            let set = program
-                .compute_set
-                .map(|set| &oracle.profile.compute_sets[&set]);
-            let names = [Some(&program.name), set.map(|set| &set.name)];
+            let set_name = |set| &oracle.profile.compute_sets[&set].name;
+            let names = [Some(&program.name), program.compute_set.map(set_name)];
             assert!(names.contains(&Some(&row[2])), "{}: {row:?}", subject.name);
         }
     }

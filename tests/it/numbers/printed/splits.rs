@@ -39,10 +39,8 @@ impl Subject {
         self.table_of_stages(&run, ranges, &stages, limit_bytes);
         self.too_large(&run, ranges, limit_bytes);
         let missing = format!(" {} bytes over the limit", peak.saturating_sub(limit_bytes));
-        assert!(
-            fits || run.err.replace(',', "").contains(&missing),
-            "{run:?}"
-        );
+        let is_said = run.err.replace(',', "").contains(&missing);
+        assert!(fits || is_said, "{run:?}");
         printed_peak(&run)
     }
 
@@ -101,11 +99,8 @@ impl Subject {
         // The sentence shortens a stage of more than eight layers; the list above has all names.
         let whole = stages.iter().take_while(|stage| stage.len() <= 8);
         let whole: Vec<String> = whole.map(names).collect();
-        let end = if whole.len() == stages.len() {
-            " ]"
-        } else {
-            ""
-        };
+        let is_whole = whole.len() == stages.len();
+        let end = if is_whole { " ]" } else { "" };
         let verdict = if fits { "SUCCESS" } else { "FAILURE" };
         run.says(&format!("{verdict}: [ {}{end}", whole.join(" | ")));
         run.exits(i32::from(!fits));
@@ -127,8 +122,7 @@ impl Subject {
             let line = lines.next().expect("a row");
             let cells: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(cells[0], number.to_string(), "{}: {line}", self.name);
-            let percent = cells.iter().position(|&cell| cell == "%");
-            let percent = percent.expect("a percentage");
+            let percent = cells.iter().position(|&cell| cell == "%").expect("one");
             assert_eq!(cells[percent - 2..percent], ends, "{}", self.name);
         }
     }
@@ -136,9 +130,8 @@ impl Subject {
     /// Checks the positions that fit in no split.
     fn too_large(&self, run: &Run, ranges: &Ranges, limit: u64) {
         let text = run.err.replace(',', "");
-        let text = text
-            .lines()
-            .filter(|line| line.contains(" by itself needs "));
+        let lines = text.lines();
+        let found = lines.filter(|line| line.contains(" by itself needs "));
         let mut expected = Vec::new();
         for layer in 0..self.oracle.layer_count() {
             let stage = ranges.stage(&(layer..layer + 1));
@@ -154,7 +147,7 @@ impl Subject {
                 ));
             }
         }
-        assert_eq!(text.collect::<Vec<_>>(), expected, "{}", self.name);
+        assert_eq!(found.collect::<Vec<_>>(), expected, "{}", self.name);
     }
 
     fn stage(&self, ranges: &Ranges, range: &Range<usize>) -> Value {
