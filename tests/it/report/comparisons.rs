@@ -37,13 +37,7 @@ fn layers_of_another_model_of_memory_differ_with_a_warning() {
     let layers = cells(&run.section("compare-layers"), '\t').split_off(1);
     assert!(layers.iter().any(|row| row[1] == "grew"), "{layers:?}");
     let is_other = |row: &&Vec<String>| ["new", "gone"].contains(&&*row[1]);
-    let come_and_gone: Vec<&[String]> = layers
-        .iter()
-        .filter(is_other)
-        .map(|row| &row[..2])
-        .collect();
-    assert_eq!(
-        come_and_gone,
-        [["In", "new"], ["Out", "new"], ["None", "gone"]]
-    );
+    let others = layers.iter().filter(is_other).map(|row| &row[..2]);
+    let expected = [["In", "new"], ["Out", "new"], ["None", "gone"]];
+    assert_eq!(others.collect::<Vec<_>>(), expected);
 }

@@ -62,10 +62,8 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 fn all_forms_in_one_run_are_what_each_is_alone() {
     let folder = Folder::new();
-    let options = FORMS
-        .map(|form| format!("--export-{form}={form}"))
-        .join(" ");
-    let run = folder.run(&format!("-q {options}"));
+    let options = FORMS.map(|form| format!("--export-{form}={form} "));
+    let run = folder.run(&format!("-q {}", options.concat()));
     assert_eq!((run.code, &*run.out, &*run.err), (0, "", ""), "{run:?}");
     assert_eq!(folder.names(), FORMS);
     // Some forms have the arguments, and nothing else differs. The page contains the JSON form.
@@ -133,9 +131,8 @@ fn a_file_that_is_another_already_is_refused_before_anything_is_read() {
         let run = folder.popliner(&format!("profile.pop {options}"));
         run.refuses(2, &[&format!("error: {} name the same file, ", names[0])]);
     }
-    folder
-        .popliner("profile.pop --export-json=o/a")
-        .refuses(3, &[]);
+    let alone = folder.popliner("profile.pop --export-json=o/a");
+    alone.refuses(3, &[]);
     let files = "dangling debug.cbor linked o out profile.pop".words();
     assert_eq!(folder.names(), files);
     assert_eq!(names(&folder.path("o")), ["sub"]);
@@ -148,9 +145,8 @@ fn a_dash_is_no_file() {
     let folder = Folder::new();
     let printed = folder.run("-q --export-markdown=-");
     assert!(printed.exits(0).out.starts_with('#'), "{printed:?}");
-    folder
-        .run("--save-to-file=-")
-        .refuses(2, &[" - would mix with results on"]);
+    let saved = folder.run("--save-to-file=-");
+    saved.refuses(2, &[" - would mix with results on"]);
     assert_eq!(folder.names(), [""; 0]);
 }
 

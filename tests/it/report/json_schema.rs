@@ -29,7 +29,6 @@ fn schema() -> Value {
     read_json(&fs::read_to_string(root().join(SCHEMA)).expect("a schema"))
 }
 
-/// Checks that a report conforms to the schema.
 fn keeps_to(schema: &Value, report: &Value, what: &str) {
     let problems = problems(schema, report);
     assert!(problems.is_empty(), "{what}: {problems:#?}");
@@ -55,7 +54,6 @@ fn a_compilation_beside_its_prediction_keeps_to_the_schema() {
     reads_back(report);
 }
 
-/// Returns the report of a fixture as JSON.
 fn report(fixture: &str, options: &str) -> Value {
     run_fixture(fixture, &format!("{options} --export-json=- -q")).report()
 }

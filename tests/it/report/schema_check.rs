@@ -9,8 +9,7 @@ const NOTES: &str = "$schema $defs title description default format properties \
 
 /// Returns the values in `document` that do not conform to `schema`, each with its path.
 pub fn problems(schema: &Value, document: &Value) -> Vec<String> {
-    let whole = schema;
-    Check { whole }.value(schema, document, "")
+    Check { whole: schema }.value(schema, document, "")
 }
 
 struct Check<'a> {
@@ -63,27 +62,22 @@ impl Check<'_> {
 fn parts<'a>(schema: &'a Value, value: &'a Value) -> Vec<(String, &'a Value, &'a Value)> {
     let fields = value.as_object().into_iter().flatten().map(|(name, part)| {
         let own = schema["properties"].get(name);
-        (
-            name.clone(),
-            own.or(schema.get("additionalProperties")),
-            part,
-        )
+        let own = own.or(schema.get("additionalProperties"));
+        (name.clone(), own, part)
     });
     let entries = value.as_array().into_iter().flatten().enumerate();
     let entries = entries.map(|(place, part)| {
         let own = schema["prefixItems"].get(place);
         (place.to_string(), own.or(schema.get("items")), part)
     });
-    let parts = fields.chain(entries);
-    parts
-        .filter_map(|(name, schema, part)| Some((name, schema?, part)))
-        .collect()
+    let known = |(name, schema, part)| Some((name, schema?, part));
+    fields.chain(entries).filter_map(known).collect()
 }
 
 /// Returns the entries of a list, or the single value.
 fn list(said: &Value) -> &[Value] {
-    said.as_array()
-        .map_or(std::slice::from_ref(said), Vec::as_slice)
+    let list = said.as_array().map(Vec::as_slice);
+    list.unwrap_or(std::slice::from_ref(said))
 }
 
 fn length(value: &Value) -> Option<f64> {

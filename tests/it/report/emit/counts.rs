@@ -25,9 +25,8 @@ const CASES: &str = "
 /// it, and what runs after the last block on the last IPU. `layers` has In first, and Out last.
 fn placed(layers: &[Value], counts: &[usize]) -> Vec<Vec<Value>> {
     let block = Regex::new(r"^(?:.*?[./])??\d+(?:[./]|$)").expect("a regex");
-    let of_layer = counts.iter().enumerate();
-    let of_layer = of_layer.flat_map(|(ipu, &count)| vec![ipu; count]);
-    let of_layer: Vec<usize> = of_layer.collect();
+    let counted = counts.iter().enumerate();
+    let of_layer: Vec<usize> = counted.flat_map(|(ipu, &count)| vec![ipu; count]).collect();
     let block_of = |name: &Value| {
         let found = block.find(name.as_str()?)?;
         Some(found.as_str().trim_end_matches('.').to_owned())

@@ -6,7 +6,7 @@
 use super::{has_known_keys, mapping, numbered, parsed, parsed_optimum};
 use crate::cli::goldens;
 use crate::support::models::{generate, share};
-use crate::support::{FORMS, command, each, finish, graph_file, read_json, run_on, sections};
+use crate::support::{FORMS, Run, command, each, finish, graph_file, read_json, run_on, sections};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -156,12 +156,8 @@ fn every_form_is_the_split_of_the_report() {
 #[test]
 fn a_newcomer_pastes_what_runs() {
     let folder = TempDir::new().expect("a folder");
-    write_model(
-        &folder.path().join("report"),
-        "bart",
-        "poptorch",
-        "training",
-    );
+    let report = folder.path().join("report");
+    write_model(&report, "bart", "poptorch", "training");
     let run = |words: &[&str]| finish(command(words).current_dir(&folder));
     let first = run(&["report"]);
     let line = first.err.lines().find_map(|line| {
@@ -170,13 +166,8 @@ fn a_newcomer_pastes_what_runs() {
     });
     let words: Vec<&str> = line.expect("a command").split(' ').collect();
     let second = run(&words);
-    let mut session = format!("$ popliner report\n{}{}", first.out, first.err);
-    session += &format!(
-        "$ popliner {}\n{}{}",
-        words.join(" "),
-        second.out,
-        second.err
-    );
+    let printed = |line: &str, run: &Run| format!("$ popliner {line}\n{}{}", run.out, run.err);
+    let session = printed("report", &first) + &printed(&words.join(" "), &second);
     assert_eq!(goldens::difference(&goldens::newcomer(), &session), None);
     let report = run(&[&words[..words.len() - 2], &["--solve", "--export-json=-"]].concat());
     let report = report.report();

@@ -67,11 +67,10 @@ fn with_notes(fixture: &str, options: &[&str], emit: &str) -> (Vec<Value>, Strin
 fn filled(text: &str) -> String {
     let text = text.replace("module of Out, such as the head", "module of layer head");
     let asked =
-        r"BeginBlock\(\.\.\.,(.*)\)  # replace \.\.\. with the (first )?module of layer (\S+)";
+        r"BeginBlock\(\.{3},(.*)\)  # replace \.{3} with the (?:first )?module of layer (\S+)";
     let asked = regex::Regex::new(asked).expect("a regex");
-    asked
-        .replace_all(&text, r#"BeginBlock(model.get("$3"),$1)"#)
-        .into_owned()
+    let filled = asked.replace_all(&text, r#"BeginBlock(model.get("$2"),$1)"#);
+    filled.into_owned()
 }
 
 /// Runs a form in Python, with stand-ins for its framework; `None` if the test is skipped.
@@ -115,7 +114,7 @@ fn named(stages: &[Value]) -> Vec<Vec<&str>> {
 fn ipu_of_out(stages: &[Value]) -> usize {
     let ends_with_out = |stage: &Value| {
         let layers = stage["layers"].as_array().expect("layers");
-        layers.last().and_then(Value::as_str) == Some("Out")
+        layers.last() == Some(&json!("Out"))
     };
     let ipu = stages.iter().position(ends_with_out);
     ipu.expect("a stage with Out")
@@ -141,10 +140,8 @@ fn popart_parts(stages: &[Value]) -> Value {
 
 /// Returns every layer with its stage.
 fn placed(stages: &[Value]) -> Vec<(&str, usize)> {
-    let stages = named(stages).into_iter().enumerate();
-    let placed =
-        stages.flat_map(|(stage, layers)| layers.into_iter().map(move |name| (name, stage)));
-    placed.collect()
+    let of = |(stage, layers): (usize, Vec<_>)| layers.into_iter().map(move |name| (name, stage));
+    named(stages).into_iter().enumerate().flat_map(of).collect()
 }
 
 /// Returns the pipeline stage of Out, which is an extra stage if Out runs on the first IPU.
@@ -194,11 +191,8 @@ const OF_EXAMPLES: &str = "layers_per_ipu ipus_per_replica device_iterations \
 fn has_known_keys(examples: &Value) {
     let known: Vec<&str> = OF_EXAMPLES.split(' ').collect();
     let mut keys = examples.as_object().expect("keys").keys();
-    assert_eq!(
-        keys.find(|key| !known.contains(&&***key)),
-        None,
-        "{examples}"
-    );
+    let is_known = |key: &String| known.contains(&&**key);
+    assert!(keys.all(is_known), "{examples}");
 }
 
 #[test]
@@ -284,10 +278,8 @@ fn pipeline_splits_is_yaml_and_begins_each_ipu() {
             assert_eq!(read, Value::Null, "{text}");
             continue;
         }
-        let entries: Vec<&str> = read["pipeline_splits"]
-            .as_array()
-            .map(|list| list.iter().filter_map(|entry| entry.as_str()).collect())
-            .unwrap_or_default();
+        let entries = read["pipeline_splits"].as_array().into_iter().flatten();
+        let entries: Vec<&str> = entries.filter_map(Value::as_str).collect();
         let starts = named(&stages).into_iter().skip(1);
         for (entry, layers) in entries.iter().zip(starts.clone()) {
             let first = *layers.first().unwrap_or(&"Out");
@@ -340,10 +332,8 @@ fn a_search_that_gave_up_leaves_nothing_to_paste() {
     let run = run_fixture("impossible", "--emit=keras --emit=examples --solver=greedy");
     for (name, text) in sections(&run.exits(1).out) {
         assert!(text.lines().all(|line| line.starts_with("# ")), "{text}");
-        assert!(
-            text.contains("in no stage: In 0 1 2 3 Out"),
-            "{name}: {text}"
-        );
+        let is_said = text.contains("in no stage: In 0 1 2 3 Out");
+        assert!(is_said, "{name}: {text}");
         let read: Value = serde_yaml_ng::from_str(&text).expect("YAML");
         assert_eq!(read, Value::Null);
         python("import ast, sys; ast.parse(sys.stdin.read())", &text);

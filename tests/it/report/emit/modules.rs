@@ -18,10 +18,8 @@ const GRAPHS: [&str; 8] = [
 
 /// Reads a list of the file of a graph: its operations or its blocks.
 fn read(graph: &str, list: &str) -> Vec<Value> {
-    read_graph(graph_file(graph))[list]
-        .as_array()
-        .expect("a list")
-        .clone()
+    let graph = read_graph(graph_file(graph));
+    graph[list].as_array().expect("a list").clone()
 }
 
 /// Returns, for each operation of a graph, the paths of the modules that are being called.
@@ -71,9 +69,8 @@ fn check(&(graph, ipus): &(&str, usize)) {
         }
     }
     // A placeholder is no module, and Python reports that.
-    let text = printed
-        .form("poptorch")
-        .replace("BeginBlock(...,", "BeginBlock(model.none,");
+    let text = printed.form("poptorch");
+    let text = text.replace("BeginBlock(...,", "BeginBlock(model.none,");
     let found = or_skip!(parsed("poptorch", &text));
     let blocks = numbered(&found["blocks"]).into_iter();
     let blocks = blocks.map(|(module, ipu)| (path(&module), ipu));
@@ -126,19 +123,16 @@ fn stages_are_of_layers_of_the_model() {
         let printed = Printed::of(graph, "tensorflow", "inference", "--num-ipus=4");
         let text = printed.form("keras");
         let operations = read(graph, "ops");
-        let scopes = operations
-            .iter()
-            .map(|operation| operation[0].as_str().expect("a scope"));
+        let operations = operations.iter();
+        let scopes = operations.map(|operation| operation[0].as_str().expect("a scope"));
         let mut layers: Vec<&str> = scopes.filter_map(|scope| scope.split('/').nth(1)).collect();
         let mut seen = HashSet::new();
         layers.retain(|layer| seen.insert(*layer));
         let source = format!("#layers {}\n{text}", json!(layers));
         let found = or_skip!(parsed("keras", &source));
         let stages = numbered(&found["model"]);
-        assert!(
-            stages.is_sorted_by_key(|(_, stage)| stage),
-            "{graph}: {stages:?}"
-        );
+        let is_sorted = stages.is_sorted_by_key(|(_, stage)| stage);
+        assert!(is_sorted, "{graph}: {stages:?}");
         let changes = stages.windows(2).filter(|pair| pair[0].1 < pair[1].1);
         let begun: Vec<&String> = changes.map(|pair| &pair[1].0).collect();
         assert_eq!(begun.len() + 1, printed.stages().len(), "{graph}: {text}");

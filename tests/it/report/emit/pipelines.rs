@@ -97,10 +97,8 @@ fn poptorch_keeps_the_outputs_that_recomputation_begins_with() {
     let kept = |options: &[&str]| {
         let (_, text) = emitted("training-pipeline", options, "poptorch");
         let notes = text.lines().filter_map(|line| {
-            let (layer, _) = line
-                .strip_prefix("# Pass the output of layer ")?
-                .split_once(' ')?;
-            Some(layer.to_owned())
+            let rest = line.strip_prefix("# Pass the output of layer ")?;
+            Some(rest.split_once(' ')?.0.to_owned())
         });
         notes.collect::<Vec<String>>()
     };

@@ -52,10 +52,8 @@ fn keras_places_everything_as_the_split_does() {
         assert_eq!(begun, Vec::from_iter(1..mapping(&stages).len()), "{text}");
         for ((entry, stage), layers) in entries.iter().zip(named(&stages).into_iter().skip(1)) {
             let first = format!("<{}>", layers.first().unwrap_or(&"Out"));
-            assert!(
-                *entry == first || !entry.starts_with('<'),
-                "{stage} in {text}"
-            );
+            let is_its = *entry == first || !entry.starts_with('<');
+            assert!(is_its, "{stage} in {text}");
         }
         assert_eq!(found["mapping"], json!(mapping(&stages)), "{text}");
     }
