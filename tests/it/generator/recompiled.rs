@@ -40,7 +40,7 @@ fn compiled(options: &str) -> Compiled {
         tensors: rows.unwrap().map(Result::unwrap).collect(),
         names: ops
             .iter()
-            .map(|op| op.name.clone() + &format!("{:?}", op.home))
+            .map(|op| format!("{}{:?}", op.name, op.home))
             .collect(),
         contexts: ops.iter().map(|op| op.context).collect(),
         cycles: written.cycles().unwrap().positions,

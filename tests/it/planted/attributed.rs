@@ -57,11 +57,8 @@ fn code_has_a_place(subject: &Subject) {
     let recorded = subject.model.recorded_code.iter();
     for ((bytes, recorded), least) in attributed.iter().zip(recorded).zip([90, 95, 85, 0]) {
         let recorded = recorded.total();
-        let is_enough = recorded > 0 && bytes * 100 >= recorded * least;
-        assert!(
-            is_enough && *bytes <= recorded,
-            "{attributed:?}: {bytes} of {recorded}"
-        );
+        let is_enough = recorded > 0 && bytes * 100 >= recorded * least && *bytes <= recorded;
+        assert!(is_enough, "{attributed:?}: {bytes} of {recorded}");
     }
 }
 

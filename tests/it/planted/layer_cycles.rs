@@ -40,23 +40,19 @@ fn check(subject: &Subject) -> &'static str {
         assert!(planted.cycles().is_none());
         return "none";
     };
-    let Cycles {
-        runs,
-        positions,
-        nowhere,
-    } = planted.cycles().expect("planted cycles");
+    let planted = planted.cycles().expect("planted cycles");
     let source = match found.source {
-        CycleSource::Executed { runs: read } => {
-            assert_eq!(read, runs);
+        CycleSource::Executed { runs } => {
+            assert_eq!(runs, planted.runs);
             "executed"
         }
         CycleSource::Estimated => "estimated",
     };
-    check_positions(&found, &positions, nowhere, runs);
+    check_positions(&found, &planted);
     let cycles = subject.model.cycles.as_ref().expect("cycles");
     let all = cycles.by_operation.iter().chain([&cycles.unexplained]);
     let all: u64 = all.map(|cycles| cycles.all).sum();
-    assert_eq!(all, positions.iter().sum::<u64>() + nowhere);
+    assert_eq!(all, planted.positions.iter().sum::<u64>() + planted.nowhere);
     check_exchanges(&found);
     source
 }
@@ -70,28 +66,29 @@ fn check_exchanges(found: &CyclesByLayer) {
     assert!(exchange.iter().sum::<u64>() > 0 && all != exchange);
 }
 
-/// Compares the cycles of each position with the planted ones of this number of runs; `nowhere` are
-/// the cycles of no position.
-fn check_positions(found: &CyclesByLayer, positions: &[u64], nowhere: u64, runs: u64) {
+/// Compares the cycles of each position, and those of no position, with the planted ones.
+fn check_positions(found: &CyclesByLayer, planted: &Cycles) {
+    let Cycles {
+        runs,
+        positions,
+        nowhere,
+    } = planted;
     assert_eq!(found.by_layer.len(), positions.len());
     for (position, (&found, truth)) in found.by_layer.iter().zip(positions).enumerate() {
-        let truth = truth.div_ceil(runs);
+        let truth = truth.div_ceil(*runs);
         // If contexts of a framework do not distinguish the compiler's exchanges from operations,
         // these count before the layers.
         let nowhere = match position {
-            0 => nowhere.div_ceil(runs),
+            0 => nowhere.div_ceil(*runs),
             _ => 0,
         };
         let range = truth * 99 / 100..=(truth + nowhere) * 101 / 100;
-        assert!(
-            range.contains(&found),
-            "position {position}: {found} of {truth}"
-        );
+        assert!(range.contains(&found), "{position}: {found} of {truth}");
     }
     // The difference is the cycles of operations that span the model, which are divided equally
     // among places; none are lost.
     let all = found.by_layer.iter().sum::<u64>() + found.unplaced;
-    let truth = (positions.iter().sum::<u64>() + nowhere).div_ceil(runs);
+    let truth = (positions.iter().sum::<u64>() + nowhere).div_ceil(*runs);
     let rounded = found.by_layer.len() as u64 + 1;
     assert!(all.abs_diff(truth) <= rounded, "{all} of {truth}");
 }

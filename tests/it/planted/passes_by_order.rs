@@ -12,7 +12,7 @@ use popliner::witnesses::Witness;
 use tempfile::TempDir;
 
 use super::places::drawn::{GRAPHS, graph_in};
-use crate::support::models::share;
+use crate::support::models::{generate, share};
 use crate::support::{each, graph_file, model_in, more_graphs};
 
 /// What is compared of a model.
@@ -65,14 +65,8 @@ fn difference(marked: &Read, other: &Read) -> Option<String> {
     let apart = marked.peaks.iter().zip(&other.peaks);
     let apart = apart.map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0) as f64 / fullest as f64;
     let is_wrong = !names.is_empty() || apart > MOST_APART;
-    let percent = apart * 100.0;
-    is_wrong.then(|| {
-        format!(
-            "{} operations ({:?}), {percent:.2} %",
-            names.len(),
-            names.first()
-        )
-    })
+    let (count, first, percent) = (names.len(), names.first(), apart * 100.0);
+    is_wrong.then(|| format!("{count} operations ({first:?}), {percent:.2} %"))
 }
 
 #[test]
@@ -96,18 +90,12 @@ fn passes_and_places_need_no_marks() {
 #[test]
 fn updates_without_a_backward_pass_are_a_contradiction() {
     let folder = TempDir::new().expect("a folder");
-    for (optimiser, mode) in [
-        ("sgd", "training"),
-        ("adam-fused", "training"),
-        ("sgd", "inference"),
-    ] {
-        let options = format!(
-            "--marks none --layers 4 --tiles 4 --framework popart --mode {mode} --optimiser \
-             {optimiser} --random-state"
-        );
-        synthesize::write(folder.path(), options.split_whitespace()).expect("both files");
+    for more in ["training", "training --optimiser adam-fused", "inference"] {
+        let options = "--marks none --layers 4 --tiles 4 --framework popart --random-state --mode";
+        generate(folder.path(), &format!("{options} {more}"));
         let found = model_in(folder.path()).contradictions;
         let found = found.iter().find(|found| found.witness == Witness::Passes);
-        assert_eq!(found.is_some_and(|found| found.refused), mode == "training");
+        let is_refused = found.is_some_and(|found| found.refused);
+        assert_eq!(is_refused, more != "inference");
     }
 }

@@ -88,12 +88,8 @@ impl Subject {
         let regex = Regex::new(layer_regex).expect("a regex");
         let layering = Layering::by_regex(&model.operations, &regex, &options);
         assert!(!layering.is_empty(), "{name}: no layer");
-        let tiles = model.target.num_tiles as usize;
-        assert_eq!(
-            model.recorded.tiles.len(),
-            tiles,
-            "{name}: nothing recorded"
-        );
+        let (tiles, recorded) = (model.target.num_tiles, model.recorded.tiles.len());
+        assert_eq!(recorded, tiles as usize, "{name}: nothing recorded");
         Self {
             name,
             files,

@@ -59,10 +59,8 @@ fn accumulators(model: &Model, stages: &[Range<usize>]) -> (Option<String>, Vec<
     assert_eq!(memory.layers(), 6, "In, four layers, Out");
     let computed = memory.split(stages).into_iter();
     let warning = memory.update_warning(stages).map(|text| text.to_string());
-    (
-        warning,
-        computed.map(|stage| stage.sums().accumulators).collect(),
-    )
+    let bytes = computed.map(|stage| stage.sums().accumulators);
+    (warning, bytes.collect())
 }
 
 #[test]

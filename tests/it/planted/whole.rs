@@ -18,11 +18,8 @@ fn agrees(model: &Model, layering: &Layering, what: &str) {
     let placement = placement.expect("places");
     let stage = whole(&MemoryModel::new(model, &placement).expect("memory"));
     for (tile, recorded) in model.recorded.tiles.iter().enumerate() {
-        assert_eq!(
-            stage.tile_bytes(tile),
-            recorded.total,
-            "{what}, tile {tile}"
-        );
+        let bytes = stage.tile_bytes(tile);
+        assert_eq!(bytes, recorded.total, "{what}, tile {tile}");
     }
 }
 
@@ -48,9 +45,8 @@ fn unusual_but_sound_models_contradict_nothing() {
         let mut model = model_in(folder.path());
         // With other contexts, the order of modules may not show where the backward pass begins.
         if options.contains(&"training".to_owned()) && model.backward_start.is_none() {
-            model
-                .contradictions
-                .retain(|found| found.witness != Witness::Passes);
+            let contradictions = &mut model.contradictions;
+            contradictions.retain(|found| found.witness != Witness::Passes);
         }
         let layering = Layering::original(&model.operations);
         agrees(&model, &layering, &format!("seed {seed}: {options:?}"));

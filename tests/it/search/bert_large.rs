@@ -56,19 +56,13 @@ fn run(folder: &Path, more: &str) -> (i32, Value) {
     (run.code, run.report())
 }
 
-/// Returns the number of layers on each IPU.
 fn layers_per_ipu(report: &Value) -> Vec<u64> {
-    let is_layer = |name: &&Value| {
-        name.as_str()
-            .is_some_and(|name| name.parse::<u32>().is_ok())
+    let number = |name: &Value| name.as_str()?.parse::<u32>().ok();
+    let count = |stage: &Value| {
+        let layers = stage["layers"].as_array().expect("layers");
+        layers.iter().filter_map(number).count() as u64
     };
-    let layers = stages(report)
-        .iter()
-        .map(|stage| stage["layers"].as_array());
-    let count = |layers: &Vec<Value>| layers.iter().filter(is_layer).count() as u64;
-    layers
-        .map(|layers| count(layers.expect("layers")))
-        .collect()
+    stages(report).iter().map(count).collect()
 }
 
 /// Two moments of 32 bits take 96 MiB for each layer, 673 MiB of 897 for seven layers, and 238 MiB

@@ -52,11 +52,7 @@ impl Facts {
     pub fn stages(&self, stages: &Value) -> Split {
         let mut start = 0;
         let stages = stages.as_array().expect("stages").iter().map(|stage| {
-            let layers = if stage.is_array() {
-                stage
-            } else {
-                &stage["layers"]
-            };
+            let layers = stage.get("layers").unwrap_or(stage);
             // Out may come last and be in the first position.
             let names = layers.as_array().expect("a list").iter();
             let end = names.map(|name| self.position(name)).max().expect("a name") + 1;

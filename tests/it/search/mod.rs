@@ -27,7 +27,6 @@ fn stages(report: &Value) -> &[Value] {
 }
 
 fn number(value: &Value) -> u64 {
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("no number: {value}"))
+    let number = value.as_u64();
+    number.unwrap_or_else(|| panic!("no number: {value}"))
 }

@@ -5,7 +5,6 @@ use crate::support::models::generate;
 use crate::support::{graph_file, popliner, run_fixture, run_on};
 use serde_json::Value;
 
-/// Returns the rows of a plan.
 fn rows(more: &str) -> Vec<Value> {
     let (_, report) = report(TRAINING, &format!("--plan --num-ipus=6 {more}"));
     report["plan"]["rows"].as_array().expect("rows").clone()
@@ -18,10 +17,8 @@ fn rows_whose_time_is_known_in_full_come_first() {
         let lacks: Vec<bool> = rows.iter().map(|row| row["lacks_time"] == true).collect();
         assert!(lacks.is_sorted() && lacks.contains(&false));
         assert_eq!(lacks.contains(&true), !is_known, "{lacks:?}");
-        let off: Vec<_> = rows
-            .iter()
-            .filter(|row| row["state"] == "off-chip")
-            .collect();
+        let is_off = |row: &&Value| row["state"] == "off-chip";
+        let off: Vec<_> = rows.iter().filter(is_off).collect();
         assert!(!off.is_empty());
         for row in off {
             assert!(number(&row["step"]["streamed_bytes"]) > 0, "{row}");
@@ -33,10 +30,8 @@ fn rows_whose_time_is_known_in_full_come_first() {
         assert!(!rows.is_empty());
         for row in rows {
             let is_shared = row["replicas"].as_u64() > Some(1);
-            assert!(
-                row["state"] == state && (is_shared || state == "on-chip"),
-                "{row}"
-            );
+            let is_right = row["state"] == state && (is_shared || state == "on-chip");
+            assert!(is_right, "{row}");
         }
     }
 }

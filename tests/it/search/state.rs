@@ -8,11 +8,8 @@ use serde_json::Value;
 
 #[test]
 fn parts_and_the_update_add_up() {
-    for state in [
-        "off-chip",
-        "sharded --replicas=4",
-        "sharded-off-chip --replicas=2",
-    ] {
+    let states = "off-chip / sharded --replicas=4 / sharded-off-chip --replicas=2";
+    for state in states.split(" / ") {
         for fixture in [TRAINING, "tied-weights"] {
             let options = format!("--solve --num-ipus=4 --optimizer-state={state}");
             let (_, report) = report(fixture, &options);

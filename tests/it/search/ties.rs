@@ -24,10 +24,9 @@ impl Tied {
              --bytes-per-layer-tile 30000 --page-size 1024 --mode training --seed {seed}"
         );
         let folder = TempDir::new().expect("a folder");
-        let files = generate(folder.path(), &options);
         Self {
+            files: generate(folder.path(), &options),
             _folder: folder,
-            files,
         }
     }
 
@@ -94,14 +93,10 @@ fn embedding_and_head_that_share_a_weight_are_on_the_first_ipu() {
             assert_eq!(weight["untied"], false);
             run.says(" of In and Out: on IPU 0\n");
         }
-        model
-            .run("--splits=1,Out")
-            .exits(2)
-            .says("no stage can begin at Out, since Out runs on the first IPU, with In;");
-        model
-            .run("--splits=1,Out --out-on=last")
-            .exits(1)
-            .says(" breaks the tie of weight ");
+        let reason = "no stage can begin at Out, since Out runs on the first IPU, with In;";
+        model.run("--splits=1,Out").exits(2).says(reason);
+        let run = model.run("--splits=1,Out --out-on=last");
+        run.exits(1).says(" breaks the tie of weight ");
     });
 }
 
@@ -137,16 +132,12 @@ fn layers_that_share_a_weight_stay_together() {
         }
         let [first, second, last] =
             [first, first + 1, last].map(|at| facts.positions.name(at).to_string());
-        model
-            .run(&[format!("--cut-before={second}")])
-            .exits(2)
-            .says(&format!(" bytes) of {first} and {last}:"))
-            .says("unless --untie ");
-        model
-            .run(&[format!("--splits={second}")])
-            .exits(1)
-            .says("breaks the tie of weight ")
-            .says(", which no framework runs");
+        let run = model.run(&[format!("--cut-before={second}")]);
+        let layers = format!(" bytes) of {first} and {last}:");
+        run.exits(2).says(&layers).says("unless --untie ");
+        let run = model.run(&[format!("--splits={second}")]);
+        run.exits(1).says("breaks the tie of weight ");
+        run.says(", which no framework runs");
     });
 }
 
@@ -161,18 +152,14 @@ fn a_weight_that_stands_in_the_way_is_named() {
         let (first, last) = facts.ties[0];
         assert!(facts.peak(&(first..last + 1)) > peak, "the tie is free");
         // Finer layers are not tried, since the regex is given.
-        let options =
-            format!("--num-ipus={ipus} --mem-per-tile={peak} --export-json=- {DEFAULT_REGEX}");
-        let run = model.run(&options);
+        let limits = format!("--num-ipus={ipus} --mem-per-tile={peak}");
+        let run = model.run(&format!("{limits} --export-json=- {DEFAULT_REGEX}"));
         let report = run.exits(1).report();
         let refusal = &report["refusal"];
         assert_eq!(refusal["reason"], "too-large", "{refusal}");
         let range = &refusal["ranges"][0]["layers"];
         assert_eq!(facts.position(&range[0]), first);
-        assert_eq!(
-            facts.stages(&json!([range])),
-            std::slice::from_ref(&(0..last + 1))
-        );
+        assert_eq!(facts.stages(&json!([range]))[0], 0..last + 1);
         let count = |name: &str| refusal[name].as_array().map(Vec::len);
         assert_eq!(["kept_together", "relaxations"].map(count), [Some(1); 2]);
         let name = text(&report["tied_weights"][0]["weight"]);
@@ -192,9 +179,8 @@ fn graph_of_blocks() -> Value {
         let (scope, weight) = (path.replace('.', "/"), format!("{path}.weight"));
         json!([scope, "MatMul", path, [weight], [at - 1], [at]])
     };
-    let elements = paths[1..9]
-        .iter()
-        .map(|path| (format!("{path}.weight"), 40_000_000.into()));
+    let paths_of_blocks = paths[1..9].iter();
+    let elements = paths_of_blocks.map(|path| (format!("{path}.weight"), 40_000_000.into()));
     let tied = [0, 1].map(|block| ["a", "c"].map(|end| format!("blocks.{block}.{end}.weight")));
     json!({
         "ops": (0..).zip(&paths).map(operation).collect::<Value>(),
@@ -211,10 +197,9 @@ fn a_weight_that_parts_of_a_layer_share_can_be_untied() {
     let graph = folder.path().join("graph.json");
     std::fs::write(&graph, graph_of_blocks().to_string()).expect("a graph");
     let options = format!("--graph {} --framework poptorch --tiles 4", graph.display());
-    let files = generate(folder.path(), &options);
     let model = Tied {
+        files: generate(folder.path(), &options),
         _folder: folder,
-        files,
     };
     let limits = "--num-ipus=10 --mem-per-tile=80000";
     let run = model.run(&format!("{limits} --export-json=-"));
@@ -231,15 +216,16 @@ fn a_weight_that_parts_of_a_layer_share_can_be_untied() {
 #[test]
 fn the_greedy_search_and_the_classic_model_know_no_ties() {
     let tied = Tied::new("layers", "popart", 1);
-    tied.run("--solver=greedy --mem-per-tile=60000")
-        .says("Tied weight ");
+    let greedy = tied.run("--solver=greedy --mem-per-tile=60000");
+    greedy.says("Tied weight ");
     let classic = tied.run("--memory-model=classic --untie=all");
     assert!(!classic.exits(0).err.contains("Tied weight"), "{classic:?}");
     for (option, message) in [
         ("--out-on=first", "--out-on needs"),
         ("--untie=x", "no weight of this model is tied"),
     ] {
-        let run = tied.run(&["--memory-model=classic", option]);
-        run.exits(2).says(message);
+        tied.run(&["--memory-model=classic", option])
+            .exits(2)
+            .says(message);
     }
 }

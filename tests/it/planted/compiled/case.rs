@@ -33,11 +33,8 @@ pub struct Compiled {
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {:?} {:?}",
-            self.name, self.drawn.cuts, self.drawn.options
-        )
+        let drawn::Case { cuts, options, .. } = &self.drawn;
+        write!(f, "{} {cuts:?} {options:?}", self.name)
     }
 }
 
@@ -63,8 +60,8 @@ impl Case {
         let files = ["profile.pop", "debug.cbor"].map(|name| folder.path().join(name));
         let analysis = Analysis::read(&files[0], &files[1]).expect("an analysis");
         let positions = layers(&analysis).placement.positions;
-        let (out_is_first, is_tensorflow) =
-            (positions.out_is_first(), model_drawn.has("tensorflow"));
+        let out_is_first = positions.out_is_first();
+        let is_tensorflow = model_drawn.has("tensorflow");
         let mut cases = cases(seed, positions.len(), out_is_first, is_tensorflow);
         let drawn = cases.swap_remove(seed as usize / 4 % drawn::CASES);
         if drawn.cuts.is_empty() {

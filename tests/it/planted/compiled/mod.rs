@@ -64,17 +64,11 @@ fn check_ipu(fit: &Fit, ipu: usize, truth: &StageTruth) {
     let tile = tile.expect("the fullest");
     let found = &ipu_fit.fullest_tile;
     assert_eq!((found.bytes, found.tile_of_ipu as usize), (fullest, tile));
-    assert_eq!(
-        found.tile,
-        ipu_fit.ipu * fit.tiles_per_ipu + found.tile_of_ipu
-    );
+    let first = ipu_fit.ipu * fit.tiles_per_ipu;
+    assert_eq!(found.tile, first + found.tile_of_ipu);
     assert_eq!(ipu_fit.total, truth.tiles.iter().sum::<u64>());
-    let over = truth
-        .tiles
-        .iter()
-        .filter(|&&bytes| bytes > fit.limit)
-        .count();
-    assert_eq!(ipu_fit.tiles_over as usize, over);
+    let over = truth.tiles.iter().filter(|&&bytes| bytes > fit.limit);
+    assert_eq!(ipu_fit.tiles_over as usize, over.count());
     assert_eq!(found.parts, parts(truth, tile), "IPU {ipu}, tile {tile}");
     assert_eq!(found.parts.total(), fullest);
     let named = ipu_fit.named.expect("names");
@@ -171,15 +165,10 @@ fn the_prediction_lacks_what_was_planted(case: &Case, fit: &Fit) {
         assert_eq!(predicted.total(), stage.predicted);
         let difference = stage.recorded as i64 - stage.predicted as i64;
         assert_eq!(stage.difference, difference);
-        assert_eq!(
-            stage.parts().map(|part| part.difference).sum::<i64>(),
-            difference
-        );
-        let global = (
-            predicted.global_exchange_code,
-            recorded.global_exchange_code,
-        );
-        assert_eq!(global, (0, planted["globalExchangeCode"][tile]));
+        let by_part = stage.parts().map(|part| part.difference);
+        assert_eq!(by_part.sum::<i64>(), difference);
+        let global = [predicted, recorded].map(|parts| parts.global_exchange_code);
+        assert_eq!(global, [0, planted["globalExchangeCode"][tile]]);
         // Each side has the host exchange code of its own fullest tile.
         let host = case.host_exchange_on(case.predicted_tile(stage.stage as usize));
         assert_eq!(predicted.host_exchange_code, host);
@@ -202,10 +191,8 @@ fn other_cuts_are_recognised(case: &Case, fit: &Fit) {
 fn the_reserve_covers_what_was_recorded(case: &Case, fit: &Fit) {
     let comparison = case.comparison(fit);
     let reserve = comparison.reserve.expect("the same cuts");
-    let limits = comparison
-        .stages
-        .iter()
-        .map(|stage| stage.recorded - reserve);
+    let stages = comparison.stages.iter();
+    let limits = stages.map(|stage| stage.recorded - reserve);
     let again = case.predict(limits.collect());
     let split = again.split.expect("a split");
     let free = split.stages.iter().map(|stage| stage.fullest_tile.free);

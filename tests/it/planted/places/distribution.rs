@@ -14,10 +14,8 @@ impl Distribution {
     /// Adds an error in a place with these labels.
     pub fn add(&mut self, labels: &[String], error: f64, place: &str) {
         for label in labels.iter().map(String::as_str).chain(["all"]) {
-            self.errors
-                .entry(label.to_string())
-                .or_default()
-                .push(error);
+            let errors = self.errors.entry(label.to_string());
+            errors.or_default().push(error);
         }
         self.places.push((error, place.to_string()));
     }

@@ -6,6 +6,7 @@ use crate::support::models::{Random, pairs};
 use crate::support::{graph_file, more_graphs, read_graph};
 
 /// A drawn model.
+#[derive(Default)]
 pub struct Drawn {
     /// Options of the generator.
     pub options: Vec<String>,
@@ -113,9 +114,8 @@ pub fn called(seed: u64) -> Drawn {
     ];
     let (graph, options) = CALLED[seed as usize % CALLED.len()];
     let file = graph_file(graph).display().to_string();
-    with_options(&format!(
-        "--graph {file} --seed {seed} --framework poptorch --calls 2 {options}"
-    ))
+    let model = format!("--graph {file} --seed {seed} --framework poptorch --calls 2");
+    with_options(&format!("{model} {options}"))
 }
 
 /// The file and framework of a graph, and the mode.
@@ -126,9 +126,8 @@ const MODES: [&str; 2] = ["inference", "training"];
 /// Returns a part of all graphs in both modes.
 pub fn in_both_modes(graphs: &[(&'static str, &'static str)], part: usize) -> Vec<InMode> {
     let cases = pairs(graphs, &MODES, part);
-    cases
-        .map(|(of, mode)| (graph_file(of.0), of.1, *mode))
-        .collect()
+    let cases = cases.map(|(of, mode)| (graph_file(of.0), of.1, *mode));
+    cases.collect()
 }
 
 /// Returns all further graphs with blocks in both modes.
@@ -148,19 +147,10 @@ pub fn more_in_both_modes() -> Vec<InMode> {
 
 /// Returns the model of a graph in this file, on four tiles.
 pub fn graph_in(file: &Path, framework: &str, mode: &str) -> Drawn {
-    let options = [
-        "--graph",
-        file.to_str().expect("a plain path"),
-        "--tiles",
-        "4",
-    ];
-    let settings = ["--framework", framework, "--mode", mode];
+    let options = ["--graph", file.to_str().expect("a plain path")].into_iter();
+    let settings = ["--tiles", "4", "--framework", framework, "--mode", mode];
     Drawn {
-        options: options
-            .into_iter()
-            .chain(settings)
-            .map(String::from)
-            .collect(),
+        options: options.chain(settings).map(String::from).collect(),
     }
 }
 
@@ -185,9 +175,7 @@ impl Drawing {
     fn new(seed: u64, salt: u64) -> Self {
         Self {
             random: Random(seed ^ salt),
-            drawn: Drawn {
-                options: Vec::new(),
-            },
+            drawn: Drawn::default(),
             framework: FRAMEWORKS[seed as usize % 4],
             is_training: false,
             optimisers: &OPTIMISERS,

@@ -158,9 +158,8 @@ fn assert_few_over(all: &[Errors]) {
 /// most 2 % worse than the best. Returns the models.
 fn as_planted(count: u64, drawn: fn(u64) -> Drawn) -> Vec<Errors> {
     let seeds: Vec<u64> = seeds(count).collect();
-    let all = each(&seeds, |&seed| {
-        Errors::new(seed, &Planted::with(drawn(seed)))
-    });
+    let errors = |&seed: &u64| Errors::new(seed, &Planted::with(drawn(seed)));
+    let all = each(&seeds, errors);
     print(&all);
     let misses: Vec<String> = all.iter().flat_map(Errors::misses).collect();
     assert!(misses.is_empty(), "{}", misses.join("\n"));

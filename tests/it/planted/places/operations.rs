@@ -30,9 +30,8 @@ pub fn wrong(planted: &Planted, read: &Read) -> Vec<Wrong> {
         placement,
     } = read;
     let truth = planted.truth.operations.iter();
-    let truth: HashMap<u64, &OperationTruth> = truth
-        .map(|operation| (u64::from(operation.context), operation))
-        .collect();
+    let truth = truth.map(|operation| (u64::from(operation.context), operation));
+    let truth: HashMap<u64, &OperationTruth> = truth.collect();
     let all: u64 = planted.truth.bytes(Places::EVERY).iter().sum();
     let mut wrong = Vec::new();
     for (index, operation) in model.operations.iter().enumerate() {
@@ -74,9 +73,7 @@ fn is_right(
     found: Option<&BTreeSet<usize>>,
 ) -> bool {
     match (home, found) {
-        (Home::Places(_), Some(found)) if is_nested => {
-            !found.is_empty() && found.is_subset(expected)
-        }
+        (Home::Places(_), Some(own)) if is_nested => !own.is_empty() && own.is_subset(expected),
         (Home::Places(_), found) => found == Some(expected),
         (Home::Global(_), Some(found)) => found.len() > 1 || found == expected,
         (Home::EveryIpu, Some(found)) => found.len() > 1,

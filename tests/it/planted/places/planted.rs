@@ -123,11 +123,8 @@ fn layering(model: &Model, truth: &PlaceTruth) -> Layering {
         .collect();
     let of_operation = model.operations.iter().map(|operation| {
         let uid = model.operation_groups[operation.group as usize].uid;
-        let layer = layers
-            .get(&uid)
-            .copied()
-            .filter(|_| !operation.is_anonymous);
-        layer.unwrap_or(NO_LAYER)
+        let layer = layers.get(&uid).filter(|_| !operation.is_anonymous);
+        *layer.unwrap_or(&NO_LAYER)
     });
     let names = [String::new()].into_iter().chain(blocks.iter().cloned());
     Layering::of(names.collect(), of_operation.collect())

@@ -20,11 +20,9 @@ pub struct Peaks<'p> {
 
 impl<'p> Peaks<'p> {
     pub fn new(planted: &'p Planted) -> Self {
-        let cuts = 0..=planted.positions();
+        let is_cut = |cut: &usize| *cut == 0 || planted.can_be_a_stage(&(0..*cut));
         Self {
-            cuts: cuts
-                .filter(|&cut| cut == 0 || planted.can_be_a_stage(&(0..cut)))
-                .collect(),
+            cuts: (0..=planted.positions()).filter(is_cut).collect(),
             planted,
             peaks: RefCell::default(),
         }
@@ -34,8 +32,7 @@ impl<'p> Peaks<'p> {
         if let Some(&peak) = self.peaks.borrow().get(&range) {
             return peak;
         }
-        let peak = self.planted.bytes(&range).into_iter().max();
-        let peak = peak.expect("a tile");
+        let peak = *self.planted.bytes(&range).iter().max().expect("a tile");
         self.peaks.borrow_mut().insert(range, peak);
         peak
     }
