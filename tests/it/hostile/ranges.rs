@@ -169,9 +169,6 @@ fn a_wrong_byte_takes_no_row_away_in_silence() {
         found.is_ok()
     });
     let read = outcomes.iter().filter(|&&is_ok| is_ok).count();
-    assert!(
-        read > 50 && outcomes.len() - read > 50,
-        "{read} of {}",
-        outcomes.len()
-    );
+    let refused = outcomes.len() - read;
+    assert!(read > 50 && refused > 50, "{read}, {refused}");
 }
