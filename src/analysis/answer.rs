@@ -469,7 +469,7 @@ impl<'s, 'p> Answers<'s, 'p> {
         let step = request.options.step.with_size(samples);
         let mut all = all
             .into_iter()
-            .map(|layers| &*self.layers.push_get(Box::new(layers)));
+            .map(|layers| self.layers.push_get(Box::new(layers)));
         let layers = all.next().expect("the layers of the first profile");
         let others: Vec<&Layers<'s>> = all.collect();
         let tables = others.iter().map(|layers| layers.tables(step));

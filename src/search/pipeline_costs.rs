@@ -209,9 +209,11 @@ impl<'a> PipelineCosts<'a> {
         let by_profile: Vec<Vec<u64>> = self
             .profiles()
             .map(|profile| {
-                let own = plan.profiles().contains(&profile);
-                own.then(|| self.memory_in(profile).peaks(&placed))
-                    .unwrap_or_default()
+                if plan.profiles().contains(&profile) {
+                    self.memory_in(profile).peaks(&placed)
+                } else {
+                    Vec::new()
+                }
             })
             .collect();
         let stages = plan.profiles().iter().enumerate();

@@ -30,7 +30,7 @@ impl Case {
         let positions = case.placement.positions.len();
         let others = (1..).zip(POSITIONS_OF_OTHERS);
         case.others = others
-            .filter(|(_, most)| positions <= *most && seed % 4 > 0)
+            .filter(|(_, most)| positions <= *most && !seed.is_multiple_of(4))
             .map(|(compilation, _)| Self::compiled(seed, compilation))
             .collect();
         case

@@ -132,11 +132,11 @@ impl Report {
     /// Takes over the stages that are compiled as in another profile: `other` is the report on the
     /// same split in that profile, and `is_own` says which stages are.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
-        fn own<'m, T>(
-            mine: &'m mut [T],
+        fn own<T>(
+            mine: &mut [T],
             theirs: Vec<T>,
             is_own: impl Fn(usize) -> bool,
-        ) -> impl Iterator<Item = (&'m mut T, T)> {
+        ) -> impl Iterator<Item = (&mut T, T)> {
             let stages = mine.iter_mut().zip(theirs).enumerate();
             stages
                 .filter(move |(stage, _)| is_own(*stage))

@@ -252,7 +252,7 @@ fn a_plan_that_is_not_allowed_is_no_answer() {
     let costs = super::testing::additive(&[3, 3], u64::MAX);
     let problem = Problem::new(&costs, &[0], 2, 4);
     let checked = CheckedProblem::new(&problem).unwrap();
-    let whole = Plan::new([0..2], 2).unwrap();
+    let whole = Plan::new(std::iter::once(0..2), 2).unwrap();
     let error = scored(&checked, whole).unwrap_err();
     assert!(error.to_string().contains("over a limit"), "{error}");
 }
@@ -272,7 +272,7 @@ fn degenerate_problems_have_no_split_and_no_panic() {
             assert_eq!(unproven(&problem.at_any_limit()), Ok(None));
             assert_eq!(fewest_stages(&problem), Ok(None));
             problem.costs = &one;
-            let only = Plan::new([0..1], 1).filter(|_| ipus > 0);
+            let only = Plan::new(std::iter::once(0..1), 1).filter(|_| ipus > 0);
             assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);
         }
     }
