@@ -196,7 +196,11 @@ fn another_model_is_refused_with_what_differs() {
             format!("{model} --pipelined 1"),
             "was compiled for 2 IPUs",
         ),
-        ("tied", format!("{model} --tied ends"), "shared weight is"),
+        (
+            "tied",
+            format!("{model} --tied ends"),
+            "its weight is Embedding",
+        ),
     ] {
         write(&at(name), &options);
         refuses(folder.path(), name, different);
