@@ -18,7 +18,8 @@ OF_COMMAND = {"help", "version", "generate"}
 VALUES = {
     "AMOUNT": "1", "B": "1", "BYTES": "1", "COUNTS": "1", "FILE": "file", "G": "1",
     "GB": "1", "LAYER": "0", "LAYER,...": "1", "LAYER,LAYER": "0,1", "LAYER=IPU": "0=0",
-    "LIST": "0", "N": "1", "NAME": "name", "R": "1", "REGEX": "a(.)", "WEIGHT": "all",
+    "LIST": "0", "N": "1", "NAME": "name", "R": "1", "REGEX": "a(.)", "SIZE[=PROFILE]": "4",
+    "VALUE[=PROFILE]": "0.6", "WEIGHT": "all",
 }  # fmt: skip
 
 #: What an option acts on, where that is not the result of the function itself.
@@ -119,7 +120,13 @@ class Drift(unittest.TestCase):
         self.assertEqual(popliner.REPEATED, self.repeated_in_help())
         for name in popliner.REPEATED:
             option = self.help[name].line().partition("=")[2]
-            popliner.run(BERT, **{name: [option, option]}, solve=True)
+            # Only one setting is that of the first profile.
+            times = 1 if "PROFILE" in (self.help[name].value or "") else 2
+            popliner.run(BERT, **{name: [option] * times}, solve=True)
+
+    def test_settings_lead_to_their_profiles(self):
+        given = lines(amp={0.6: None, 0.3: Path("amp03")}, micro_batch=4)
+        self.assertEqual(given, ["--amp=0.6", "--amp=0.3=amp03", "--micro-batch=4"])
 
     def repeated_in_help(self):
         """Those of which the help says so, in their own text or in that of another."""

@@ -131,9 +131,9 @@ pub struct PipelineArgs {
           value_parser = or_auto::<StatePlace>(), group = ON_SPLITS)]
     pub optimizer_state: OrAuto<StatePlace>,
 
-    /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which can be
-    /// repeated, is a profile of the same model with another one: a folder, a profile.pop, or a saved
-    /// model. Each stage then has the proportion that is best for it
+    /// The available memory proportion that the profile was compiled with. VALUE=PROFILE, which may be
+    /// given several times, is a profile of the same model with another one: a folder, a profile.pop,
+    /// or a saved model. Each stage then has the proportion that is best for it
     #[arg(long, value_name = "VALUE[=PROFILE]", value_parser = proportion, group = ON_SPLITS)]
     pub amp: Vec<OfProfile<f64>>,
 }
@@ -158,9 +158,9 @@ pub struct TimeArgs {
           group = ON_SPLITS)]
     pub micro_batches: Option<u64>,
 
-    /// Samples in a micro-batch of the profile, for samples a second. SIZE=PROFILE, which can be
-    /// repeated, is a profile of the same model with another size: a folder, a profile.pop, or a
-    /// saved model. The answer then has the size with the most samples a second that fits, with as
+    /// Samples in a micro-batch of the profile, for samples a second. SIZE=PROFILE, which may be given
+    /// several times, is a profile of the same model with another size: a folder, a profile.pop, or
+    /// a saved model. The answer then has the size with the most samples a second that fits, with as
     /// many samples in a step
     #[arg(long, value_name = "SIZE[=PROFILE]", value_parser = micro_batch, group = ON_STAGES)]
     pub micro_batch: Vec<OfProfile<u64>>,
