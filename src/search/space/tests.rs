@@ -388,9 +388,11 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
     assert_eq!(given.fits, !fitting.is_empty(), "{at}");
+    // Of several compilations, each stage has the one that is best by the goal.
+    let is_fastest = question.request.goal == Goal::Time || model.tried[0].peaks.len() == 1;
     match given.fits {
         true => assert!(
-            fitting.iter().all(|other| given.by_rate(other).is_le()),
+            !is_fastest || fitting.iter().all(|other| given.by_rate(other).is_le()),
             "{at}"
         ),
         false => {
