@@ -311,8 +311,7 @@ impl<'s, 'p> Answers<'s, 'p> {
             return Ok(answer);
         };
         let index = self.index_of(all, level.samples, request)?;
-        let level = self.levels.iter().nth(index).expect("an index of a level");
-        let whole = level.best(request, pipelines, self.progress)?;
+        let whole = self.levels[index].best(request, pipelines, self.progress)?;
         Ok(whole.unwrap_or(answer))
     }
 

@@ -5,7 +5,7 @@ use super::error::SearchError;
 use super::profile_tables::{KnownCosts, Reach};
 use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
 
-use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
+use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::Placement;
 use crate::progress::Progress;
 use crate::solve::{
@@ -203,23 +203,23 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Computes the bytes of each stage of `plan` on its fullest tile, on all tiles.
-    pub(super) fn exact_peaks(&self, plan: &Plan) -> Vec<u64> {
-        let placed = PlacedStage::of_split(plan.stages());
-        let by_profile: Vec<Vec<u64>> = self
-            .profiles()
-            .map(|profile| {
-                if plan.profiles().contains(&profile) {
-                    self.memory_in(profile).peaks(&placed)
-                } else {
-                    Vec::new()
+    /// Returns, by stage, what `of` computes for it in the memory model of its profile. `profiles` has
+    /// the number of the profile of each stage; `of` returns an item for each stage of the split.
+    pub(super) fn in_own_profiles<T>(
+        &self,
+        profiles: &[usize],
+        of: impl Fn(&MemoryModel<'a>) -> Result<Vec<T>, SearchError>,
+    ) -> Result<Vec<T>, SearchError> {
+        let mut own: Vec<Option<T>> = profiles.iter().map(|_| None).collect();
+        for profile in self.profiles().filter(|profile| profiles.contains(profile)) {
+            let all = of(self.memory_in(profile))?.into_iter().zip(profiles);
+            for (own, (item, &of_stage)) in own.iter_mut().zip(all) {
+                if of_stage == profile {
+                    *own = Some(item);
                 }
-            })
-            .collect();
-        let stages = plan.profiles().iter().enumerate();
-        stages
-            .map(|(stage, &profile)| by_profile[profile][stage])
-            .collect()
+            }
+        }
+        Ok(own.into_iter().flatten().collect())
     }
 
     /// Returns the request: number of IPUs, limits, goal, constraints and options.

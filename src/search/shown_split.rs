@@ -47,7 +47,7 @@ impl ShownSplit {
             Some(plan) => solve::broken(&costs.problem(), plan)?,
             None => Vec::new(),
         };
-        let memory = memory_of(costs, &stages, &profiles);
+        let memory = costs.in_own_profiles(&profiles, |memory| Ok(memory.split(&stages)))?;
         let peaks: Vec<u64> = memory.iter().map(StageMemory::max_tile_bytes).collect();
         let fits = stages.last().map_or(0, |last| last.end) == costs.positions()
             && stages.len() <= costs.ipus
@@ -105,27 +105,6 @@ impl ShownSplit {
     }
 }
 
-/// Computes the memory of each stage in the profile with the number in `profiles`.
-fn memory_of(
-    costs: &PipelineCosts<'_>,
-    stages: &[Range<usize>],
-    profiles: &[usize],
-) -> Vec<StageMemory> {
-    let mut memory: Vec<Option<StageMemory>> = stages.iter().map(|_| None).collect();
-    for profile in costs
-        .profiles()
-        .filter(|profile| profiles.contains(profile))
-    {
-        let all = costs.memory_in(profile).split(stages);
-        for (stage, own) in all.into_iter().enumerate() {
-            if profiles[stage] == profile {
-                memory[stage] = Some(own);
-            }
-        }
-    }
-    memory.into_iter().flatten().collect()
-}
-
 /// Computes the memory of each of `ranges` as a stage of its own, in the profile in which its fullest
 /// tile has the fewest bytes.
 pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
@@ -161,15 +140,9 @@ fn without_recomputation(
     if plain == costs.pipeline() {
         return Ok(None);
     }
-    let mut highest = None;
-    for profile in costs
-        .profiles()
-        .filter(|profile| profiles.contains(profile))
-    {
-        let memory = costs.memory_in(profile).in_pipeline(plain)?;
-        let peaks = memory.peaks(&PlacedStage::of_split(stages)).into_iter();
-        let own = peaks.zip(profiles).filter(|(_, of)| **of == profile);
-        highest = highest.max(own.map(|(peak, _)| peak).max());
-    }
-    Ok(highest)
+    let placed = PlacedStage::of_split(stages);
+    let peaks = costs.in_own_profiles(profiles, |memory| {
+        Ok(memory.in_pipeline(plain)?.peaks(&placed))
+    })?;
+    Ok(peaks.into_iter().max())
 }

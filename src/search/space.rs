@@ -251,7 +251,9 @@ impl<'a> Space<'a> {
         for &pipeline in pipelines {
             let costs = self.tables.known(question, pipeline)?;
             let plan = &self.with_profiles(&costs, plan, progress)?;
-            let peaks = costs.exact_peaks(plan);
+            let placed = PlacedStage::of_split(plan.stages());
+            let peaks =
+                costs.in_own_profiles(plan.profiles(), |memory| Ok(memory.peaks(&placed)))?;
             let Some(score) = costs.score(plan, &peaks) else {
                 continue;
             };

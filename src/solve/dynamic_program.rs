@@ -61,6 +61,8 @@ pub(super) struct StagePass<'a> {
     /// Index in `objectives` of the one that is the maximum over stages, always the last; `None` if
     /// all objectives are sums over stages.
     bottleneck: Option<usize>,
+    /// The highest limit of any IPU, in bytes on each tile.
+    limit: u64,
 }
 
 /// The best split of the positions from some position to the end.
@@ -126,6 +128,7 @@ impl<'a> StagePass<'a> {
             objectives,
             caps,
             bottleneck: objectives.iter().position(|of| of.is_bottleneck()),
+            limit: checked.highest_limit(),
         }
     }
 
@@ -208,6 +211,14 @@ impl<'a> StagePass<'a> {
             values,
         } in candidates
         {
+            // If the bottleneck is the only objective, a stage that is no better by itself makes no
+            // better split, unless bytes depend on the number of stages after a stage.
+            if self.bottleneck == Some(0)
+                && !self.checked.is_by_depth()
+                && best.is_some_and(|best| best.values[0] <= values[0])
+            {
+                continue;
+            }
             let CompiledStage { positions, profile } = stage;
             let Some(rest) = &rest[positions.end] else {
                 continue;
@@ -287,7 +298,7 @@ impl<'a> StagePass<'a> {
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
             |&(objective, cap)| self.checked.value(objective, (stage, after), peak) > cap;
-        peak > self.checked.highest_limit() || self.caps.iter().any(is_over_cap)
+        peak > self.limit || self.caps.iter().any(is_over_cap)
     }
 }
 

@@ -173,6 +173,31 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive): each range
+    /// in one profile after the other, whether the costs have it or not.
+    pub(super) fn stages(
+        &self,
+        start: usize,
+        ends: Range<usize>,
+    ) -> impl Iterator<Item = CompiledStage> + use<> {
+        let profiles = self.profiles();
+        ends.flat_map(move |end| {
+            profiles.clone().map(move |profile| CompiledStage {
+                positions: start..end,
+                profile,
+            })
+        })
+    }
+
+    /// Returns the end (exclusive) of the longest range from `start` that the costs of any profile
+    /// have; `start` if they have none.
+    pub(super) fn reach(&self, start: usize) -> usize {
+        let reaches = self
+            .profiles()
+            .map(|profile| self.costs_in(profile).reach(start));
+        reaches.max().unwrap_or(start)
+    }
+
     /// Returns the lower bound on the bytes of `range` in any profile; `None` if it exceeds the
     /// limit in all.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {

@@ -58,26 +58,6 @@ pub(super) fn peak(
     (checked.may_stand(number, positions, peak) && checked.obeys_cuts(positions)).then_some(peak)
 }
 
-/// Iterates over the stages that begin at `start`, the shortest first, and each range in one profile
-/// after the other. Longer ranges are over the limit.
-pub(super) fn stages_from(
-    checked: &CheckedProblem<'_>,
-    start: usize,
-) -> impl Iterator<Item = CompiledStage> {
-    let problem = checked.problem;
-    let reach = move |profile| problem.costs_in(profile).reach(start);
-    let ends = start + 1..=problem.profiles().map(reach).max().unwrap_or(start);
-    ends.flat_map(move |end| {
-        let profiles = problem
-            .profiles()
-            .filter(move |&profile| end <= reach(profile));
-        profiles.map(move |profile| CompiledStage {
-            positions: start..end,
-            profile,
-        })
-    })
-}
-
 impl BoundsTable {
     fn new(checked: &CheckedProblem<'_>, stages: usize) -> Self {
         let positions = checked.layers();
@@ -105,13 +85,15 @@ impl BoundsTable {
     fn add(&mut self, checked: &CheckedProblem<'_>, number: usize, start: usize) {
         let place = self.place(number, start);
         let mut found: Option<RestBounds> = None;
-        for stage in stages_from(checked, start) {
+        let problem = &checked.problem;
+        // Longer ranges are over the limit.
+        for stage in problem.stages(start, start + 1..problem.reach(start) + 1) {
             let CompiledStage { positions, profile } = &stage;
             let Some(rest) = self.rests[self.place(number + 1, positions.end)] else {
                 continue;
             };
             let may_stand = peak(checked, (number, self.stages), &stage).is_some();
-            let times = checked.problem.times_in(*profile).filter(|_| may_stand);
+            let times = problem.times_in(*profile).filter(|_| may_stand);
             let parts =
                 times.and_then(|times| times.stage_and_out(positions, self.stages - 1 - number));
             let Some((parts, _)) = parts else {

@@ -270,8 +270,7 @@ impl<'a> StageSearch<'a> {
             0 => layers..layers + 1,
             after => start + 1..(layers + 1).saturating_sub(after),
         };
-        let next = bounds::stages_from(checked, start);
-        for next in next.filter(|next| ends.contains(&next.positions.end)) {
+        for next in checked.problem.stages(start, ends) {
             let leads_on = self.bounds.leads_on(stage + 1, next.positions.end);
             let peak = self.peak(&next).filter(|_| leads_on);
             let has_others = self.times.len() > 1;
