@@ -42,9 +42,9 @@ pub(crate) struct Answers<'s, 'p> {
     pub progress: &'p Progress,
 }
 
-/// A profile of the model.
+/// A profile of the model, with the size of its micro-batch.
 #[derive(Clone, Copy)]
-pub(super) struct Recorded<'s> {
+pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
     /// Samples of a micro-batch; `None` for the profile of the run.
     pub samples: Option<u64>,
@@ -64,7 +64,8 @@ struct Choice {
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// The same layers in the profiles with other proportions.
+    /// `layers` in each further profile with another available memory proportion, in the order of
+    /// those profiles.
     pub others: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// Samples of a micro-batch in the profile; `None` in that of the run.
@@ -118,7 +119,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Returns the layers of `request` in `profile`, whole.
     pub(super) fn whole_layers_of(
         &self,
-        profile: Recorded<'s>,
+        profile: SizedProfile<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
         let whole = self.choice(request, (0, profile.samples), || {
@@ -128,18 +129,18 @@ impl<'s, 'p> Answers<'s, 'p> {
     }
 
     /// Returns the profile of the run.
-    fn own(&self) -> Recorded<'s> {
-        Recorded {
+    fn own(&self) -> SizedProfile<'s> {
+        SizedProfile {
             analysis: self.analysis,
             samples: None,
         }
     }
 
     /// Iterates over the profiles that `request` leaves open, that of the run first.
-    pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = Recorded<'s>> {
+    pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
         let sizes = self.further.iter().filter_map(|other| match other.setting {
-            Setting::MicroBatch(samples) => Some(Recorded {
+            Setting::MicroBatch(samples) => Some(SizedProfile {
                 analysis: &other.analysis,
                 samples: Some(samples),
             }),
@@ -187,7 +188,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Returns the best split of one profile in the first of `groups` of pipelines in which one fits.
     fn fitting_of(
         &self,
-        profile: Recorded<'s>,
+        profile: SizedProfile<'s>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
@@ -303,11 +304,11 @@ impl<'s, 'p> Answers<'s, 'p> {
             return Ok(answer);
         }
         let (level, starts) = (answer.level, answer.starts());
-        let all = [level.layers]
-            .into_iter()
-            .chain(level.others.iter().copied());
-        let all = all.map(|layers| layers.analysis.layers_with_parts(request, &starts));
-        let Some(all) = self.in_common(request, all.collect::<Result<Vec<_>>>()?)? else {
+        let all = level
+            .in_each_profile()
+            .map(|layers| layers.analysis.layers_with_parts(request, &starts))
+            .collect::<Result<Vec<_>>>()?;
+        let Some(all) = self.in_common(request, all)? else {
             return Ok(answer);
         };
         let index = self.index_of(all, level.samples, request)?;
@@ -338,7 +339,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// there is only one IPU.
     fn levels_of<'l>(
         &'l self,
-        profile: Recorded<'s>,
+        profile: SizedProfile<'s>,
         request: &Request,
     ) -> impl Iterator<Item = Result<&'l Level<'s>>> {
         (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
@@ -346,7 +347,7 @@ impl<'s, 'p> Answers<'s, 'p> {
 
     fn nth_level(
         &self,
-        profile: Recorded<'s>,
+        profile: SizedProfile<'s>,
         request: &Request,
         number: usize,
     ) -> Result<Option<&Level<'s>>> {
@@ -358,11 +359,11 @@ impl<'s, 'p> Answers<'s, 'p> {
             return Ok(None);
         }
         self.choice(request, (number, profile.samples), || {
-            let wholes = [whole.layers]
-                .into_iter()
-                .chain(whole.others.iter().copied());
-            let finer = wholes.map(|whole| whole.analysis.finer_layers(whole, request, number));
-            match finer.collect::<Result<Option<Vec<_>>>>()? {
+            let finer = whole
+                .in_each_profile()
+                .map(|layers| layers.analysis.finer_layers(layers, request, number))
+                .collect::<Result<Option<Vec<_>>>>()?;
+            match finer {
                 Some(finer) => self.in_common(request, finer),
                 None => Ok(None),
             }
@@ -373,7 +374,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// none in any of them.
     fn in_all(
         &self,
-        profile: Recorded<'s>,
+        profile: SizedProfile<'s>,
         find: impl Fn(&'s Analysis) -> Result<Option<Layers<'s>>>,
     ) -> Result<Option<Vec<Layers<'s>>>> {
         let others = self.further.iter().filter(|other| other.is_proportion());
@@ -399,16 +400,20 @@ impl<'s, 'p> Answers<'s, 'p> {
         if are_alike(&all) {
             return Ok(Some(all));
         }
-        let is_common = |name: &&String| all.iter().all(|own| own.layering.names.contains(name));
-        let names = all[0].layering.names[1..].iter().filter(is_common);
-        let names: Vec<String> = names.cloned().collect();
-        let all = all.iter().map(|own| {
-            let mut layers = own.analysis.layers_with_parts(request, &names)?;
-            layers.are_parts = own.are_parts;
-            Ok(layers)
-        });
-        let all = all.collect::<Result<Vec<_>>>()?;
-        Ok(Some(all).filter(|all| are_alike(all)))
+        let common: Vec<String> = all[0].layering.names[1..]
+            .iter()
+            .filter(|&name| all.iter().all(|own| own.layering.names.contains(name)))
+            .cloned()
+            .collect();
+        let with_common_cuts = all
+            .iter()
+            .map(|own| {
+                let mut layers = own.analysis.layers_with_parts(request, &common)?;
+                layers.are_parts = own.are_parts;
+                Ok(layers)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
     }
 
     /// Returns choice `number` of the layers of `request`, which `find` finds the first time.
@@ -515,6 +520,11 @@ impl<'s, 'p> Answers<'s, 'p> {
 }
 
 impl<'s> Level<'s> {
+    /// Iterates over these layers in each profile, that of `layers` first.
+    fn in_each_profile(&self) -> impl Iterator<Item = &'s Layers<'s>> {
+        [self.layers].into_iter().chain(self.others.iter().copied())
+    }
+
     /// Translates `request` into a request about these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;

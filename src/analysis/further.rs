@@ -9,7 +9,7 @@ use crate::model::{LayerNames, TensorKind};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// What differs between the compilations of one model.
+/// A setting of the compiler or the model with which a further profile was recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
     /// The number of samples of a micro-batch.
@@ -21,7 +21,7 @@ pub enum Setting {
 /// A further profile of the model of a run.
 #[derive(Debug)]
 pub struct FurtherProfile {
-    /// What differs from the profile of the run.
+    /// The setting with which this profile was recorded, and the first profile was not.
     pub setting: Setting,
     /// The profile, with its debug contexts.
     pub analysis: Analysis,

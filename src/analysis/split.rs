@@ -290,7 +290,7 @@ pub(crate) struct SearchedLayers<'s> {
     pub result: Option<SearchResult<'s>>,
     /// The number of the profile.
     pub profile: usize,
-    /// The same split in each of the further profiles that stages of the answer take.
+    /// The layers of the answer in each further profile in which it compiles a stage.
     pub others: Vec<SearchedLayers<'s>>,
 }
 

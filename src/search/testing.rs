@@ -19,8 +19,9 @@ pub(super) struct Case {
     seed: u64,
 }
 
-/// Upper bound on positions of a model with one more compilation, and with two: so many splits are
-/// tried with each compilation of each stage.
+/// Maximum number of positions of a random model that is compiled twice, and of one that is compiled
+/// three times. The tests try each split with every choice of a compilation for each stage, which
+/// are too many for larger models.
 const POSITIONS_OF_OTHERS: [usize; 2] = [6, 5];
 
 impl Case {

@@ -32,8 +32,9 @@ pub struct StepOptions {
     /// Micro-batches of one step (over which training accumulates gradients), each with the samples
     /// of [`StepOptions::counted_batch`]; `None` for [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples of the micro-batches that `micro_batches` counts, if it is not that of the
-    /// profile: a step then has as many samples in micro-batches of the profile's size.
+    /// Number of samples in each of the micro-batches that `micro_batches` counts, if it may differ
+    /// from the profile's micro-batch: a step of this profile then has the same total number of
+    /// samples. `None` if `micro_batches` counts micro-batches of the profile.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -60,8 +61,8 @@ impl Default for StepOptions {
 }
 
 impl StepOptions {
-    /// Returns the options for a profile whose micro-batch has `samples` samples, with as many
-    /// samples in a step; the same options if `samples` is `None`.
+    /// Returns the options for a profile whose micro-batch has `samples` samples. The total number
+    /// of samples in a step stays the same. With `None`, the options are unchanged.
     pub fn with_size(self, samples: Option<u64>) -> Self {
         Self {
             counted_batch: samples.and(self.micro_batch),

@@ -1,6 +1,6 @@
-//! The same model, compiled otherwise: with another available memory proportion, for another size
-//! of micro-batch, or with tensors on other tiles. Operations, names and weights are the same; ids
-//! and the order of variables are those of this compilation.
+//! Further compilations of a model: with another available memory proportion, another size of a
+//! micro-batch, or tensors on other tiles. All compilations of a model have the same operations,
+//! names and weights; ids of variables and their order differ.
 
 use super::groups::{Group, Role};
 use super::model::Model;

@@ -358,10 +358,10 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Returns the indices of the first and the last block, such as a block of a transformer: a
-    /// layer whose module has the same types of operations as that of another layer, and at least
-    /// half as many as the largest such module. Smaller ones, such as two embeddings or norms, may
-    /// be at the ends. `None` if there are no blocks.
+    /// Returns the indices of the first and the last block; `None` if there are no blocks. A block,
+    /// such as that of a transformer, is a layer whose module has the same types of operations as
+    /// the module of another layer, and at least half as many operations as the largest module that
+    /// is not unique. Smaller layers that are alike, such as two embeddings or norms, are no blocks.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self
             .layers

@@ -67,8 +67,8 @@ impl TimedSplit {
             is_better = false;
             for number in 0..self.score.stages {
                 let at = self.plan.stages()[number].start;
-                let moves = [at.wrapping_sub(1), at + 1].map(Change::Cut);
-                let profiles = checked.problem.profiles().map(Change::Profile);
+                let moves = [at.wrapping_sub(1), at + 1].map(Move::Cut);
+                let profiles = checked.problem.profiles().map(Move::Profile);
                 for change in moves.into_iter().filter(|_| number > 0).chain(profiles) {
                     let next = Self::new(checked, self.changed(number, change));
                     if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
@@ -83,22 +83,22 @@ impl TimedSplit {
 
     /// Returns the stages with `change` made to the stage `number`. A move that leaves a stage empty
     /// makes no split.
-    fn changed(&self, number: usize, change: Change) -> Vec<CompiledStage> {
+    fn changed(&self, number: usize, change: Move) -> Vec<CompiledStage> {
         let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
         match change {
-            Change::Cut(at) => {
+            Move::Cut(at) => {
                 stages[number - 1].positions.end = at;
                 stages[number].positions.start = at;
             }
-            Change::Profile(profile) => stages[number].profile = profile,
+            Move::Profile(profile) => stages[number].profile = profile,
         }
         stages
     }
 }
 
-/// A small change of a split.
+/// A move from one split to a neighbouring one.
 #[derive(Clone, Copy)]
-enum Change {
+enum Move {
     /// The cut before a stage is at this position.
     Cut(usize),
     /// A stage is compiled as in this profile.

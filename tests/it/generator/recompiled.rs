@@ -1,4 +1,5 @@
-//! The same model, compiled otherwise: what is the same, and what changes by how much.
+//! Further compilations that the generator makes of a model: the properties that all of them share,
+//! and how bytes and cycles change with the setting.
 
 use std::collections::BTreeMap;
 

@@ -41,7 +41,8 @@ const TABLES: &str = "
     debug_ids ids
 ";
 
-/// Tables, of which another part of a profile witnesses that rows are gone, or columns have changed.
+/// Tables with the rows and columns that another part of the profile repeats, so that a lost row or a
+/// changed value is noticed.
 const WITNESSED: &str = "
     memory_by_tile rows total always_live_bytes not_always_live_max_bytes
     memory_by_category non_interleaved_non_overlapped

@@ -33,7 +33,8 @@ impl Sizes {
         self.0.path().join(size.to_string()).display().to_string()
     }
 
-    /// Runs the command on the profile of one size, with as many samples in a step.
+    /// Runs the command on the profile whose micro-batch has `size` samples. Its micro-batches are
+    /// counted so that a step has at least [`MICRO_BATCHES`] samples.
     fn alone(&self, size: u64, options: &[&str]) -> Value {
         let micro_batches = MICRO_BATCHES.div_ceil(size);
         let own = [
@@ -44,7 +45,7 @@ impl Sizes {
         run(&own, options).report()
     }
 
-    /// Runs the command on all sizes, the first of which is `first`.
+    /// Runs the command on the profiles of all [`SIZES`]; the one of `first` is the first profile.
     fn together(&self, first: u64, options: &[&str]) -> Run {
         let micro_batches = MICRO_BATCHES.div_ceil(first);
         let own = [
@@ -170,39 +171,45 @@ fn another_model_is_refused_with_what_differs() {
     let model = "--framework popart --mode training --layers 4 --tiles 6 --execution";
     let at = |name: &str| folder.path().join(name);
     write(&at("own"), model);
-    for (name, options, different) in [
+    for (name, from, to, different) in [
         (
             "layers",
-            model.replace("--layers 4", "--layers 3"),
+            "--layers 4",
+            "--layers 3",
             "layer is nothing in place of 3",
         ),
         (
             "tiles",
-            model.replace("--tiles 6", "--tiles 5"),
+            "--tiles 6",
+            "--tiles 5",
             "number of tiles is 5 in place of 6",
         ),
         (
             "mode",
-            model.replace("training", "inference"),
+            "training",
+            "inference",
             "program is inference in place of training",
         ),
         (
             "framework",
-            model.replace("popart", "tensorflow"),
+            "popart",
+            "tensorflow",
             "framework is TensorFlow",
         ),
         (
             "pipelined",
-            format!("{model} --pipelined 1"),
+            "--execution",
+            "--execution --pipelined 1",
             "was compiled for 2 IPUs",
         ),
         (
             "tied",
-            format!("{model} --tied ends"),
+            "--execution",
+            "--execution --tied ends",
             "its weight is Embedding",
         ),
     ] {
-        write(&at(name), &options);
+        write(&at(name), &model.replace(from, to));
         refuses(folder.path(), name, different);
     }
     // The two files of a folder belong to different models.
