@@ -471,17 +471,15 @@ impl<'s, 'p> Answers<'s, 'p> {
             check_same(&all[0], other)?;
         }
         let step = request.options.step.with_size(samples);
-        let mut all = all
+        let kept: Vec<&'s Layers<'s>> = all
             .into_iter()
-            .map(|layers| self.layers.push_get(Box::new(layers)));
-        let layers = all.next().expect("the layers of the first profile");
-        let others: Vec<&Layers<'s>> = all.collect();
-        let tables = others.iter().map(|layers| layers.tables(step));
-        let tables = CostTables::new(layers.tables(step)?, tables.collect::<Result<Vec<_>>>()?);
+            .map(|layers| self.layers.push_get(Box::new(layers)))
+            .collect();
+        let tables = kept.iter().map(|layers| layers.tables(step));
         self.levels.push(Box::new(Level {
-            layers,
-            others,
-            space: Space::new(tables),
+            layers: kept[0],
+            others: kept[1..].to_vec(),
+            space: Space::new(CostTables::new(tables.collect::<Result<_>>()?)),
             samples,
         }));
         Ok(self.levels.len() - 1)

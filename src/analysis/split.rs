@@ -103,7 +103,7 @@ impl<'s> Answers<'s, '_> {
             let shown = result.shown.in_profile(costs, profile);
             SearchedLayers {
                 layers: level.others[profile - 1],
-                memory: MemoryModel::clone(costs.memory_in(profile)),
+                memory: costs.memory_in(profile).clone(),
                 result: Some(SearchResult::alone(
                     costs.in_profile(profile),
                     Outcome::Given,
@@ -119,7 +119,7 @@ impl<'s> Answers<'s, '_> {
         }
         Ok(SearchedLayers {
             layers: level.layers,
-            memory: MemoryModel::clone(&result.costs.memory),
+            memory: result.costs.memory().clone(),
             result: Some(result),
             profile: 0,
             others,
@@ -147,7 +147,7 @@ impl<'s> Answers<'s, '_> {
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
-        let greedy = solve::greedy(&costs.ranges, asked.highest_limit(), asked.ipus.highest());
+        let greedy = solve::greedy(costs.ranges(), asked.highest_limit(), asked.ipus.highest());
         let profiles = vec![0; greedy.stages.len()];
         let shown = ShownSplit::new(&costs, (greedy.stages.clone(), profiles))?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);

@@ -190,7 +190,7 @@ impl Inputs<'_> {
                 .stages()
                 .iter()
                 .cloned()
-                .map(|stage| costs.memory.positions().layer_names(stage))
+                .map(|stage| costs.memory().positions().layer_names(stage))
                 .collect(),
             hint: hint(best.ipus, score.stages),
             options: join(words.filter(|word| !word.is_empty()), " "),

@@ -300,7 +300,7 @@ impl Inputs<'_> {
                 passes: cycles.passes_by_layer[position],
             });
         let of_range = |all: &[u64], range| sum(all.get(range).unwrap_or_default());
-        let times = self.search.and_then(|search| search.costs.times.as_ref());
+        let times = self.search.and_then(|search| search.costs.times());
         let stages = self.stages().iter().enumerate().map(|(stage, range)| {
             let passes =
                 times.and_then(|times| times.stage(range, self.stages().len() - 1 - stage));

@@ -61,7 +61,7 @@ impl StepFacts {
             positions: positions.clone(),
             profile,
         });
-        let plan = Plan::new(compiled, costs.times.as_deref()?.positions())?;
+        let plan = Plan::new(compiled, costs.times()?.positions())?;
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
@@ -78,7 +78,7 @@ impl StepFacts {
         step: Option<StepTime>,
         replicas: usize,
     ) -> Option<Self> {
-        let (times, step) = (costs.times.as_deref()?, step?);
+        let (times, step) = (costs.times()?, step?);
         let cycles = costs.problem().cycles(plan);
         let slowest = (0..cycles.len()).rev().max_by_key(|&stage| cycles[stage]);
         let options = costs.request().options.step;

@@ -199,10 +199,10 @@ impl Inputs<'_> {
     /// any range are missing.
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &search.costs.question;
-        let costs = search.near.as_ref().unwrap_or(&search.costs.ranges);
+        let costs = search.near.as_ref().unwrap_or(search.costs.ranges());
         let stages = &search.shown.stages;
         if !question.request.options.what_if
-            || !search.costs.others.is_empty()
+            || search.costs.profiles().len() > 1
             || stages.last().is_none_or(|last| last.end < costs.layers())
             || stages.len() > costs.stages()
         {
@@ -226,12 +226,12 @@ impl Inputs<'_> {
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: constraints.collect(),
-            cycles: search.costs.times.as_deref().map(StageTimes::by_position),
+            cycles: search.costs.times().map(StageTimes::by_position),
             ..WhatIf::default()
         };
         let cut_bytes_of = |at: u32| {
-            let place = (at as usize).checked_sub(1)?;
-            question.cut_bytes.get(place).copied()
+            let is_inner = (1..costs.layers()).contains(&(at as usize));
+            is_inner.then(|| search.costs.cut_bytes(0, at as usize))
         };
         let positions = costs.layers() as u32;
         let all: Vec<u32> = (0..positions)

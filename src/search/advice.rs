@@ -63,7 +63,7 @@ impl OverLimit {
         memory: &StageMemory,
     ) -> Self {
         Self {
-            layers: costs.memory.positions().layer_names(positions.clone()),
+            layers: costs.memory().positions().layer_names(positions.clone()),
             positions,
             tile: memory.max_tile() as u32,
             step: memory.peak_step(),

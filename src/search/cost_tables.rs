@@ -19,14 +19,9 @@ pub struct CostTables<'a> {
 }
 
 impl<'a> CostTables<'a> {
-    /// Prepares the costs in `first` and in `others`, which have the same positions.
-    pub fn new(
-        first: ProfileTables<'a>,
-        others: impl IntoIterator<Item = ProfileTables<'a>>,
-    ) -> Self {
-        Self {
-            profiles: [first].into_iter().chain(others).collect(),
-        }
+    /// Prepares the costs in each of `profiles`, which have the same positions; at least one.
+    pub fn new(profiles: Vec<ProfileTables<'a>>) -> Self {
+        Self { profiles }
     }
 
     /// Returns whether the profiles have cycles.
@@ -36,10 +31,6 @@ impl<'a> CostTables<'a> {
 
     pub(super) fn placement(&self) -> &'a Placement {
         self.profiles[0].placement()
-    }
-
-    pub(super) fn cut_bytes(&self) -> &Arc<[u64]> {
-        &self.profiles[0].cut_bytes
     }
 
     /// Returns the memory model of the first profile without a pipeline.
@@ -75,9 +66,12 @@ impl<'a> CostTables<'a> {
         question: &Arc<Question>,
         pipeline: Pipeline,
     ) -> Result<PipelineCosts<'a>, SearchError> {
-        let known = self.profiles.iter().map(|tables| tables.known(pipeline));
-        let known = known.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.joined(question, known))
+        let known = self
+            .profiles
+            .iter()
+            .map(|tables| tables.known(pipeline))
+            .collect::<Result<_, _>>()?;
+        Ok(PipelineCosts::new(Arc::clone(question), known))
     }
 
     /// Prepares for many requests about splits in `pipelines` like `question`, whose ranges are then
@@ -144,15 +138,9 @@ impl<'a> CostTables<'a> {
                 all.push(own);
             }
         }
-        let joined = by_pipeline
+        Ok(by_pipeline
             .into_iter()
-            .map(|known| self.joined(question, known));
-        Ok(joined.collect())
-    }
-
-    /// Joins `question` and the costs of each profile in one pipeline.
-    fn joined(&self, question: &Arc<Question>, known: Vec<KnownCosts<'a>>) -> PipelineCosts<'a> {
-        let cut_bytes = self.profiles.iter().map(|tables| &tables.cut_bytes);
-        PipelineCosts::new(Arc::clone(question), known.into_iter().zip(cut_bytes))
+            .map(|known| PipelineCosts::new(Arc::clone(question), known))
+            .collect())
     }
 }

@@ -36,17 +36,10 @@ pub struct Question {
     /// The constraints of pipelines whose stages work side by side: `constraints`, and one for each
     /// stretch of positions that runs several times.
     side_by_side: Vec<Constraint>,
-    /// By position without the last: bytes of the variables that flow across a cut after it, in
-    /// either direction.
-    pub cut_bytes: Arc<[u64]>,
 }
 
 impl Question {
-    pub(super) fn new(
-        request: SearchRequest,
-        placement: &Placement,
-        cut_bytes: Arc<[u64]>,
-    ) -> Self {
+    pub(super) fn new(request: SearchRequest, placement: &Placement) -> Self {
         let mut constraints = request.constraints.clone();
         if request.options.solver == Solver::Ilp {
             constraints.extend(of_ties(placement));
@@ -55,7 +48,6 @@ impl Question {
         Self {
             side_by_side: constraints.iter().cloned().chain(repeats).collect(),
             constraints,
-            cut_bytes,
             request,
         }
     }
@@ -109,19 +101,14 @@ impl Question {
 pub struct PipelineCosts<'a> {
     /// The request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
-    /// The memory model, set to this pipeline.
-    pub memory: Arc<MemoryModel<'a>>,
+    /// The memory model of each profile, set to this pipeline; never empty.
+    pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], the maximum until the number that
     /// the model needs is found.
     pub ipus: usize,
-    /// Bytes on the fullest tile of each range of positions, as far as they are computed.
-    pub ranges: Arc<RangeCosts>,
-    /// Times of stages and steps in this pipeline; `None` if the profile has no cycles.
-    pub times: Option<Arc<StageTimes>>,
-    /// The costs of the same positions in further profiles.
-    pub others: Vec<ProfileCosts>,
-    /// The memory models of these profiles.
-    pub other_memory: Vec<Arc<MemoryModel<'a>>>,
+    /// The costs of the same positions in each profile: bytes of ranges, as far as they are
+    /// computed, bytes over cuts, and times.
+    pub by_profile: Vec<ProfileCosts>,
 }
 
 impl<'a> PipelineCosts<'a> {
@@ -129,32 +116,17 @@ impl<'a> PipelineCosts<'a> {
     /// (400 layers with In and Out). For more positions, this takes longer than the answer itself.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
-    /// Joins `question` and the costs of all profiles, each with its bytes over cuts; those of the
-    /// first profile are the ones of `question`.
-    pub(super) fn new<'c>(
-        question: Arc<Question>,
-        profiles: impl IntoIterator<Item = (KnownCosts<'a>, &'c Arc<[u64]>)>,
-    ) -> Self {
-        let mut profiles = profiles.into_iter();
-        let (first, _) = profiles.next().expect("a first profile");
-        let (others, other_memory) = profiles
-            .map(|(known, cut_bytes)| {
-                let costs = ProfileCosts {
-                    costs: known.ranges,
-                    cut_bytes: Arc::clone(cut_bytes),
-                    times: known.times,
-                };
-                (costs, known.memory)
-            })
+    /// Joins `question` and the costs in each profile.
+    pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
+        let (memory_by_profile, by_profile) = profiles
+            .into_iter()
+            .map(|known| (known.memory, known.costs))
             .unzip();
         let mut costs = Self {
             question,
-            memory: first.memory,
+            memory_by_profile,
             ipus: 0,
-            ranges: first.ranges,
-            times: first.times,
-            others,
-            other_memory,
+            by_profile,
         };
         costs.ipus = costs.question.ipus_of_replica(costs.replicas());
         costs
@@ -162,28 +134,34 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns the numbers of all profiles.
     pub fn profiles(&self) -> Range<usize> {
-        0..1 + self.others.len()
+        0..self.by_profile.len()
+    }
+
+    /// Returns the memory model of the first profile, set to this pipeline.
+    pub fn memory(&self) -> &MemoryModel<'a> {
+        self.memory_in(0)
     }
 
     /// Returns the memory model of a profile, set to this pipeline.
-    pub fn memory_in(&self, profile: usize) -> &Arc<MemoryModel<'a>> {
-        match profile.checked_sub(1) {
-            Some(other) => &self.other_memory[other],
-            None => &self.memory,
-        }
+    pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
+        &self.memory_by_profile[profile]
+    }
+
+    /// Returns the bytes of ranges in the first profile, as far as they are computed.
+    pub fn ranges(&self) -> &RangeCosts {
+        &self.by_profile[0].ranges
+    }
+
+    /// Returns the times of stages in the first profile; `None` if it has no cycles.
+    pub fn times(&self) -> Option<&StageTimes> {
+        self.by_profile[0].times.as_deref()
     }
 
     /// Returns the costs of one profile alone.
     pub fn in_profile(&self, profile: usize) -> Self {
-        let Some(other) = profile.checked_sub(1).map(|other| &self.others[other]) else {
-            return self.clone();
-        };
         Self {
-            memory: Arc::clone(self.memory_in(profile)),
-            ranges: Arc::clone(&other.costs),
-            times: other.times.clone(),
-            others: Vec::new(),
-            other_memory: Vec::new(),
+            memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
+            by_profile: vec![self.by_profile[profile].clone()],
             ..self.clone()
         }
     }
@@ -191,11 +169,7 @@ impl<'a> PipelineCosts<'a> {
     /// Returns the bytes of the variables that flow across the cut before the position `boundary`, as
     /// in `profile`.
     pub fn cut_bytes(&self, profile: usize, boundary: usize) -> u64 {
-        let cut_bytes = match profile.checked_sub(1) {
-            Some(other) => &self.others[other].cut_bytes,
-            None => &self.question.cut_bytes,
-        };
-        cut_bytes[boundary - 1]
+        self.by_profile[profile].cut_bytes[boundary - 1]
     }
 
     /// Returns the available memory proportion of a profile; `None` if unknown.
@@ -229,7 +203,7 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas).
     pub fn pipeline(&self) -> Pipeline {
-        self.memory.pipeline()
+        self.memory().pipeline()
     }
 
     /// Returns the number of replicas: those that share optimizer state, else those of the request.
@@ -244,13 +218,13 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns the number of positions (In, layers, Out), even if no costs are computed.
     pub(super) fn positions(&self) -> usize {
-        self.question.cut_bytes.len() + 1
+        self.by_profile[0].cut_bytes.len() + 1
     }
 
     /// Returns the constraints of splits in this pipeline: those of the request, and those that
     /// follow from the model.
     pub fn constraints(&self) -> &[Constraint] {
-        if self.pipeline().takes_turns(self.memory.is_training()) {
+        if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.question.constraints
         } else {
             &self.question.side_by_side
@@ -267,10 +241,7 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn problem_on(&self, ipus: usize) -> Problem<'_> {
         let request = self.request();
         Problem {
-            costs: &self.ranges,
-            cut_bytes: &self.question.cut_bytes,
-            times: self.times.as_deref(),
-            others: &self.others,
+            by_profile: &self.by_profile,
             ipus,
             limits: Limits::new(&request.limits).first(ipus),
             constraints: self.constraints(),
@@ -295,9 +266,9 @@ impl<'a> PipelineCosts<'a> {
 
     /// Returns whether the costs of all ranges of positions are computed, however large.
     pub fn has_all(&self) -> bool {
-        let others = self.others.iter().map(|other| &other.costs);
-        let mut all = [&self.ranges].into_iter().chain(others);
-        all.all(|ranges| ranges.least(0..ranges.layers()).is_some()) || self.positions() == 0
+        self.by_profile
+            .iter()
+            .all(|own| own.ranges.least(0..own.ranges.layers()).is_some())
     }
 
     /// Finds the best split that fits, by the dynamic program alone; `None` if none fits.
@@ -306,7 +277,7 @@ impl<'a> PipelineCosts<'a> {
             IpuCount::Exactly(_) => Some(self.ipus),
             IpuCount::UpTo(_) => self
                 .fewest(self.ipus)?
-                .map(|fewest| self.memory.framework().supported(fewest).min(self.ipus)),
+                .map(|fewest| self.memory().framework().supported(fewest).min(self.ipus)),
         };
         self.best_on(ipus.filter(|&ipus| ipus > 0))
     }
@@ -374,7 +345,7 @@ impl<'a> PipelineCosts<'a> {
             .chain([0])
             .collect();
         let stages = self.ipus.max(stages.len());
-        Ok(self.memory.costs_from(&starts, stages, progress)?)
+        Ok(self.memory().costs_from(&starts, stages, progress)?)
     }
 
     /// Returns whether the model is small enough for the costs of all ranges.

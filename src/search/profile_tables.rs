@@ -7,9 +7,10 @@
 //! tiles ([`ProfileTables::exact_peaks`]).
 
 use super::error::SearchError;
-use crate::memory::{MemoryModel, Pipeline, PlacedStage, RangeCosts};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::model::{CyclesByLayer, Placement};
 use crate::progress::Progress;
+use crate::solve::ProfileCosts;
 use crate::time::{StageTimes, StepOptions};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
@@ -65,13 +66,12 @@ pub(super) enum Tiles {
 }
 
 /// The costs of one profile in one pipeline, as far as they are known.
+#[derive(Debug, Clone)]
 pub(super) struct KnownCosts<'a> {
     /// The memory model, set to the pipeline.
     pub memory: Arc<MemoryModel<'a>>,
-    /// Times of stages; `None` if the profile has no cycles.
-    pub times: Option<Arc<StageTimes>>,
-    /// Bytes on the fullest tile of each range.
-    pub ranges: Arc<RangeCosts>,
+    /// Bytes of ranges and over cuts, and times of stages.
+    pub costs: ProfileCosts,
 }
 
 /// The costs of ranges of one choice of layers, in each pipeline that was asked about.
@@ -93,10 +93,9 @@ pub struct ProfileTables<'a> {
 /// The costs of ranges in one pipeline.
 #[derive(Debug)]
 struct Computed<'a> {
+    /// The pipeline that was asked about, which may have settings without effect.
     pipeline: Pipeline,
-    memory: Arc<MemoryModel<'a>>,
-    times: Option<Arc<StageTimes>>,
-    ranges: Arc<RangeCosts>,
+    known: KnownCosts<'a>,
     reach: Reach,
     /// The number of critical tiles, the first ones, on which `ranges` was computed; [`ALL_TILES`]
     /// for all tiles of the model.
@@ -154,7 +153,7 @@ impl<'a> ProfileTables<'a> {
         }
         let is_new = |stage: &&PlacedStage| !one.fullest.contains_key(stage);
         let new: Vec<PlacedStage> = stages.iter().filter(is_new).cloned().collect();
-        let of_new = one.memory.fullest_tiles(&new);
+        let of_new = one.known.memory.fullest_tiles(&new);
         one.fullest.extend(new.into_iter().zip(of_new));
         let fullest: Vec<(u32, u64)> = stages.iter().map(|stage| one.fullest[stage]).collect();
         let more: BTreeSet<u32> = fullest
@@ -175,7 +174,7 @@ impl<'a> ProfileTables<'a> {
     /// Returns the costs of ranges in `pipeline` that are known.
     pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>, SearchError> {
         let index = self.index_of(pipeline)?;
-        Ok(self.computed.borrow()[index].costs())
+        Ok(self.computed.borrow()[index].known.clone())
     }
 
     /// Returns how many pipelines may be computed in one pass over the tiles; at least 1.
@@ -213,7 +212,7 @@ impl<'a> ProfileTables<'a> {
         let computed = self.computed.borrow();
         Ok(indices
             .iter()
-            .map(|&index| computed[index].costs())
+            .map(|&index| computed[index].known.clone())
             .collect())
     }
 
@@ -258,15 +257,15 @@ impl<'a> ProfileTables<'a> {
         let added = critical.get(known..tiles);
         let models: Vec<_> = lacking
             .iter()
-            .map(|&index| (&*computed[index].memory, reach.bytes))
+            .map(|&index| (&*computed[index].known.memory, reach.bytes))
             .collect();
         let costs = MemoryModel::costs_in_all((&models, reach.stages), added, progress)?;
         for (index, ranges) in lacking.into_iter().zip(costs) {
             let one = &mut computed[index];
             if is_kept(one) && one.tiles > 0 {
-                Arc::make_mut(&mut one.ranges).raise_to(&ranges)
+                Arc::make_mut(&mut one.known.costs.ranges).raise_to(&ranges)
             } else {
-                one.ranges = ranges.into()
+                one.known.costs.ranges = ranges.into()
             }
             (one.reach, one.tiles) = (reach, tiles);
         }
@@ -286,21 +285,26 @@ impl<'a> ProfileTables<'a> {
             .iter()
             .find(|known| known.pipeline.recompute == pipeline.recompute);
         let memory = like
-            .map_or(&self.memory, |like| &*like.memory)
+            .map_or(&self.memory, |like| &*like.known.memory)
             .in_pipeline(pipeline)?;
         let times = match computed.first() {
             Some(first) => first
+                .known
+                .costs
                 .times
                 .as_ref()
                 .map(|times| times.in_pipeline(pipeline)),
             None => self.times(&memory)?,
         };
-        let (memory, times) = (memory.into(), times.map(Arc::new));
+        let costs = ProfileCosts {
+            ranges: Arc::default(),
+            cut_bytes: Arc::clone(&self.cut_bytes),
+            times: times.map(Arc::new),
+        };
+        let memory = Arc::new(memory);
         computed.push(Computed {
             pipeline,
-            memory,
-            times,
-            ranges: Arc::default(),
+            known: KnownCosts { memory, costs },
             reach: Reach::default(),
             tiles: 0,
             fullest: HashMap::new(),
@@ -327,21 +331,11 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-impl<'a> Computed<'a> {
-    fn costs(&self) -> KnownCosts<'a> {
-        KnownCosts {
-            memory: Arc::clone(&self.memory),
-            times: self.times.clone(),
-            ranges: Arc::clone(&self.ranges),
-        }
-    }
-}
-
 /// Drops the costs of all pipelines but those at `indices` if more than [`MAX_NUMBERS`] are kept.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     if computed
         .iter()
-        .map(|one| one.ranges.iter().count() * (one.reach.stages + 1))
+        .map(|one| one.known.costs.ranges.iter().count() * (one.reach.stages + 1))
         .sum::<usize>()
         <= MAX_NUMBERS
     {
@@ -349,7 +343,7 @@ fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     }
     for (index, one) in computed.iter_mut().enumerate() {
         if !indices.contains(&index) {
-            one.ranges = Arc::default();
+            one.known.costs.ranges = Arc::default();
             (one.reach, one.tiles) = (Reach::default(), 0);
         }
     }

@@ -58,7 +58,7 @@ impl<'a> SearchResult<'a> {
         };
         let fewer = self.claims.fewest.as_ref();
         let own =
-            self.costs.memory.framework().supported(best.score.stages) * self.costs.replicas();
+            self.costs.memory().framework().supported(best.score.stages) * self.costs.replicas();
         self.costs
             .request()
             .options

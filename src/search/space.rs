@@ -100,11 +100,7 @@ impl<'a> Space<'a> {
 
     /// Returns `request` with everything about these layers that the solver needs.
     pub fn question(&self, request: SearchRequest) -> Arc<Question> {
-        Arc::new(Question::new(
-            request,
-            self.tables.placement(),
-            Arc::clone(self.tables.cut_bytes()),
-        ))
+        Arc::new(Question::new(request, self.tables.placement()))
     }
 
     /// Returns the best split by the goal of `question` that fits in one of `pipelines`; `None` if
@@ -289,7 +285,7 @@ impl<'a> Space<'a> {
         plan: &Plan,
         progress: &Progress,
     ) -> Result<Plan, SearchError> {
-        if costs.others.is_empty() {
+        if costs.profiles().len() == 1 {
             return Ok(plan.clone());
         }
         let placed = PlacedStage::of_split(plan.stages());

@@ -85,14 +85,16 @@ impl<'a> CheckedProblem<'a> {
 
     /// Do the bytes or cycles of a stage depend on the number of stages after it?
     pub fn is_by_depth(&self) -> bool {
-        let problem = &self.problem;
-        problem.costs.is_by_depth() || problem.times.is_some_and(StageTimes::is_by_depth)
+        self.problem.by_profile.iter().any(|own| {
+            let times = own.times.as_deref();
+            own.ranges.is_by_depth() || times.is_some_and(StageTimes::is_by_depth)
+        })
     }
 
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
     /// has none.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
-        let has_cycles = self.problem.times.is_some();
+        let has_cycles = self.problem.has_cycles();
         self.problem
             .goal
             .order()

@@ -310,11 +310,12 @@ fn compiled(positions: Range<usize>, profile: usize) -> CompiledStage {
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
-    use crate::solve::problem::Problem;
+    use crate::solve::problem::{Problem, ProfileCosts};
     use crate::solve::testing::additive;
 
     fn cuts(costs: &RangeCosts, cut_bytes: &[u64], ipus: usize, limit: u64) -> Option<Vec<usize>> {
-        let problem = Problem::new(costs, cut_bytes, ipus, limit);
+        let profile = ProfileCosts::new(costs.clone(), cut_bytes);
+        let problem = Problem::new(&profile, ipus, limit);
         let plan = solve(&CheckedProblem::new(&problem).unwrap());
         plan.map(|plan| plan.cuts().collect())
     }

@@ -91,21 +91,23 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
-    if !problem.costs.is_by_depth() {
+    if !problem
+        .by_profile
+        .iter()
+        .any(|own| own.ranges.is_by_depth())
+    {
         return Ok(false);
     }
-    let costs = &problem.costs.at_least();
-    let others: Vec<ProfileCosts> = problem
-        .others
+    let at_least: Vec<ProfileCosts> = problem
+        .by_profile
         .iter()
-        .map(|other| ProfileCosts {
-            costs: other.costs.at_least().into(),
-            ..other.clone()
+        .map(|own| ProfileCosts {
+            ranges: own.ranges.at_least().into(),
+            ..own.clone()
         })
         .collect();
     let checked = CheckedProblem::new(&Problem {
-        costs,
-        others: &others,
+        by_profile: &at_least,
         ..*problem
     })?;
     Ok(dynamic_program::solve(&checked).is_some())

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
     use crate::solve::checked_problem::CheckedProblem;
     use crate::solve::objectives::Objective;
-    use crate::solve::problem::Problem;
+    use crate::solve::problem::{Problem, ProfileCosts};
     use crate::solve::testing::additive;
     use std::ops::Range;
 
@@ -229,8 +229,8 @@ mod tests {
 
     #[test]
     fn rests_that_are_not_the_best_contradict_the_integer_program() {
-        let costs = additive(&[3, 1, 4], 5);
-        let checked = CheckedProblem::new(&Problem::new(&costs, &[7, 5], 3, 5)).unwrap();
+        let profile = ProfileCosts::new(additive(&[3, 1, 4], 5), &[7, 5]);
+        let checked = CheckedProblem::new(&Problem::new(&profile, 3, 5)).unwrap();
         let pass = StagePass::new(&checked, &[Objective::CutBytes], &[]);
         let found = pass.run();
         let right = found.0[0].clone();

@@ -130,7 +130,7 @@ impl Score {
             stages: plan.stages.len(),
             squares: 0,
             cut_bytes: 0,
-            slowest_cycles: problem.times.map(|_| 0),
+            slowest_cycles: problem.has_cycles().then_some(0),
             step: problem.step(plan),
         };
         let after = (0..plan.stages.len()).rev();
@@ -139,9 +139,9 @@ impl Score {
             score.peak = score.peak.max(peak);
             score.squares = score.squares.checked_add(square)?;
             score.cut_bytes += u128::from(problem.bytes_over_cut_after(&stage));
-            if let Some(times) = problem.times_in(stage.profile) {
-                let cycles = times.cycles(&stage.positions, after)?;
-                score.slowest_cycles = score.slowest_cycles.max(Some(cycles));
+            if let Some(slowest) = &mut score.slowest_cycles {
+                let times = problem.times_in(stage.profile)?;
+                *slowest = times.cycles(&stage.positions, after)?.max(*slowest);
             }
         }
         Some(score)
@@ -258,7 +258,7 @@ pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, Sol
 mod tests {
     use super::*;
     use crate::memory::RangeCosts;
-    use crate::solve::Rule;
+    use crate::solve::{ProfileCosts, Rule};
 
     #[test]
     fn a_plan_covers_every_position_once() {
@@ -277,7 +277,8 @@ mod tests {
     #[test]
     fn scores_count_the_cut_at_the_end_of_each_stage_but_the_last() {
         let costs = RangeCosts::new(vec![vec![3, 5, 9], vec![4, 6], vec![2]]);
-        let problem = Problem::new(&costs, &[10, u64::MAX], 3, 9);
+        let mut profile = ProfileCosts::new(costs, &[10, u64::MAX]);
+        let problem = Problem::new(&profile, 3, 9);
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
         let mut expected = Score {
             peak: 4,
@@ -290,11 +291,8 @@ mod tests {
         assert_eq!(Score::of(&problem, &plan), Some(expected));
         assert_eq!(plan.cuts().collect::<Vec<_>>(), [1, 2]);
         let times = crate::time::tests::forward_times(&[u64::MAX, 5, 7]);
-        let problem = Problem {
-            times: Some(&times),
-            others: &[],
-            ..problem
-        };
+        profile.times = Some(times.clone().into());
+        let problem = Problem::new(&profile, 3, 9);
         expected.slowest_cycles = Some(u128::from(u64::MAX));
         expected.step = times.step_alone(plan.stages());
         assert_eq!(Score::of(&problem, &plan), Some(expected));
@@ -302,6 +300,17 @@ mod tests {
         let first = u128::from(u64::MAX) + 10;
         let slowest = u128::from(u64::MAX);
         assert_eq!(expected.rank(goal), [first, 4, 3, slowest, 29].map(Some));
+        let without = ProfileCosts {
+            times: None,
+            ..profile.clone()
+        };
+        let problem = Problem {
+            by_profile: &[profile.clone(), without],
+            ..problem
+        };
+        // Cycles of stages are no basis to compare profiles if one of them has none.
+        let score = Score::of(&problem, &plan).unwrap();
+        assert_eq!(score.slowest_cycles, None);
     }
 
     #[test]
@@ -311,9 +320,10 @@ mod tests {
             Constraint::option(Rule::CutBefore { position: 2 }, "--cut-before c"),
             Constraint::option(Rule::Together { first: 0, last: 1 }, "--together a,b"),
         ];
+        let profile = ProfileCosts::new(costs, &[0, 0]);
         let problem = Problem {
             constraints: &constraints,
-            ..Problem::new(&costs, &[0, 0], 2, 0)
+            ..Problem::new(&profile, 2, 0)
         };
         let plan = Plan::new(vec![0..1, 1..2, 2..3], 3).unwrap();
         let expected = vec![constraints[1].clone()];

@@ -26,18 +26,9 @@ pub enum Limits<'a> {
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// The bytes on the fullest tile of every range of positions as a stage, which in a pipeline
-    /// depend on the number of stages after it. A range without an entry exceeds every limit.
-    pub costs: &'a RangeCosts,
-    /// The bytes, over all tiles, of the variables that cross a cut at each boundary:
-    /// `cut_bytes[i]` for a cut between positions `i` and `i + 1`. There is one entry fewer than
-    /// there are positions.
-    pub cut_bytes: &'a [u64],
-    /// The cycles of each range of positions as a stage; `None` if the profile has no cycles.
-    pub times: Option<&'a StageTimes>,
-    /// The costs of the same positions in further profiles of the model. Each stage has those of
+    /// The costs in each profile of the model, all of the same positions. Each stage has those of
     /// one profile.
-    pub others: &'a [ProfileCosts],
+    pub by_profile: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
     /// The bytes that a stage may take on each tile of its IPU.
@@ -48,14 +39,17 @@ pub struct Problem<'a> {
     pub goal: Goal,
 }
 
-/// The costs of all ranges of positions in one profile of a model that was compiled several times.
+/// The costs of all ranges of positions in one profile of a model.
 #[derive(Debug, Clone)]
 pub struct ProfileCosts {
-    /// As [`Problem::costs`].
-    pub costs: Arc<RangeCosts>,
-    /// As [`Problem::cut_bytes`].
+    /// The bytes on the fullest tile of every range of positions as a stage, which in a pipeline
+    /// depend on the number of stages after it. A range without an entry exceeds every limit.
+    pub ranges: Arc<RangeCosts>,
+    /// The bytes, over all tiles, of the variables that cross a cut at each boundary:
+    /// `cut_bytes[i]` for a cut between positions `i` and `i + 1`. There is one entry fewer than
+    /// there are positions.
     pub cut_bytes: Arc<[u64]>,
-    /// As [`Problem::times`].
+    /// The cycles of each range of positions as a stage; `None` if the profile has no cycles.
     pub times: Option<Arc<StageTimes>>,
 }
 
@@ -64,8 +58,7 @@ pub struct ProfileCosts {
 pub struct CompiledStage {
     /// The positions; the end is exclusive.
     pub positions: Range<usize>,
-    /// The number of the profile; 0 for the costs of the problem itself, and otherwise 1 more than
-    /// the index in [`Problem::others`].
+    /// The number of the profile: the index in [`Problem::by_profile`].
     pub profile: usize,
 }
 
@@ -133,7 +126,7 @@ impl<'a> Limits<'a> {
 
 impl<'a> Problem<'a> {
     /// Returns the problem without limits on the bytes of a stage, with the lowest peak as the
-    /// goal. Ranges that [`Problem::costs`] lack stay impossible.
+    /// goal. Ranges that the costs lack stay impossible.
     pub fn at_any_limit(self) -> Self {
         Self {
             limits: Limits::Same(u64::MAX),
@@ -149,28 +142,28 @@ impl<'a> Problem<'a> {
 
     /// Returns the number of positions in the layer order, including In and Out or None.
     pub(super) fn layers(&self) -> usize {
-        self.costs.layers()
+        self.by_profile.first().map_or(0, |own| own.ranges.layers())
     }
 
     /// Returns the numbers of all profiles.
     pub(super) fn profiles(&self) -> Range<usize> {
-        0..1 + self.others.len()
+        0..self.by_profile.len()
     }
 
     /// Returns the costs of ranges in a profile.
     pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
-        match profile.checked_sub(1) {
-            Some(other) => &self.others[other].costs,
-            None => self.costs,
-        }
+        &self.by_profile[profile].ranges
     }
 
-    /// Returns the times of stages in a profile; `None` if the profiles have no cycles.
+    /// Returns the times of stages in a profile; `None` if the profile has no cycles.
     pub(super) fn times_in(&self, profile: usize) -> Option<&'a StageTimes> {
-        match profile.checked_sub(1) {
-            Some(other) => self.others[other].times.as_deref(),
-            None => self.times,
-        }
+        self.by_profile[profile].times.as_deref()
+    }
+
+    /// Returns whether every profile has cycles. If one lacks them, stages cannot be compared by
+    /// cycles.
+    pub(super) fn has_cycles(&self) -> bool {
+        self.by_profile.iter().all(|own| own.times.is_some())
     }
 
     /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive): each range
@@ -224,30 +217,28 @@ impl<'a> Problem<'a> {
 
     /// Returns the bytes over the cut after `stage`, in its profile; 0 after the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
-        let cut_bytes = match stage.profile.checked_sub(1) {
-            Some(other) => &self.others[other].cut_bytes,
-            None => self.cut_bytes,
-        };
+        let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
         let last = stage.positions.end.checked_sub(1);
         last.and_then(|last| cut_bytes.get(last).copied())
             .unwrap_or(0)
     }
 
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation; empty
-    /// if the profiles have no cycles.
+    /// if the profile of any stage has no cycles.
     pub fn cycles(&self, plan: &Plan) -> Vec<u128> {
         let after = (0..plan.stages().len()).rev();
         plan.compiled()
             .zip(after)
-            .filter_map(|(stage, after)| {
+            .map(|(stage, after)| {
                 self.times_in(stage.profile)?
                     .cycles(&stage.positions, after)
             })
-            .collect()
+            .collect::<Option<_>>()
+            .unwrap_or_default()
     }
 
-    /// Returns the time of a step of `plan`; `None` if the profiles have no cycles, or if positions
-    /// do not exist.
+    /// Returns the time of a step of `plan`; `None` if the profile of any stage has no cycles, or if
+    /// positions do not exist.
     pub fn step(&self, plan: &Plan) -> Option<StepTime> {
         let stages = plan.stages().iter().zip(plan.profiles());
         let timed: Option<Vec<_>> = stages
@@ -277,8 +268,7 @@ impl<'a> Problem<'a> {
     fn check_lengths(&self) -> Result<(), SolveError> {
         let (layers, ipus) = (self.layers(), self.ipus);
         let expected = layers.saturating_sub(1);
-        let others = self.others.iter().map(|other| &*other.cut_bytes);
-        let mut cuts = [self.cut_bytes].into_iter().chain(others).map(<[u64]>::len);
+        let mut cuts = self.by_profile.iter().map(|own| own.cut_bytes.len());
         let positions = self.profiles().flat_map(|profile| {
             let of_times = self.times_in(profile).map(StageTimes::positions);
             [self.costs_in(profile).layers(), of_times.unwrap_or(layers)]
@@ -290,7 +280,7 @@ impl<'a> Problem<'a> {
             format!("{other} layers have cycles, but the layer order has {layers}")
         } else if limits != ipus {
             format!("{limits} limits for {ipus} IPUs")
-        } else if self.times.is_none() && self.goal.needs_cycles() {
+        } else if !self.has_cycles() && self.goal.needs_cycles() {
             return Err(SolveError::NoCycles);
         } else {
             return Ok(());
@@ -400,7 +390,8 @@ mod tests {
     use crate::solve::Rule;
 
     fn check(peaks: Vec<Vec<u64>>, cut_bytes: &[u64]) -> Result<(), SolveError> {
-        Problem::new(&RangeCosts::new(peaks), cut_bytes, 2, u64::MAX).check()
+        let profile = ProfileCosts::new(RangeCosts::new(peaks), cut_bytes);
+        Problem::new(&profile, 2, u64::MAX).check()
     }
 
     #[test]
@@ -410,30 +401,39 @@ mod tests {
         assert!(is_internal(checked, "2 boundaries have bytes over a cut"));
 
         let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
-        let problem = Problem::new(&costs, &[0], 3, 5);
-        let times = crate::time::tests::forward_times(&[1, 2, 3]);
-        let cycles = Problem {
-            times: Some(&times),
-            others: &[],
+        let profile = ProfileCosts::new(costs, &[0]);
+        let problem = Problem::new(&profile, 3, 5);
+        let timed = |cycles: &[u64]| ProfileCosts {
+            times: Some(crate::time::tests::forward_times(cycles).into()),
+            ..profile.clone()
+        };
+        let by_profile = &[timed(&[1, 2, 3])];
+        let checked = Problem {
+            by_profile,
             ..problem
         };
-        assert!(is_internal(cycles.check(), "3 layers have cycles"));
+        assert!(is_internal(checked.check(), "3 layers have cycles"));
         let limits = Limits::ByIpu(&[1, 2]);
         let checked = Problem { limits, ..problem }.check();
         assert!(is_internal(checked, "2 limits for 3 IPUs"));
         let goal = Goal::Cycles;
-        assert_eq!(
-            Problem { goal, ..problem }.check(),
-            Err(SolveError::NoCycles)
-        );
+        for by_profile in [vec![profile.clone()], vec![timed(&[1, 2]), profile.clone()]] {
+            let by_profile = &by_profile;
+            let checked = Problem {
+                by_profile,
+                goal,
+                ..problem
+            };
+            assert_eq!(checked.check(), Err(SolveError::NoCycles));
+        }
     }
 
     #[test]
     fn orders_for_positions_that_are_not_there_are_refused() {
-        let costs = RangeCosts::new(vec![vec![1, 2], vec![1]]);
+        let profile = ProfileCosts::new(RangeCosts::new(vec![vec![1, 2], vec![1]]), &[0]);
         let check = |rule| {
             let constraints = [Constraint::option(rule, "--constraint")];
-            let problem = Problem::new(&costs, &[0], 2, 5);
+            let problem = Problem::new(&profile, 2, 5);
             let constraints = &constraints;
             Problem {
                 constraints,

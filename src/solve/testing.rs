@@ -5,9 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-use super::{Constraint, Goal, Limits, Problem, Rule, TiedWeight};
+use super::{Constraint, Goal, Limits, Problem, ProfileCosts, Rule, TiedWeight};
 use crate::memory::RangeCosts;
-use crate::time::StageTimes;
 
 /// Costs of one tile on which each position has bytes of its own.
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
@@ -26,12 +25,9 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
 impl<'a> Problem<'a> {
     /// Makes the problem of the lowest peak with at most `ipus` stages of at most `limit` bytes,
     /// without constraints and cycles.
-    pub fn new(costs: &'a RangeCosts, cut_bytes: &'a [u64], ipus: usize, limit: u64) -> Self {
+    pub fn new(profile: &'a ProfileCosts, ipus: usize, limit: u64) -> Self {
         Self {
-            costs,
-            cut_bytes,
-            times: None,
-            others: &[],
+            by_profile: std::slice::from_ref(profile),
             ipus,
             limits: Limits::Same(limit),
             constraints: &[],
@@ -40,14 +36,23 @@ impl<'a> Problem<'a> {
     }
 }
 
+impl ProfileCosts {
+    /// Makes the costs of a profile without cycles.
+    pub fn new(ranges: RangeCosts, cut_bytes: &[u64]) -> Self {
+        Self {
+            ranges: ranges.into(),
+            cut_bytes: cut_bytes.into(),
+            times: None,
+        }
+    }
+}
+
 /// A problem that owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
-    pub costs: RangeCosts,
-    pub cut_bytes: Vec<u64>,
+    /// The only profile. Its times are made of `cycles`.
+    pub profile: ProfileCosts,
     pub cycles: Option<Vec<u64>>,
-    /// The times that are made of `cycles`.
-    pub times: Option<StageTimes>,
     pub ipus: usize,
     /// One limit for all IPUs, or one for each IPU.
     pub limits: Vec<u64>,
@@ -59,10 +64,7 @@ pub struct Case {
 impl Case {
     pub fn problem(&self) -> Problem<'_> {
         Problem {
-            costs: &self.costs,
-            cut_bytes: &self.cut_bytes,
-            times: self.times.as_ref(),
-            others: &[],
+            by_profile: std::slice::from_ref(&self.profile),
             ipus: self.ipus,
             limits: if self.limit_by_ipu {
                 Limits::ByIpu(&self.limits)
@@ -72,6 +74,19 @@ impl Case {
             constraints: &self.constraints,
             goal: self.goal,
         }
+    }
+
+    pub fn costs(&self) -> &RangeCosts {
+        &self.profile.ranges
+    }
+
+    /// Returns the same case with other bytes of ranges.
+    pub fn with_costs(self, costs: RangeCosts) -> Self {
+        let profile = ProfileCosts {
+            ranges: costs.into(),
+            ..self.profile
+        };
+        Self { profile, ..self }
     }
 
     fn limit(&self, stage: usize) -> u64 {
@@ -84,7 +99,7 @@ pub type Rank = (Vec<u128>, Vec<usize>);
 
 /// Returns the cuts of every split into at most `ipus` stages that obeys the constraints.
 pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
-    let layers = case.costs.layers();
+    let layers = case.costs().layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
     let splits = 0_u32..1 << (layers - 1);
     let cuts = move |bits: u32| -> Vec<usize> {
@@ -116,19 +131,19 @@ pub fn brute_force(case: &Case) -> Option<Rank> {
 /// Returns the rank of a split; `None` if a stage exceeds its limit. Independent of
 /// [`Score`](super::Score) on purpose.
 pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
-    let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
+    let bounds = [&[0], cuts.as_slice(), &[case.costs().layers()]].concat();
     let peaks: Vec<u64> = bounds
         .windows(2)
         .enumerate()
         .map(|(stage, ends)| {
             let after = cuts.len() - stage;
-            let peak = case.costs.peak(ends[0]..ends[1], after);
+            let peak = case.costs().peak(ends[0]..ends[1], after);
             peak.filter(|&peak| peak <= case.limit(stage))
         })
         .collect::<Option<_>>()?;
     let cut_bytes = cuts
         .iter()
-        .map(|&cut| u128::from(case.cut_bytes[cut - 1]))
+        .map(|&cut| u128::from(case.profile.cut_bytes[cut - 1]))
         .sum();
     let cycles = |ends: &[usize]| {
         let cycles = case
@@ -243,9 +258,10 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
             Case {
                 limits: limits_among(&peaks, &limits[..ipus]),
                 limit_by_ipu: false,
-                costs,
-                cut_bytes,
-                times: Some(crate::time::tests::forward_times(&cycles)),
+                profile: ProfileCosts {
+                    times: Some(crate::time::tests::forward_times(&cycles).into()),
+                    ..ProfileCosts::new(costs, &cut_bytes)
+                },
                 cycles: Some(cycles),
                 ipus,
                 constraints: Vec::new(),
@@ -344,10 +360,8 @@ pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
         |(case, draws, scale, stages, place_matters)| {
             let draws = draws.iter().map(|(a, b)| (a * scale, b * scale));
             let draws: Vec<(u64, u64)> = draws.collect();
-            Case {
-                costs: in_pipeline(&case.costs, stages, &draws, place_matters),
-                ..case
-            }
+            let costs = in_pipeline(case.costs(), stages, &draws, place_matters);
+            case.with_costs(costs)
         },
     )
 }
@@ -361,7 +375,7 @@ pub fn any_case(layers: usize) -> impl Strategy<Value = Case> {
 /// and weights may contradict each other.
 pub fn case(layers: usize) -> impl Strategy<Value = Case> {
     let constraints = |case: Case| {
-        let layers = case.costs.layers();
+        let layers = case.costs().layers();
         let options = vec(option(layers, case.ipus), 0..5);
         let ties = prop_oneof![2 => Just(0..1_usize), 3 => Just(1..4)];
         let ties = ties.prop_flat_map(move |count| vec(tie(layers), count));

@@ -171,7 +171,7 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
             }
             for (n, row) in rows.iter().enumerate() {
                 let stages = PlacedStage::of_split(row.best.solution.plan.stages());
-                assert_eq!(row.costs.memory.peaks(&stages), row.best.peaks);
+                assert_eq!(row.costs.memory().peaks(&stages), row.best.peaks);
                 assert_eq!(row.costs.pipeline(), row.best.pipeline);
                 assert!(row.best.peaks.iter().all(|&peak| peak <= memory));
                 assert!(stages.len() <= row.best.ipus && row.best.all_ipus() <= 4);

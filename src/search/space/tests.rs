@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::memory::testing::seeds;
-use crate::memory::{MemoryModel, RangeCosts, Recompute, Schedule, StatePlace};
+use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
 use crate::search::{CostTables, ProfileTables, SearchOptions};
 use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
@@ -34,17 +34,17 @@ impl<'a> Tried<'a> {
         let pairs = case.all().zip(&memory);
         let times: Vec<_> = pairs.map(|(case, memory)| case.times(memory)).collect();
         let peaks: Vec<Peaks> = memory.iter().map(peaks).collect();
-        let others = memory[1..].iter().zip(&times[1..]);
-        let others = others.map(|(memory, times)| ProfileCosts {
-            costs: Arc::default(),
-            cut_bytes: memory.cut_bytes().into(),
-            times: Some(Arc::new(times.clone())),
-        });
+        let by_profile: Vec<ProfileCosts> = memory
+            .iter()
+            .zip(times)
+            .map(|(memory, times)| ProfileCosts {
+                ranges: Arc::default(),
+                cut_bytes: memory.cut_bytes().into(),
+                times: Some(Arc::new(times)),
+            })
+            .collect();
         let problem = Problem {
-            costs: &RangeCosts::default(),
-            cut_bytes: &memory[0].cut_bytes(),
-            times: Some(&times[0]),
-            others: &others.collect::<Vec<_>>(),
+            by_profile: &by_profile,
             ipus: 0,
             limits: Limits::Same(u64::MAX),
             constraints: &[],
@@ -201,16 +201,13 @@ impl<'a> Model<'a> {
                 tried.push(one);
             }
         }
-        let mut tables = case.all().map(|case| {
+        let tables = case.all().map(|case| {
             let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
             let cycles = Some(case.cycles.clone());
             ProfileTables::new(memory, &case.placement, cycles, StepOptions::default())
         });
         Self {
-            space: Space::new(CostTables::new(
-                tables.next().expect("a compilation"),
-                tables,
-            )),
+            space: Space::new(CostTables::new(tables.collect())),
             tried,
             random,
         }
@@ -468,11 +465,11 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
                     .on_all_tiles(&question, asked, &Progress::new());
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
-                let others = costs.others.iter().map(|other| &other.costs);
-                let ranges = [&costs.ranges].into_iter().chain(others);
-                let all = tried.peaks.iter().zip(ranges);
-                let all =
-                    all.flat_map(|(peaks, ranges)| peaks.iter().map(move |one| (one, ranges)));
+                let all = tried
+                    .peaks
+                    .iter()
+                    .zip(&costs.by_profile)
+                    .flat_map(|(peaks, own)| peaks.iter().map(|one| (one, &own.ranges)));
                 for (((range, after), &peak), ranges) in all {
                     if *after >= reach.stages {
                         continue;

@@ -2,7 +2,7 @@ use super::*;
 use crate::memory::{Pipeline, Recompute, Schedule};
 use crate::model::{CycleSource, CyclesByLayer, Layering, PassCycles, Positions, PseudoLayers};
 use crate::solve::testing::{Case, additive, any_case, obedient};
-use crate::solve::{Goal, Problem, SolveError};
+use crate::solve::{Goal, Problem, ProfileCosts, SolveError};
 use crate::time::{StepOptions, StepTime};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -116,7 +116,7 @@ fn shortest(
 ) -> Option<(StepTime, u64)> {
     let mut best: Option<TimedSplit> = None;
     for cuts in obedient(case) {
-        let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
+        let bounds = [&[0], cuts.as_slice(), &[case.costs().layers()]].concat();
         let stages: Vec<Range<usize>> = bounds.windows(2).map(|ends| ends[0]..ends[1]).collect();
         let Some(found) = TimedSplit::new(checked, stages.iter().cloned().map(Into::into)) else {
             continue;
@@ -148,14 +148,14 @@ fn no_split_is_called_the_fastest_if_more_stages_are_allowed_than_bounds_are_mad
         out_is_first: false,
         micro_batches: Some(200),
     };
-    let costs = additive(&[1; 66], 99);
+    let profile = ProfileCosts {
+        times: Some(timed.times(66).into()),
+        ..ProfileCosts::new(additive(&[1; 66], 99), &[1; 65])
+    };
     for (ipus, is_bounded) in [(MAX_STAGES, true), (66, false)] {
-        let times = timed.times(66);
         let problem = Problem {
-            times: Some(&times),
-            others: &[],
             goal: Goal::Time,
-            ..Problem::new(&costs, &[1; 65], ipus, 99)
+            ..Problem::new(&profile, ipus, 99)
         };
         let found = crate::solve::solve(&problem).unwrap().unwrap();
         assert!(is_bounded || found.is_shortest == Some(false));
@@ -174,10 +174,10 @@ proptest! {
         timed in any_times(8),
         few in 0..30u64,
     ) {
-        let times = timed.times(case.costs.layers());
+        let times = timed.times(case.costs().layers());
+        let profile = ProfileCosts { times: Some(times.clone().into()), ..case.profile.clone() };
         let problem = Problem {
-            times: Some(&times),
-            others: &[],
+            by_profile: &[profile],
             goal: Goal::Time,
             ..case.problem()
         };

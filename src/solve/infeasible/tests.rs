@@ -1,7 +1,6 @@
 //! Checks certificates only from the problem.
 
 use super::*;
-use crate::memory::RangeCosts;
 use crate::solve::testing::additive;
 use crate::solve::{Constraint, Rule};
 
@@ -81,7 +80,7 @@ fn check_over(
     if range.is_empty() || range.end > problem.layers() {
         return Err(CertificateError::NoRange(range.clone()));
     }
-    match problem.costs.least(range.clone()) {
+    match problem.costs_in(0).least(range.clone()) {
         Some(peak) if peak <= limit => Err(CertificateError::WithinLimit(range.clone())),
         _ => Ok(()),
     }
@@ -91,10 +90,14 @@ fn together(first: usize, last: usize) -> Constraint {
     Constraint::option(Rule::Together { first, last }, "")
 }
 
-fn problem<'a>(costs: &'a RangeCosts, constraints: &'a [Constraint]) -> Problem<'a> {
+fn profile(weights: [u64; 5]) -> ProfileCosts {
+    ProfileCosts::new(additive(&weights, u64::MAX), &[0; 4])
+}
+
+fn problem<'a>(profile: &'a ProfileCosts, constraints: &'a [Constraint]) -> Problem<'a> {
     Problem {
         constraints,
-        ..Problem::new(costs, &[0; 4], 2, 5)
+        ..Problem::new(profile, 2, 5)
     }
 }
 
@@ -111,22 +114,22 @@ fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Needed) {
 
 #[test]
 fn ranges_over_the_limit_meet_only_at_their_end_positions() {
-    let costs = additive(&[3, 2, 1, 5, 4], u64::MAX);
+    let profile = profile([3, 2, 1, 5, 4]);
     let stages = Needed::Stages(4);
     let expected = (vec![0..3, 2..4, 3..5], vec![], stages);
-    assert_eq!(proof(&problem(&costs, &[])), expected);
+    assert_eq!(proof(&problem(&profile, &[])), expected);
 }
 
 #[test]
 fn a_position_over_the_limit_is_enough_alone() {
-    let costs = additive(&[3, 3, 6, 1, 1], u64::MAX);
+    let profile = profile([3, 3, 6, 1, 1]);
     let expected = (
         std::iter::once(2..3).collect(),
         vec![],
         Needed::Unsplittable,
     );
-    assert_eq!(proof(&problem(&costs, &[])), expected);
-    let even = additive(&[3, 3, 2, 1, 1], u64::MAX);
+    assert_eq!(proof(&problem(&profile, &[])), expected);
+    let even = self::profile([3, 3, 2, 1, 1]);
     let constraints = [
         together(0, 1),
         Constraint::option(Rule::CutBefore { position: 4 }, ""),
@@ -141,20 +144,20 @@ fn a_position_over_the_limit_is_enough_alone() {
 
 #[test]
 fn required_cuts_count_by_themselves() {
-    let costs = additive(&[1, 1, 5, 1, 1], u64::MAX);
+    let profile = profile([1, 1, 5, 1, 1]);
     let constraints = [
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
     // 0 | 1, 2, 3 and 4 | : cuts before 1, inside 1..3, inside 2..5.
     let expected = (vec![1..3, 2..5], vec![1], Needed::Stages(4));
-    assert_eq!(proof(&problem(&costs, &constraints)), expected);
+    assert_eq!(proof(&problem(&profile, &constraints)), expected);
 }
 
 #[test]
 fn what_proves_nothing_is_refused() {
-    let costs = additive(&[3, 2, 1, 5, 4], u64::MAX);
-    let problem = problem(&costs, &[]);
+    let profile = profile([3, 2, 1, 5, 4]);
+    let problem = problem(&profile, &[]);
     let good = certificate(&problem).unwrap();
     let with = |ranges: &[Range<usize>], needed| {
         let changed = Certificate {

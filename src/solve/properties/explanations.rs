@@ -21,7 +21,7 @@ fn check_kept_together(case: &Case, found: &Refusal) -> Result<(), TestCaseError
     let is_kept = |kept: &[Constraint]| {
         let named = Case {
             constraints: kept.to_vec(),
-            ipus: case.costs.layers(),
+            ipus: case.costs().layers(),
             ..case.clone()
         };
         let mut splits = obedient(&named);
@@ -56,7 +56,7 @@ proptest! {
         prop_assert_eq!(found.certificate.check(&problem), Ok(()));
         let mut tried = Case { goal: Goal::Fewest, ..case.clone() };
         if !case.limit_by_ipu {
-            tried.ipus = case.costs.layers().max(case.ipus);
+            tried.ipus = case.costs().layers().max(case.ipus);
         }
         let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
         prop_assert_eq!(fewest_stages(&problem).unwrap(), fewest);
@@ -75,7 +75,7 @@ proptest! {
         };
         let needs_no_proof = [Cause::PinsOrLimits, Cause::Pipeline].contains(&found.cause);
         prop_assert_eq!(is_proven, !needs_no_proof);
-        let at_least = Case { costs: case.costs.at_least(), ..case.clone() };
+        let at_least = case.clone().with_costs(case.costs().at_least());
         let fits_at_least = brute_force(&at_least).is_some();
         prop_assert_eq!(found.cause == Cause::Pipeline, fits_at_least);
         check_kept_together(&case, &found)?;
@@ -125,7 +125,7 @@ proptest! {
         tried.limit_by_ipu = false;
         tried.constraints.retain(|constraint| !matches!(constraint.rule, Rule::Pin { .. }));
         tried.goal = Goal::Fewest;
-        tried.ipus = case.costs.layers();
+        tried.ipus = case.costs().layers();
         let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
         let proven = match certificate.needed {
             Needed::Stages(needed) => Some(needed),

@@ -10,8 +10,8 @@ use super::testing::{
     Case, Rank, any_case, brute_force, case, obedient, pipelined_case, plain_case,
 };
 use super::{
-    Conflict, Goal, Limits, Plan, Problem, Score, Solution, SolveError, agree, broken, by_order,
-    explain, fewest_stages, greedy, prove, scored, solve, unproven,
+    Conflict, Goal, Limits, Plan, Problem, ProfileCosts, Score, Solution, SolveError, agree,
+    broken, by_order, explain, fewest_stages, greedy, prove, scored, solve, unproven,
 };
 
 fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
@@ -55,7 +55,7 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     let stages = solution.plan.stages();
     assert!(stages.len() <= case.ipus);
     let positions: Vec<usize> = stages.iter().cloned().flatten().collect();
-    assert_eq!(positions, (0..case.costs.layers()).collect::<Vec<_>>());
+    assert_eq!(positions, (0..case.costs().layers()).collect::<Vec<_>>());
 }
 
 /// Checks that both programs find the result of trying all splits.
@@ -85,9 +85,9 @@ fn nothing_else_is_proven(
     prop_assert!(prove(checked, None).is_err());
     let goal = case.goal;
     for cuts in obedient(case).take(16) {
-        let bounds = [&[0], cuts.as_slice(), &[case.costs.layers()]].concat();
+        let bounds = [&[0], cuts.as_slice(), &[case.costs().layers()]].concat();
         let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]);
-        let other = scored(checked, Plan::new(stages, case.costs.layers()).unwrap());
+        let other = scored(checked, Plan::new(stages, case.costs().layers()).unwrap());
         let Ok(other) = other else { continue };
         let is_best = other.score.rank(goal) == best.score.rank(goal);
         prop_assert_eq!(prove(checked, Some(&other)).is_ok(), is_best);
@@ -165,7 +165,7 @@ proptest! {
 
     #[test]
     fn a_judged_split_is_what_trying_that_split_says(case in any_case(10), bits in any::<u32>()) {
-        let layers = case.costs.layers();
+        let layers = case.costs().layers();
         let cuts: Vec<usize> = (1..layers).filter(|cut| bits >> cut & 1 == 1).collect();
         let bounds = [&[0], cuts.as_slice(), &[layers]].concat();
         let stages = bounds.windows(2).map(|ends| ends[0]..ends[1]);
@@ -190,10 +190,10 @@ proptest! {
 
     #[test]
     fn greedy_is_never_below_the_integer_program(case in plain_case(10), share in 1..12_u64) {
-        let highest = case.costs.iter().map(|(_, peak)| peak).max().unwrap_or(0);
+        let highest = case.costs().iter().map(|(_, peak)| peak).max().unwrap_or(0);
         let mem_per_tile = highest / 8 * share;
-        let found = greedy(&case.costs, mem_per_tile, case.ipus);
-        let plan = Plan::new(found.stages.clone(), case.costs.layers());
+        let found = greedy(case.costs(), mem_per_tile, case.ipus);
+        let plan = Plan::new(found.stages.clone(), case.costs().layers());
         let too_many = found.stages.len() > case.ipus;
         prop_assert_eq!(found.fits, plan.is_some() && !too_many);
         let Some(plan) = plan else {
@@ -226,7 +226,8 @@ proptest! {
 #[test]
 fn an_optimum_that_only_one_program_has_is_an_error() {
     let costs = super::testing::additive(&[1, 1, 1, 1], u64::MAX);
-    let problem = Problem::new(&costs, &[0, 5, 0], 3, 9);
+    let profile = ProfileCosts::new(costs, &[0, 5, 0]);
+    let problem = Problem::new(&profile, 3, 9);
     let checked = CheckedProblem::new(&problem).unwrap();
     let order: Vec<_> = checked.order().collect();
     let solution = |stages: Vec<_>| scored(&checked, Plan::new(stages, 4).unwrap()).unwrap();
@@ -249,8 +250,8 @@ fn an_optimum_that_only_one_program_has_is_an_error() {
 
 #[test]
 fn a_plan_that_is_not_allowed_is_no_answer() {
-    let costs = super::testing::additive(&[3, 3], u64::MAX);
-    let problem = Problem::new(&costs, &[0], 2, 4);
+    let profile = ProfileCosts::new(super::testing::additive(&[3, 3], u64::MAX), &[0]);
+    let problem = Problem::new(&profile, 2, 4);
     let checked = CheckedProblem::new(&problem).unwrap();
     let whole = Plan::new(std::iter::once(0..2), 2).unwrap();
     let error = scored(&checked, whole).unwrap_err();
@@ -259,19 +260,19 @@ fn a_plan_that_is_not_allowed_is_no_answer() {
 
 #[test]
 fn degenerate_problems_have_no_split_and_no_panic() {
-    let empty = super::testing::additive(&[], 1);
-    let one = super::testing::additive(&[7], 9);
+    let empty = ProfileCosts::new(super::testing::additive(&[], 1), &[]);
+    let one = [ProfileCosts::new(super::testing::additive(&[7], 9), &[])];
     for ipus in [0, 1, usize::MAX] {
         for goal in [Goal::Peak, Goal::Fewest, Goal::Communication] {
             let mut problem = Problem {
                 goal,
-                ..Problem::new(&empty, &[], ipus, 9)
+                ..Problem::new(&empty, ipus, 9)
             };
             assert_eq!(solve(&problem), Ok(None));
             assert!(explain(&problem).is_ok());
             assert_eq!(unproven(&problem.at_any_limit()), Ok(None));
             assert_eq!(fewest_stages(&problem), Ok(None));
-            problem.costs = &one;
+            problem.by_profile = &one;
             let only = Plan::new(std::iter::once(0..1), 1).filter(|_| ipus > 0);
             assert_eq!(solve(&problem).unwrap().map(|found| found.plan), only);
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use popliner::memory::MemoryModel;
 use popliner::model::Placement;
-use popliner::solve::{Constraint, Goal, Limits, Problem, Rule, solve};
+use popliner::solve::{Constraint, Goal, Limits, Problem, ProfileCosts, Rule, solve};
 
 use super::planted::Planted;
 
@@ -157,11 +157,13 @@ fn chosen(
 ) -> Option<Vec<Range<usize>>> {
     let costs = memory.range_costs(limit).expect("costs");
     let cut_bytes = memory.layer_traffic().cut_bytes();
-    let problem = Problem {
-        costs: &costs,
-        cut_bytes: &cut_bytes,
+    let profile = ProfileCosts {
+        ranges: costs.into(),
+        cut_bytes: cut_bytes.into(),
         times: None,
-        others: &[],
+    };
+    let problem = Problem {
+        by_profile: &[profile],
         ipus,
         limits: Limits::Same(limit),
         constraints: tied,
