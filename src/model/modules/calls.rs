@@ -191,14 +191,14 @@ impl ModuleLayers {
         }
         let layered = || runs[1..=count].iter().map(|(run, _)| run.clone());
         let first = layered().map(|run| run.start).min().unwrap_or_default();
-        let last = layered().map(|run| run.end).max().unwrap_or_default();
+        let last = (0..forward.len()).rfind(|&at| (1..=count).contains(&of_layer(at)));
         let most = runs[1..=count]
             .iter()
             .map(|(_, count)| *count)
             .max()
             .unwrap_or(1);
         runs[0] = (0..first, most);
-        runs[count + 1] = (last..forward.len(), most);
+        runs[count + 1] = (last.map_or(0, |last| last + 1)..forward.len(), most);
         let calls = &self.modules.calls;
         runs.into_iter().map(|run| calls.of_run(run)).collect()
     }

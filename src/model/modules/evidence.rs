@@ -13,6 +13,8 @@ use std::ops::Range;
 pub(super) struct Evidence<'a> {
     /// By operation: names of the parameters that it uses and no earlier operation does.
     pub(super) parameters: Vec<Vec<&'a str>>,
+    /// By operation: names of all parameters that it uses.
+    pub(super) used: Vec<Vec<&'a str>>,
     /// By operation: the modules, joined by `/`, of the parameters that the operation or its
     /// neighbours use; they stand for the scope that names of operations lack. Empty if names of
     /// operations contain modules, or if names of parameters do not.
@@ -53,6 +55,7 @@ impl<'a> Evidence<'a> {
     pub(super) fn nothing(operations: usize) -> Self {
         Self {
             parameters: vec![Vec::new(); operations],
+            used: vec![Vec::new(); operations],
             scopes: Vec::new(),
             bytes: vec![0; operations],
             flow: Vec::new(),
@@ -80,6 +83,12 @@ impl<'a> Evidence<'a> {
             evidence.bytes[first] += bytes[set as usize].all;
             if let Some(parameter) = parameter(model, set) {
                 evidence.parameters[first].push(parameter);
+                let groups = model.use_sets.groups(set);
+                for at in groups.map(|group| first_of_group[group as usize]) {
+                    if at != NONE {
+                        evidence.used[at].push(parameter);
+                    }
+                }
             }
         }
         for used in &mut evidence.parameters {
@@ -90,8 +99,7 @@ impl<'a> Evidence<'a> {
             .iter()
             .map(|&operation| &*model.operations[operation as usize].name);
         if lack_scopes(names.zip(&evidence.parameters)) {
-            let used = uses_of_parameters(model, &first_of_group);
-            evidence.scopes = scopes(used, &evidence.crossing);
+            evidence.scopes = scopes(&evidence.used, &evidence.crossing);
         }
         evidence
     }
@@ -142,26 +150,6 @@ fn parameter(model: &Model, set: u32) -> Option<&str> {
     is_parameter.then_some(&label.tensor)
 }
 
-/// Iterates over the uses of parameters in the forward pass, in no order: the index of the
-/// operation in the forward pass, and the name of the parameter. `positions` has, by operation
-/// group, the index of its first operation in the forward pass, or [`NONE`].
-fn uses_of_parameters<'a>(
-    model: &'a Model,
-    positions: &'a [usize],
-) -> impl Iterator<Item = (usize, &'a str)> {
-    let uses = model
-        .use_sets
-        .iter()
-        .filter_map(|(set, ..)| Some((set, parameter(model, set)?)))
-        .flat_map(move |(set, parameter)| {
-            model
-                .use_sets
-                .groups(set)
-                .map(move |group| (positions[group as usize], parameter))
-        });
-    uses.filter(|&(at, _)| at != NONE)
-}
-
 /// Returns whether no operation that uses parameters has a scope (modules before the type in its
 /// name). `operations` gives the name of each operation, and the names of the parameters that it
 /// uses.
@@ -171,24 +159,18 @@ fn lack_scopes<'a>(mut operations: impl Iterator<Item = (&'a str, &'a Vec<&'a st
 
 /// Returns the scope of each operation of the forward pass, from the modules in the names of
 /// parameters, for a model whose operations have no scopes; empty if no parameter has modules.
-/// `uses` has the index of each operation that uses a parameter, with the name of the parameter.
-/// `crossing` has the bytes that are passed on before each operation; with one more entry for the
-/// end.
+/// `used` has, by operation, the names of the parameters that it uses; `crossing` the bytes that are
+/// passed on before each operation, with one more entry for the end.
 ///
 /// The scope of an operation that uses parameters is the modules that are called on the way to one
 /// of them. Operations between two of these belong to the earlier one up to the place where the
 /// fewest bytes are passed on, and from there on to the later one.
-fn scopes<'a>(uses: impl Iterator<Item = (usize, &'a str)>, crossing: &[i64]) -> Vec<String> {
-    let operations = crossing.len() - 1;
-    let mut called_at = vec![None; operations];
-    for (at, parameter) in uses {
-        if called_at[at].is_none() {
-            called_at[at] = called(parameter);
-        }
-    }
+fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
-    for (at, scope) in called_at.into_iter().enumerate() {
-        let Some(scope) = scope else { continue };
+    for (at, used) in used.iter().enumerate() {
+        let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
+            continue;
+        };
         // Of several places with the fewest bytes, the last: an activation function follows the
         // last parameter of its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
@@ -198,7 +180,7 @@ fn scopes<'a>(uses: impl Iterator<Item = (usize, &'a str)>, crossing: &[i64]) ->
         scopes.resize(at + 1, scope);
     }
     if let Some(last) = scopes.last().cloned() {
-        scopes.resize(operations, last);
+        scopes.resize(used.len(), last);
     }
     scopes
 }
@@ -317,9 +299,11 @@ mod tests {
     fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
         // After the first operation with parameters, two tensors are passed on until 3.
         let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
-        let uses = [(1, "a.weight"), (5, "b.weight")];
+        let mut used = vec![vec![]; 7];
+        used[1].push("a.weight");
+        used[5].push("b.weight");
         let expected = ["a", "a", "a", "a", "b", "b", "b"];
-        assert_eq!(scopes(uses.into_iter(), &crossing), expected);
-        assert_eq!(scopes([].into_iter(), &[0; 4]), [""; 0]);
+        assert_eq!(scopes(&used, &crossing), expected);
+        assert_eq!(scopes(&[vec![], vec![], vec![]], &[0; 4]), [""; 0]);
     }
 }

@@ -117,7 +117,7 @@ impl ForwardModules {
         if !evidence.scopes.is_empty() {
             scopes = evidence.scopes.iter().map(String::as_str).collect();
         }
-        let paths = full_paths(&scopes, &evidence.parameters);
+        let paths = full_paths(&scopes, &evidence.parameters, &evidence.used);
         let calls = Calls::new(&paths);
         let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
         let tree = Tree::new(

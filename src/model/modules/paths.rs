@@ -163,13 +163,19 @@ pub(super) fn is_number(module: &str) -> bool {
 }
 
 /// Finds the path of each operation in the module tree from its scope and the names of the
-/// parameters that it is the first to use. Both lists have the operations of the forward pass in
-/// order. An operation without parameters, such as one of a later run of its module, takes the path
-/// of the operations with its scope that have some, unless it runs beside another module of this
-/// scope. If there are none, or they have several paths, it takes the path of the modules that its
-/// scope shares with the nearest operation with parameters, before or after it.
-pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<ModulePath<'a>> {
-    let aligned = alignments(scopes, parameters);
+/// parameters that it is the first to use; `used` has those of all parameters that it uses. All
+/// lists have the operations of the forward pass in order. An operation of a later run of its module
+/// takes the path of the operation with its scope that was the first to use its parameters. One
+/// without parameters takes the path of the operations with its scope that have some, unless it runs
+/// beside another module of this scope. If there are none, or they have several paths, it takes the
+/// path of the modules that its scope shares with the nearest operation with parameters, before or
+/// after it.
+pub(super) fn full_paths<'a>(
+    scopes: &[&str],
+    parameters: &[Vec<&'a str>],
+    used: &[Vec<&'a str>],
+) -> Vec<ModulePath<'a>> {
+    let aligned = alignments(scopes, parameters, used);
     let lists = lists(&aligned);
     let mut following = vec![None; scopes.len()];
     let mut next = None;
@@ -207,22 +213,45 @@ pub(super) fn full_paths<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Ve
 
 /// Returns the alignment of each operation: to a parameter of its own or, if it has none, as
 /// [`full_paths`] says, to one of another operation with its scope.
-fn alignments<'a>(scopes: &[&str], parameters: &[Vec<&'a str>]) -> Vec<Option<Alignment<'a>>> {
-    let aligned = scopes.iter().zip(parameters).map(|(scope, used)| {
-        used.iter()
-            .filter_map(|parameter| align(scope, parameter))
-            .max_by_key(|alignment| alignment.ends.last().copied())
-    });
-    let mut aligned: Vec<Option<Alignment<'_>>> = aligned.collect();
+fn alignments<'a>(
+    scopes: &[&str],
+    parameters: &[Vec<&'a str>],
+    used: &[Vec<&'a str>],
+) -> Vec<Option<Alignment<'a>>> {
+    let mut aligned: Vec<Option<Alignment<'_>>> = scopes
+        .iter()
+        .zip(parameters)
+        .map(|(scope, own)| {
+            own.iter()
+                .filter_map(|parameter| align(scope, parameter))
+                .max_by_key(|alignment| alignment.ends.last().copied())
+        })
+        .collect();
     let by_scope = by_scope(scopes, &aligned);
+    let known = |number: usize| {
+        let known = by_scope
+            .get(scopes[number])
+            .filter(|_| parameters[number].is_empty());
+        known.map_or(&[][..], |known| known)
+    };
+    for number in 0..scopes.len() {
+        let is_used = |own: &&Alignment<'_>| {
+            let used = used[number].iter();
+            let mut used = used.filter_map(|parameter| align(scopes[number], parameter));
+            used.any(|other| other.path() == own.path())
+        };
+        if let Some(own) = known(number).iter().find(is_used) {
+            aligned[number] = Some(own.clone());
+        }
+    }
     let before = running(scopes, &aligned, 0..scopes.len());
     let after = running(scopes, &aligned, (0..scopes.len()).rev());
-    for (number, scope) in scopes.iter().enumerate() {
-        if parameters[number].is_empty() {
-            let beside = [before[number], after[number]];
-            let is_beside =
-                |own: &Alignment<'_>| beside == [None, None] || beside.contains(&Some(own.path()));
-            aligned[number] = by_scope.get(scope).cloned().flatten().filter(is_beside);
+    for number in 0..scopes.len() {
+        let beside = [before[number], after[number]];
+        if let ([only], None) = (known(number), &aligned[number])
+            && (beside == [None, None] || beside.contains(&Some(only.path())))
+        {
+            aligned[number] = Some(only.clone());
         }
     }
     aligned
@@ -254,24 +283,21 @@ fn running<'a>(
     paths
 }
 
-/// Returns, by scope, the alignment of the operations that have it; `None` if they have several
-/// paths. Both lists have the operations of the forward pass in order.
-fn by_scope<'a, 's>(
-    scopes: &[&'s str],
-    aligned: &[Option<Alignment<'a>>],
-) -> FxHashMap<&'s str, Option<Alignment<'a>>> {
-    let mut known: FxHashMap<&str, Option<Alignment<'_>>> = FxHashMap::default();
+/// By scope: the alignments of the operations that have it, one for each path.
+type ByScope<'a, 's> = FxHashMap<&'s str, Vec<Alignment<'a>>>;
+
+/// Returns the alignments of each scope. Both lists have the operations of the forward pass in
+/// order.
+fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> ByScope<'a, 's> {
+    let mut by_scope = ByScope::default();
     for (&scope, own) in scopes.iter().zip(aligned) {
         let Some(own) = own else { continue };
-        let known = known.entry(scope).or_insert_with(|| Some(own.clone()));
-        if known
-            .as_ref()
-            .is_some_and(|known| known.path() != own.path())
-        {
-            *known = None;
+        let known = by_scope.entry(scope).or_default();
+        if known.iter().all(|known| known.path() != own.path()) {
+            known.push(own.clone());
         }
     }
-    known
+    by_scope
 }
 
 /// The beginning of the path of an operation, as another operation shows it.
@@ -457,7 +483,7 @@ mod tests {
             "down.0.attentions.1.act",
             "head",
         ];
-        let paths = full_paths(&scopes, &parameters);
+        let paths = full_paths(&scopes, &parameters, &parameters);
         let texts: Vec<&str> = paths.iter().map(|path| &*path.text).collect();
         assert_eq!(texts, expected);
         assert_eq!(paths[2].ends, [6, 19, 24]);
@@ -465,7 +491,7 @@ mod tests {
         // not.
         let scopes = ["a/0", "a/1", "b/0", "b/3"];
         let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
-        let certain = full_paths(&scopes, &parameters).into_iter();
+        let certain = full_paths(&scopes, &parameters, &parameters).into_iter();
         assert_eq!(
             certain.map(|path| path.certain).collect::<Vec<_>>(),
             [2, 2, 2, 1]
@@ -475,7 +501,7 @@ mod tests {
     /// Returns the path of each operation, up to the modules that are certainly in the model.
     fn certain_paths(scopes: &[&str], parameters: &[&[&'static str]]) -> Vec<String> {
         let parameters: Vec<Vec<&str>> = parameters.iter().map(|used| used.to_vec()).collect();
-        let paths = full_paths(scopes, &parameters).into_iter();
+        let paths = full_paths(scopes, &parameters, &parameters).into_iter();
         let certain = |path: ModulePath<'_>| match path.certain {
             0 => String::new(),
             count => path.text[..path.ends[count - 1]].to_owned(),
@@ -496,6 +522,21 @@ mod tests {
         ];
         let paths = certain_paths(&scopes, &parameters);
         assert_eq!(paths[3..], ["stage.0.0", "stage.0.0.act"]);
+    }
+
+    /// PoolFormer calls the blocks of a list of lists, so that one scope stands for several blocks.
+    #[test]
+    fn a_later_run_is_of_the_module_whose_parameters_it_uses() {
+        let scopes = ["0/conv", "0/conv", "0/act", "0/conv", "0/act"];
+        let (first, second) = ("block.0.0.conv.weight", "block.1.0.conv.weight");
+        let parameters = [vec![first], vec![second], vec![], vec![], vec![]];
+        let used = [vec![first], vec![second], vec![], vec![first], vec![]];
+        let paths = full_paths(&scopes, &parameters, &used).into_iter();
+        let paths: Vec<String> = paths.map(|path| path.text).collect();
+        assert_eq!(
+            paths[2..],
+            ["block.1.0.act", "block.0.0.conv", "block.0.0.act"]
+        );
     }
 
     #[test]
