@@ -76,16 +76,6 @@ pub struct TileLists<'a> {
     by_tile: Vec<Vec<u32>>,
 }
 
-/// The largest variables of one tile among those seen so far, as `positions` in the profile's list,
-/// and some smaller ones that are removed later.
-#[derive(Clone, Default)]
-struct Largest {
-    positions: Vec<u32>,
-    /// Bytes of the smallest variable among the largest: variables without more bytes are ignored.
-    /// `None` until twice the requested number of variables was seen.
-    too_few: Option<u32>,
-}
-
 impl ProfileLookup {
     /// Finds the largest variables of some tiles that are ever live. `wanted` lists tiles, each
     /// with the maximum number of its variables to find. Takes one parallel pass over all
@@ -120,7 +110,7 @@ impl ProfileLookup {
     /// indices of some of them, which include the largest ones of the tile; `max_counts` has, by
     /// tile, the number of variables to find.
     fn of_part(&self, part: Range<usize>, max_counts: &[usize]) -> Vec<Vec<u32>> {
-        let mut found = vec![Largest::default(); max_counts.len()];
+        let mut found = vec![Vec::new(); max_counts.len()];
         let tiles = self.variables.tiles[part.clone()].iter();
         for (position, &tile) in (part.start as u32..).zip(tiles) {
             let tile = usize::from(tile);
@@ -128,7 +118,7 @@ impl ProfileLookup {
                 self.add(&mut found[tile], position, max_count);
             }
         }
-        found.into_iter().map(|largest| largest.positions).collect()
+        found
     }
 
     /// Returns the name of the category of a variable, such as `variable`.
@@ -168,22 +158,21 @@ impl ProfileLookup {
     }
 
     /// Adds the variable at index `position` to `largest` if it is ever live and may be among the
-    /// `max_count` largest variables of its tile.
-    fn add(&self, largest: &mut Largest, position: u32, max_count: usize) {
-        let bytes = Some(self.variables.bytes[position as usize]);
+    /// `max_count` (at least 1) largest variables of its tile. From this length on, the list begins
+    /// with the largest variables so far, in order; smaller ones after them are removed later.
+    fn add(&self, largest: &mut Vec<u32>, position: u32, max_count: usize) {
+        let bytes = |position: u32| self.variables.bytes[position as usize];
+        let is_too_small = |&last: &u32| bytes(position) <= bytes(last);
         let is_never_live = || self.variables.classes[position as usize] == NEVER_LIVE;
-        if bytes <= largest.too_few || is_never_live() {
+        if largest.get(max_count - 1).is_some_and(is_too_small) || is_never_live() {
             return;
         }
-        largest.positions.push(position);
-        if largest.positions.len() / 2 >= max_count {
-            self.keep_largest(&mut largest.positions, max_count);
-            let last = largest.positions.last();
-            largest.too_few = last.map(|&last| self.variables.bytes[last as usize]);
+        largest.push(position);
+        if largest.len().is_multiple_of(max_count) {
+            self.keep_largest(largest, max_count);
         }
     }
 }
-
 impl TileLists<'_> {
     /// Returns the largest variables of `tile` that are ever live, as many as were requested, the
     /// largest first; equal sizes in the order of the profile. Empty if the tile was not requested.
