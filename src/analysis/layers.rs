@@ -119,7 +119,7 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     names
         .iter()
-        .all(|name| ["In", "Out"].contains(name) || layering.has(name))
+        .all(|name| ["In", "Out"].contains(name) || layering.places_named(name).next().is_some())
 }
 
 impl<'a> Layers<'a> {
@@ -257,8 +257,12 @@ impl Analysis {
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {
+            let is_named = |position: &usize| {
+                let mut places = named.iter().flat_map(|name| layering.places_named(name));
+                places.any(|place| place == *position)
+            };
             let positions: Vec<usize> = (1..layering.names.len())
-                .filter(|&position| !layering.are_named(position, &named))
+                .filter(|position| !is_named(position))
                 .collect();
             layering
                 .refined(&self.model.operations, &positions)

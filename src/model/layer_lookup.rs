@@ -22,6 +22,16 @@ impl Named {
             _ => None,
         }
     }
+
+    /// Returns the same with `index` of each index.
+    pub(crate) fn map(self, index: impl Fn(usize) -> usize) -> Self {
+        match self {
+            Self::Layer(layer) => Self::Layer(index(layer)),
+            Self::Ambiguous(layers) => Self::Ambiguous(layers.into_iter().map(index).collect()),
+            Self::Inside(layer) => Self::Inside(index(layer)),
+            Self::Unknown => Self::Unknown,
+        }
+    }
 }
 
 /// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its module

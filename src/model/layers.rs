@@ -256,19 +256,13 @@ impl Layering {
         lookup(name, &self.names[1..], &self.modules)
     }
 
-    /// Returns whether `name` stands for one of the layers.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        let is_known =
-            |(text, named): &(String, Named)| text == name && matches!(named, Named::Layer(_));
-        matches!(self.named_by(name), Named::Layer(_)) || self.named.iter().any(is_known)
-    }
-
-    /// Returns whether any of `names` stands for the layer with this index in [`names`](Self::names).
-    pub(crate) fn are_named(&self, layer: usize, names: &[&str]) -> bool {
-        let is_layer = |name: &&str| self.named_by(name) == Named::Layer(layer - 1);
-        let is_known =
-            |(text, place): (&str, Named)| place == Named::Layer(layer) && names.contains(&text);
-        names.iter().any(is_layer) || self.named_places().any(is_known)
+    /// Iterates over the places that `name` stands for: layers by their index in
+    /// [`names`](Self::names), 0 for In, and the number of names for Out.
+    pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
+        let own = self.named_by(name).map(|layer| layer + 1);
+        let known = self.named_places().filter(move |(text, _)| *text == name);
+        let known = known.map(|(_, named)| named);
+        [own].into_iter().chain(known).filter_map(Named::layer)
     }
 
     /// Replaces the layers by `modules`, and keeps the texts that stand for layers.
@@ -283,19 +277,21 @@ impl Layering {
     /// layers, each with the place, or the place that it is inside of.
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
-        let first = layers.iter().position(|&layer| layer != NO_LAYER);
-        let place = move |operation: usize| match layers[operation] {
-            NO_LAYER if Some(operation) < first => 0,
-            NO_LAYER => self.names.len(),
-            layer => layer as usize,
-        };
-        self.named.iter().map(move |(text, named)| match *named {
-            Named::Layer(first) => (&**text, Named::Layer(place(first))),
-            Named::Inside(first) => (&**text, Named::Inside(place(first))),
-            _ => (&**text, Named::Unknown),
+        self.named.iter().map(move |(text, named)| {
+            let place = |operation| self.place(operation, &layers);
+            (&**text, named.clone().map(place))
         })
     }
 
+    /// Returns the place (0 for In, the layers, Out) at which `operation` runs by the order of the
+    /// program. `layers` has, by operation, the layer that its name contains.
+    fn place(&self, operation: usize, layers: &[u32]) -> usize {
+        let first = layers.iter().position(|&layer| layer != NO_LAYER);
+        match layers[operation] {
+            NO_LAYER if Some(operation) >= first => self.names.len(),
+            layer => layer as usize,
+        }
+    }
     /// Divides layers until one begins with `operation`, for which `name` stands, and notes that `name`
     /// stands for this layer, for Out, or for a part of a layer, In or Out.
     fn beginning_with(self, model: &Model, name: &str, operation: u32) -> Self {
@@ -321,27 +317,23 @@ impl Layering {
     /// does; false for operations in In, and `None` for operations of no place.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
-        let layer = by_name[operation];
-        let first = |layer| by_name.iter().position(|&other| other == layer);
-        let layered = by_name.iter().position(|&layer| layer != NO_LAYER);
-        if layer == NO_LAYER && layered.is_some_and(|first| operation < first) {
+        let place = self.place(operation, &by_name);
+        if place == 0 {
             return Some(false);
         }
         let tree = self.tree(model);
-        let mut calls = tree.calls(&by_name, self.names.len() - 1);
-        let begun = match layer {
-            NO_LAYER => calls.pop()?,
-            layer => calls.swap_remove(layer as usize),
-        };
+        let calls = tree
+            .calls(&by_name, self.names.len() - 1)
+            .swap_remove(place);
         let begun = tree
-            .first_of_module(&begun.leaf.unwrap_or_default(), &WHOLE)
+            .first_of_module(&calls.leaf.unwrap_or_default(), &WHOLE)
             .layer();
-        match layer {
-            NO_LAYER => (begun? <= operation).then_some(begun? == operation),
-            layer => Some([first(layer), begun].contains(&Some(operation))),
+        if place == self.names.len() {
+            return (begun? <= operation).then_some(begun? == operation);
         }
+        let first = by_name.iter().position(|&layer| layer as usize == place);
+        Some([first, begun].contains(&Some(operation)))
     }
-
     /// Returns, by position (the operations before the layers, each layer, the operations after the
     /// layers), which modules of the model's code it calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {

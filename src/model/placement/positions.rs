@@ -163,7 +163,6 @@ impl Positions {
     /// Returns the position that `name` stands for: the name of a layer, then `In`, `Out` or `None`,
     /// then another text that stands for a place (`Layering::with_named`) or a part of a module's path.
     pub fn find(&self, name: &str) -> Named {
-        let known = self.named.iter().find(|(text, _)| text == name);
         let pseudo_layer = match (name, self.pseudo_layers) {
             _ if self.layers.iter().any(|layer| layer == name) => None,
             ("Out", PseudoLayers::InAndOut) => self.out(),
@@ -175,16 +174,9 @@ impl Positions {
         if let Some(position) = pseudo_layer {
             return Named::Layer(position);
         }
-        match known {
-            Some((_, Named::Layer(place))) => Named::Layer(self.of_place(*place as u32)),
-            Some((_, Named::Inside(place))) => Named::Inside(self.of_place(*place as u32)),
-            _ => match lookup(name, &self.layers, &self.modules) {
-                Named::Layer(layer) => Named::Layer(layer + 1),
-                Named::Ambiguous(layers) => {
-                    Named::Ambiguous(layers.into_iter().map(|layer| layer + 1).collect())
-                }
-                named => named,
-            },
+        match self.named.iter().find(|(text, _)| text == name) {
+            Some((_, named)) => named.clone().map(|place| self.of_place(place as u32)),
+            None => lookup(name, &self.layers, &self.modules).map(|layer| layer + 1),
         }
     }
 }
