@@ -5,7 +5,7 @@ use super::operations::UnnamedGroup;
 use super::use_sets::UseSetIndex;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
-use crate::profile::{ComputeSet, Profile, ProgramKind, Programs, Target, TileBytes};
+use crate::profile::{ComputeSet, Profile, Program, ProgramKind, Programs, Target, TileBytes};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -38,8 +38,8 @@ impl GroupCode {
     ///
     /// # Errors
     /// If a sum exceeds 4 GiB on a tile.
-    fn new(
-        programs: &Programs,
+    fn new<'p>(
+        programs: &'p Programs,
         group: &[u32],
         uid: u64,
         target: &Target,
@@ -54,11 +54,11 @@ impl GroupCode {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
-        let control = || group().map(|program| (program, (&program.control_code, 1)));
-        let mut own_control = control().map(|(_, code)| code);
-        let mut control = control()
-            .filter(|(program, _)| program.children.is_empty())
-            .map(|(_, code)| code);
+        let control = |program: &'p Program| (&program.control_code, 1);
+        let mut own_control = group().map(control);
+        let mut control = group()
+            .filter(|program| program.children.is_empty())
+            .map(control);
         let mut states = compute_sets()
             .flat_map(|set| &set.vertices)
             .map(|(kind, instances)| {
@@ -280,22 +280,17 @@ fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
 ) -> Vec<(u32, TileBytes)> {
-    let mut by_type: BTreeMap<u32, Vec<&TileBytes>> = BTreeMap::new();
+    let mut by_type: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
-        by_type.entry(*vertex_type).or_default().push(instances);
+        let none = || vec![0; tiles as usize];
+        let any = by_type.entry(*vertex_type).or_insert_with(none);
+        for run in instances.runs() {
+            any[run.from as usize..run.to as usize].fill(1);
+        }
     }
     by_type
         .into_iter()
-        .map(|(kind, parts)| (kind, present(&parts, tiles)))
+        .map(|(kind, any)| (kind, any.into_iter().collect::<TileBytes>()))
         .filter(|(_, tiles)| !tiles.runs().is_empty())
         .collect()
-}
-
-/// Returns 1 for each of `tiles` tiles where any of `parts` is not 0, and 0 for all others.
-fn present(parts: &[&TileBytes], tiles: u32) -> TileBytes {
-    let mut any = vec![0u32; tiles as usize];
-    for run in parts.iter().flat_map(|part| part.runs()) {
-        any[run.from as usize..run.to as usize].fill(1);
-    }
-    any.into_iter().collect()
 }
