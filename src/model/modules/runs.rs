@@ -35,9 +35,7 @@ impl ModuleLayers {
             return self;
         }
         let first_run = self.first_runs(model);
-        if (0..first_run.len()).all(|layer| first_run[layer] == layer) {
-            return self;
-        }
+
         let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
         for (layer, first) in self.layers.iter().zip(first_run) {
             let runs = layer.runs.iter().cloned();

@@ -34,21 +34,17 @@ impl<'a> Lengths<'a> {
         Self { sums, alike }
     }
 
-    /// Returns whether none of the other runs has the same types of operations as `run`, each
-    /// equally often.
-    pub(super) fn is_unique(&self, run: &Range<usize>) -> bool {
-        self.alike
-            .get(&self.sums.likeness(run))
-            .is_none_or(|&count| count < 2)
+    /// Returns the number of runs with the same types of operations as `run`, each equally often.
+    fn alike(&self, run: &Range<usize>) -> u32 {
+        let alike = self.alike.get(&self.sums.likeness(run));
+        alike.copied().unwrap_or(1)
     }
 
     /// Returns the length of the description of `run`, counted in operations.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
-        let alike = self.alike.get(&self.sums.likeness(run)).copied();
-        WORD + run.len() as f64 / f64::from(alike.unwrap_or(1))
+        WORD + run.len() as f64 / f64::from(self.alike(run))
     }
 }
-
 impl ForwardModules {
     /// Covers the program with the modules whose description is shortest, except that
     /// [`containers`](Self::containers) are divided. Returns nodes of the module tree, in the order
@@ -113,7 +109,7 @@ impl ForwardModules {
             } else {
                 counts.max().unwrap_or(0)
             };
-            let is_large = self.sums.is_large(operations) && described.is_unique(operations);
+            let is_large = self.sums.is_large(operations) && described.alike(operations) < 2;
             let is_divided = number == 0 || is_large || self.begins_names(node);
             is_container[number] =
                 !node.children.is_empty() && (is_divided || 2 * chained[number] > operations.len());
@@ -264,15 +260,11 @@ impl ForwardModules {
                 users.peek().is_some() && users.all(|edge| edge.1 < end)
             };
             let of_next = own.iter().rev().take_while(is_of_next).count();
-            let mut next = match runs.last_mut() {
-                Some(before) => {
-                    before.extend(own.drain(..own.len() - of_next));
-                    std::mem::take(&mut own)
-                }
-                None => std::mem::take(&mut own),
-            };
-            next.push(number);
-            runs.push(next);
+            if let Some(before) = runs.last_mut() {
+                before.extend(own.drain(..own.len() - of_next));
+            }
+            own.push(number);
+            runs.push(std::mem::take(&mut own));
         }
         match runs.last_mut() {
             Some(last) => last.extend(own),
@@ -308,8 +300,7 @@ impl ModuleLayers {
         // block on belong to Out.
         let (mut begin, mut end) = (0, self.layers.len());
         let mut alone = FxHashSet::default();
-        for operation in self.tied_operations(model, tied) {
-            let at = operation as usize;
+        for at in self.tied_operations(model, tied) {
             match self.layer_at[at].map(|layer| layer as usize) {
                 Some(layer) if layer < first => begin = begin.max(layer + 1),
                 Some(layer) if layer > last => end = end.min(layer),
@@ -341,20 +332,14 @@ impl ModuleLayers {
 
     /// Returns the operations that use a weight named in `tied`, as ascending indices into the
     /// forward pass.
-    fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<u32> {
-        let tied: FxHashSet<&str> = tied.iter().copied().collect();
-        let mut is_user = vec![false; model.operation_groups.len()];
-        let sets = 0..model.use_sets.len() as u32;
-        for set in sets.filter(|&set| tied.contains(model.label_of(set).weight_name())) {
-            for group in model.use_sets.groups(set) {
-                is_user[group as usize] = true;
-            }
-        }
-        let uses = |number: u32| is_user[model.operations[number as usize].group as usize];
-        (0u32..)
-            .zip(&self.modules.forward)
-            .filter(|&(_, &number)| uses(number))
-            .map(|(operation, _)| operation)
+    fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<usize> {
+        let is_tied = |&set: &u32| tied.contains(&model.label_of(set).weight_name());
+        let sets = (0..model.use_sets.len() as u32).filter(is_tied);
+        let users: FxHashSet<u32> = sets.flat_map(|set| model.use_sets.groups(set)).collect();
+        let forward = &self.modules.forward;
+        let group = |at: usize| model.operations[forward[at] as usize].group;
+        (0..forward.len())
+            .filter(|&at| users.contains(&group(at)))
             .collect()
     }
 
@@ -368,7 +353,7 @@ impl ModuleLayers {
             .iter()
             .map(|layer| self.modules.block(&layer.runs[0]));
         let described = Lengths::new(&self.modules.sums, runs.clone());
-        let has_like = |run: &&Range<usize>| !described.is_unique(run);
+        let has_like = |run: &&Range<usize>| described.alike(run) > 1;
         let largest = runs.clone().filter(has_like).map(Range::len).max()?;
         let is_block = |run| has_like(&run) && 2 * run.len() >= largest;
         Some((runs.clone().position(is_block)?, runs.rposition(is_block)?))
