@@ -209,6 +209,24 @@ pub(super) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     all.into()
 }
 
+/// Returns, by place in a list of `count` items, the sum of the values that are passed on from an
+/// item before it to one at it or later; with one more entry for the end. `passed` has the item from
+/// which, the last item to which, and the value.
+pub(super) fn crossing(
+    count: usize,
+    passed: impl Iterator<Item = (usize, usize, i64)>,
+) -> Vec<i64> {
+    let mut changes = vec![0; count + 1];
+    for (from, to, value) in passed {
+        changes[from + 1] += value;
+        changes[to + 1] -= value;
+    }
+    let sums = changes.into_iter().scan(0, |sum, change| {
+        *sum += change;
+        Some(*sum)
+    });
+    sums.collect()
+}
 /// A step that uses variables, with its operation ([`NO_OPERATION`] if it has none).
 struct UsedStep {
     step: u32,

@@ -3,8 +3,9 @@
 //! (the modules that call them), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
+use crate::model::flow::crossing;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
 /// Data from which layers are chosen, on each operation of the forward pass. All indices of
@@ -95,10 +96,13 @@ impl<'a> Evidence<'a> {
             used.sort_unstable();
             used.dedup();
         }
-        let names = forward
-            .iter()
-            .map(|&operation| &*model.operations[operation as usize].name);
-        if lack_scopes(names.zip(&evidence.parameters)) {
+        let has_scope = |&number: &u32| {
+            !scope_and_type(&model.operations[number as usize].name)
+                .0
+                .is_empty()
+        };
+        let mut used = forward.iter().zip(&evidence.parameters);
+        if used.all(|(number, parameters)| parameters.is_empty() || !has_scope(number)) {
             evidence.scopes = scopes(&evidence.used, &evidence.crossing);
         }
         evidence
@@ -114,31 +118,22 @@ impl<'a> Evidence<'a> {
                 .map(|&operation| position[operation as usize])
                 .find(|&at| at < usize::MAX)
         };
+        let mut passed = Vec::new();
         for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
             let Some(from) = of_node(edge.from) else {
                 continue;
             };
-            let to = edge.to.iter().filter_map(|&node| of_node(node));
-            let first = self.flow.len();
-            self.flow
-                .extend(to.filter(|&to| to > from).map(|to| (from, to)));
-            if let Some(last) = self.flow[first..].iter().map(|&(_, to)| to).max() {
-                self.crossing[from + 1] += edge.bytes as i64;
-                self.crossing[last + 1] -= edge.bytes as i64;
-            }
+            let to = edge
+                .to
+                .iter()
+                .filter_map(|&node| of_node(node))
+                .filter(|&to| to > from);
+            passed.extend(to.clone().max().map(|last| (from, last, edge.bytes as i64)));
+            self.flow.extend(to.map(|to| (from, to)));
         }
         self.flow.sort_unstable();
         self.flow.dedup();
-        add_up(&mut self.crossing);
-    }
-}
-
-/// Adds to each number all numbers before it.
-pub(super) fn add_up(numbers: &mut [i64]) {
-    let mut sum = 0;
-    for number in numbers {
-        sum += *number;
-        *number = sum;
+        self.crossing = crossing(self.bytes.len(), passed.into_iter());
     }
 }
 
@@ -148,13 +143,6 @@ fn parameter(model: &Model, set: u32) -> Option<&str> {
     let label = model.label_of(set);
     let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
     is_parameter.then_some(&label.tensor)
-}
-
-/// Returns whether no operation that uses parameters has a scope (modules before the type in its
-/// name). `operations` gives the name of each operation, and the names of the parameters that it
-/// uses.
-fn lack_scopes<'a>(mut operations: impl Iterator<Item = (&'a str, &'a Vec<&'a str>)>) -> bool {
-    operations.all(|(name, parameters)| parameters.is_empty() || scope_and_type(name).0.is_empty())
 }
 
 /// Returns the scope of each operation of the forward pass, from the modules in the names of
@@ -205,15 +193,14 @@ fn called(parameter: &str) -> Option<String> {
 /// if no other module has the same types of operations.
 pub(super) const LARGE: u64 = 4;
 
-/// Hashes the type of an operation, such as `MatMul`. A sum of hashes identifies a multiset of
-/// types.
-fn hash(kind: &str) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(kind)
+/// Returns a hash that is the same in every run.
+pub(super) fn hash(value: impl Hash) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 /// Prefix sums over the operations of the forward pass, from which the sum over any run of
 /// operations is a difference.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RunSums {
     /// By operation: bytes over all tiles of the variables that earlier operations use; with one
     /// more entry for the end.
@@ -221,7 +208,8 @@ pub(super) struct RunSums {
     /// By operation: the wrapping sum of the hashes of the types of all earlier operations; with
     /// one more entry for the end.
     types: Vec<u64>,
-    /// By operation: the hash of its type.
+    /// By operation: the hash of its type, such as `MatMul`. A sum of hashes identifies a multiset
+    /// of types.
     kinds: Vec<u64>,
 }
 
@@ -233,12 +221,9 @@ impl RunSums {
             kinds: types.map(hash).collect(),
         };
         for (&bytes, &kind) in bytes.iter().zip(&sums.kinds) {
-            let (before, types) = (
-                sums.bytes[sums.bytes.len() - 1],
-                sums.types[sums.types.len() - 1],
-            );
-            sums.bytes.push(before.saturating_add(bytes));
-            sums.types.push(types.wrapping_add(kind));
+            sums.bytes.push(sums.all_bytes().saturating_add(bytes));
+            sums.types
+                .push(sums.types[sums.types.len() - 1].wrapping_add(kind));
         }
         sums
     }

@@ -18,13 +18,14 @@ mod tests;
 mod tree;
 mod which_are_layers;
 
+use super::flow::crossing;
 use super::layer_lookup::{Named, Way, lookup_path};
 use super::names::unwrapped;
 use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use evidence::{Evidence, RunSums, add_up, forward};
+use evidence::{Evidence, RunSums, forward};
 pub(crate) use names::without_numbers;
 pub(crate) use outline::ModuleRow;
 use outline::shared_scope;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use tree::Tree;
 
 /// The module tree of the forward pass, with the data from which layers are chosen.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ForwardModules {
     /// The operations of the forward pass, in the order of the program, as indices into the model's
     /// operations.
@@ -120,12 +121,10 @@ impl ForwardModules {
         let paths = full_paths(&scopes, &evidence.parameters, &evidence.used);
         let calls = Calls::new(&paths);
         let paths: Vec<String> = paths.into_iter().map(|path| path.text).collect();
-        let tree = Tree::new(
-            paths
-                .iter()
-                .map(|path| components(path).map(Box::from).collect())
-                .collect(),
-        );
+        let parts = paths
+            .iter()
+            .map(|path| components(path).map(Box::from).collect());
+        let tree = Tree::new(parts.collect());
         let mut lookup = Lookup::default();
         // Names of variables may lack the modules around all operations: `model` in Keras, `Net` in
         // JAX. What is left of a list are numbers alone, as in `Add:0/1`.
@@ -159,12 +158,11 @@ impl ForwardModules {
             flow: evidence.flow,
             crossing: evidence.crossing,
             has_parameters: (evidence.parameters.iter().map(|used| !used.is_empty())).collect(),
-            names: None,
-            steps: Vec::new(),
             forward,
             tree,
             parameters,
             lookup,
+            ..Self::default()
         }
     }
 
@@ -178,54 +176,19 @@ impl ForwardModules {
             operation if operation.is_anonymous || operation.is_tensor => String::new(),
             operation => operation.name.to_string(),
         };
+        // From each operation, one tensor goes on to the last operation that uses it.
+        let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
+        let tensors = tensors.map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
+        let tensors = crossing(forward.len(), tensors);
         Self {
-            tree: tree::by_flow(
-                &sums,
-                &evidence.crossing,
-                &tensors(&evidence.flow, forward.len()),
-            ),
+            tree: tree::by_flow(&sums, &evidence.crossing, &tensors),
             sums,
-            calls: Calls::default(),
             flow: evidence.flow,
             crossing: evidence.crossing,
-            has_parameters: Vec::new(),
             names: Some(forward.iter().map(name).collect()),
             steps: forward.iter().map(steps).collect(),
             forward,
-            parameters: FxHashMap::default(),
-            lookup: Lookup::default(),
-        }
-    }
-
-    /// Returns the paths of all modules and lists of modules, each once, and the first operation of
-    /// each as an index into `forward`.
-    fn first_operations(&self) -> (Vec<String>, Vec<usize>) {
-        let tree = &self.tree;
-        let is_called = |&node: &usize| !tree.nodes[node].is_own;
-        let nodes = (0..tree.nodes.len()).filter(is_called);
-        let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
-        // A node stands for a module with only one submodule, too, and has one of their paths.
-        let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
-            let path = path.concat();
-            let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
-            let ends: Vec<usize> = ends.chain([path.len()]).collect();
-            ends.into_iter()
-                .map(move |end| (path[..end].to_owned(), at))
-        });
-        let mut seen = FxHashSet::default();
-        let mut all: Vec<(String, usize)> = nodes.chain(called).collect();
-        all.retain(|(path, _)| seen.insert(path.clone()));
-        all.into_iter().unzip()
-    }
-
-    /// Chooses the modules that are layers. Returns the run of each, in the order of the program.
-    fn choose(&self) -> Vec<Run> {
-        if self.forward.is_empty() {
-            Vec::new()
-        } else if self.names.is_some() {
-            self.of_few_bytes()
-        } else {
-            self.with_own(self.cover())
+            ..Self::default()
         }
     }
 
@@ -249,13 +212,27 @@ impl ForwardModules {
     }
 
     /// Builds layers, given as their runs. `names` computes the names of all layers from the paths
-    /// of all.
+    /// of all. A path that several layers have is that of a module which runs several times, or the
+    /// beginning of several modules' names; then it is the path of the module whose operation is
+    /// the first.
     fn layers(
         &self,
         layers: Vec<Vec<Run>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
-        let paths = self.paths(&layers);
+        let first = |run: &Run| self.tree.paths[self.block(run).start].concat();
+        let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
+        for runs in &layers {
+            firsts
+                .entry(self.path(&runs[0]))
+                .or_default()
+                .insert(first(&runs[0]));
+        }
+        let path = |runs: &Vec<Run>| match self.path(&runs[0]) {
+            path if firsts[&path].len() > 1 => first(&runs[0]),
+            path => path,
+        };
+        let paths: Vec<String> = layers.iter().map(path).collect();
         names(&paths)
             .into_iter()
             .zip(paths)
@@ -263,28 +240,6 @@ impl ForwardModules {
             .map(|((name, path), runs)| ModuleLayer { name, path, runs })
             .collect()
     }
-
-    /// Returns the paths of layers, given as their runs. A path that several layers have is that of
-    /// a module which runs several times, or the beginning of several modules' names; then it is
-    /// the path of the module whose operation is the first.
-    fn paths(&self, layers: &[Vec<Run>]) -> Vec<String> {
-        let first = |run: &Run| self.tree.paths[self.block(run).start].concat();
-        let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
-        for runs in layers {
-            firsts
-                .entry(self.path(&runs[0]))
-                .or_default()
-                .insert(first(&runs[0]));
-        }
-        layers
-            .iter()
-            .map(|runs| match self.path(&runs[0]) {
-                path if firsts[&path].len() > 1 => first(&runs[0]),
-                path => path,
-            })
-            .collect()
-    }
-
     /// Returns the node with the most operations of the modules among the nodes of a run: the
     /// others were joined to it.
     fn module(&self, run: &Run) -> usize {
@@ -323,19 +278,6 @@ impl ForwardModules {
     }
 }
 
-/// Returns, by operation of the forward pass, from how many earlier operations data flows to it or
-/// later ones; with one more entry for the end. `flow` has pairs of operations, ascending.
-fn tensors(flow: &[(usize, usize)], operations: usize) -> Vec<i64> {
-    let mut crossing = vec![0; operations + 1];
-    for of_one in flow.chunk_by(|one, other| one.0 == other.0) {
-        let last = of_one.iter().map(|&(_, to)| to).max().unwrap_or(0);
-        crossing[of_one[0].0 + 1] += 1;
-        crossing[last + 1] -= 1;
-    }
-    add_up(&mut crossing);
-    crossing
-}
-
 impl ModuleLayers {
     /// Finds the layers of a model: in names of operations if these show from 2 to
     /// [`limits::LAYERS`] layers, otherwise where little data flows.
@@ -364,11 +306,12 @@ impl ModuleLayers {
     }
 
     fn of(modules: ForwardModules) -> Self {
-        let layers = modules.choose().into_iter().map(|run| vec![run]).collect();
-        let names = match modules.names {
-            Some(_) => names::whole,
-            None => names::names,
+        let (runs, names): (_, fn(&[String]) -> _) = match modules.names {
+            _ if modules.forward.is_empty() => (Vec::new(), names::names),
+            Some(_) => (modules.of_few_bytes(), names::whole),
+            None => (modules.with_own(modules.cover()), names::names),
         };
+        let layers = runs.into_iter().map(|run| vec![run]).collect();
         let layers = modules.layers(layers, names);
         let none = Self {
             modules: Arc::new(modules),
@@ -435,13 +378,25 @@ impl ModuleLayers {
     /// which any does. In place of its index, returns that of its first operation among those of the
     /// model.
     pub(crate) fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
-        let (paths, firsts) = self.modules.first_operations();
-        match lookup_path(text, &paths, ways) {
-            Named::Layer(module) => Named::Layer(self.modules.forward[firsts[module]] as usize),
-            named => named,
-        }
+        let tree = &self.modules.tree;
+        let is_called = |&node: &usize| !tree.nodes[node].is_own;
+        let nodes = (0..tree.nodes.len()).filter(is_called);
+        let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
+        // A node stands for a module with only one submodule, too, and has one of their paths.
+        let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
+            let path = path.concat();
+            let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
+            let ends: Vec<usize> = ends.chain([path.len()]).collect();
+            ends.into_iter()
+                .map(move |end| (path[..end].to_owned(), at))
+        });
+        let mut seen = FxHashSet::default();
+        let (paths, firsts): (Vec<String>, Vec<usize>) = nodes
+            .chain(called)
+            .filter(|(path, _)| seen.insert(path.clone()))
+            .unzip();
+        lookup_path(text, &paths, ways).map(|module| self.modules.forward[firsts[module]] as usize)
     }
-
     /// Returns the first operation of the forward pass with this name, as an index into `operations` of
     /// the model; `None` if there is none.
     pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<u32> {

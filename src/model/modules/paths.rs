@@ -6,8 +6,8 @@
 //! but names of parameters have them. So a scope is aligned to the name of a parameter that its
 //! operation uses, and other operations with this scope take over the alignment.
 
+use super::evidence::hash;
 use rustc_hash::FxHashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Characters that separate the components of a path.
 const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
@@ -435,7 +435,7 @@ impl Lookup {
 /// and the last `component`. Separators do not count, because frameworks write the separators of
 /// one path in different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one((beginning, bare(component)))
+    hash((beginning, bare(component)))
 }
 
 #[cfg(test)]

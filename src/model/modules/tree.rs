@@ -40,7 +40,7 @@ impl Node {
 }
 
 /// All nodes of the module tree, parents before children; the first one is the root.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
     /// By operation of the forward pass: the components of its path.

@@ -2,13 +2,14 @@
 //! them in the opposite order of the forward pass. No name has to mark any operation.
 
 use crate::model::Operation;
+use crate::model::flow::crossing;
 use crate::model::names::unwrapped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
 /// Of the most modules that run on both sides of any place in the program, the percentage that run
 /// on both sides of the start of the backward pass.
-const NEARLY_MOST: usize = 97;
+const NEARLY_MOST: i64 = 97;
 /// The least percentage of operations whose modules run in both passes.
 const SHARED: usize = 20;
 /// The least percentage of neighbouring modules that the backward pass runs in the opposite order.
@@ -84,63 +85,43 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
 /// start. Of the places that nearly the most modules run both before and after, it is the one with
 /// the least sum of [`unevenness`] of all modules; of several, the middle one.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
-    let crossing = crossing(modules, count);
+    let mut ends = vec![None; count];
+    for (at, &module) in modules.iter().enumerate() {
+        ends[module].get_or_insert((at, at, 1)).1 = at;
+    }
+    // By place: the number of modules that run before and after it.
+    let crossing = crossing(modules.len(), ends.into_iter().flatten());
     let most = crossing.iter().max().copied().filter(|&most| most > 0)?;
-    let runs = || modules.chunk_by(|a, b| a == b);
     // By module: the number of its runs before the current place, and of those after it.
     let mut sides = vec![[0u64; 2]; count];
-    runs().for_each(|run| sides[run[0]][1] += 1);
+    let runs = modules.chunk_by(|a, b| a == b);
+    runs.for_each(|run| sides[run[0]][1] += 1);
     let mut sum: u64 = sides.iter().map(unevenness).sum();
     let (mut least, mut best) = (u64::MAX, Vec::new());
-    let mut choose = |place: usize, sum: u64| {
-        if crossing[place] * 100 < most * NEARLY_MOST || sum > least {
-            return;
+    for (place, &module) in modules.iter().enumerate() {
+        if crossing[place] * 100 >= most * NEARLY_MOST && sum <= least {
+            if sum < least {
+                best.clear();
+            }
+            least = sum;
+            best.push(place);
         }
-        if sum < least {
-            best.clear();
-        }
-        least = sum;
-        best.push(place);
-    };
-    let mut begin = 0;
-    for run in runs() {
-        choose(begin, sum);
-        let sides = &mut sides[run[0]];
-        let others = sum - unevenness(sides);
         // A run counts both before and after the places inside it.
-        sides[0] += 1;
-        let inside = begin + 1..begin + run.len();
-        inside.for_each(|place| choose(place, others + unevenness(sides)));
-        sides[1] -= 1;
-        sum = others + unevenness(sides);
-        begin += run.len();
+        let begins = place == 0 || modules[place - 1] != module;
+        let ends = modules.get(place + 1) != Some(&module);
+        let sides = &mut sides[module];
+        sum -= unevenness(sides);
+        sides[0] += u64::from(begins);
+        sides[1] -= u64::from(ends);
+        sum += unevenness(sides);
     }
     best.get(best.len() / 2).copied()
 }
-
 /// Returns the difference between the numbers of runs of a module before and after a place, in
 /// thousandths of their sum. Without the division, a module that has many runs only in the backward
 /// pass, such as sums of gradients, would move the place.
 fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
     before.abs_diff(after) * 1000 / (before + after).max(1)
-}
-
-/// Returns, by place in the program from 0, the number of modules that run before and after it.
-fn crossing(modules: &[usize], count: usize) -> Vec<usize> {
-    let mut ends = vec![None; count];
-    for (at, &module) in modules.iter().enumerate() {
-        ends[module].get_or_insert((at, at)).1 = at;
-    }
-    let mut changes = vec![0i64; modules.len() + 1];
-    for (first, last) in ends.into_iter().flatten() {
-        changes[first + 1] += 1;
-        changes[last + 1] -= 1;
-    }
-    let sums = changes.into_iter().scan(0, |sum, change| {
-        *sum += change;
-        Some(*sum as usize)
-    });
-    sums.collect()
 }
 
 #[cfg(test)]
