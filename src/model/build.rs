@@ -3,7 +3,8 @@
 use super::code::{self, OperationGroup};
 use super::contents::{LayerRegexes, Model};
 use super::cycles;
-use super::flow::{DataFlow, FlowUses, ascending};
+use super::flow::{DataFlow, FlowUses};
+use super::lists::ascending;
 use super::names;
 use super::nearly_always_live;
 use super::operations::{self, Operation, UnnamedOperations};

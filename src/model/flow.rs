@@ -6,6 +6,7 @@
 //! a profile shows dependencies between operations, whatever the framework calls them.
 
 use super::Model;
+use super::lists::ascending;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_sets::{Role, UseSetIndex};
 use super::walk::{CallSites, Path};
@@ -113,9 +114,19 @@ impl FlowUses {
         };
         let mut used = used_steps(profile, found, steps, sites, has_roles);
         join_copies(&mut used);
-        let nodes: Vec<&[UsedStep]> = used.chunk_by(UsedStep::is_with).collect();
+        let is_one_node = |step: &UsedStep, next: &UsedStep| {
+            step.call == next.call && (step.call.is_some() || step.operation == next.operation)
+        };
+        let nodes: Vec<&[UsedStep]> = used.chunk_by(is_one_node).collect();
+        let node = |steps: &&[UsedStep]| {
+            let operations = steps.iter().map(|step| step.operation);
+            FlowNode {
+                first: steps[0].step,
+                operations: ascending(operations.filter(|&operation| operation != NO_OPERATION)),
+            }
+        };
         let mut uses = Self {
-            nodes: nodes.iter().map(|steps| node(steps)).collect(),
+            nodes: nodes.iter().map(node).collect(),
             by_set: vec![Vec::new(); sets],
         };
         let mut left = limits::LOOKS;
@@ -201,32 +212,6 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// Returns the values in ascending order, each once.
-pub(super) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
-    let mut all: Vec<T> = all.into_iter().collect();
-    all.sort_unstable();
-    all.dedup();
-    all.into()
-}
-
-/// Returns, by place in a list of `count` items, the sum of the values that are passed on from an
-/// item before it to one at it or later; with one more entry for the end. `passed` has the item from
-/// which, the last item to which, and the value.
-pub(super) fn crossing(
-    count: usize,
-    passed: impl Iterator<Item = (usize, usize, i64)>,
-) -> Vec<i64> {
-    let mut changes = vec![0; count + 1];
-    for (from, to, value) in passed {
-        changes[from + 1] += value;
-        changes[to + 1] -= value;
-    }
-    let sums = changes.into_iter().scan(0, |sum, change| {
-        *sum += change;
-        Some(*sum)
-    });
-    sums.collect()
-}
 /// A step that uses variables, with its operation ([`NO_OPERATION`] if it has none).
 struct UsedStep {
     step: u32,
@@ -235,22 +220,6 @@ struct UsedStep {
     /// of: the first step of the call, and the operation of the Call program. `None` outside such
     /// calls.
     call: Option<(u32, u32)>,
-}
-
-impl UsedStep {
-    /// Returns whether this step and the `next` one belong to the same node of the flow: to one
-    /// call or, outside calls, to one operation.
-    fn is_with(&self, next: &Self) -> bool {
-        self.call == next.call && (self.call.is_some() || self.operation == next.operation)
-    }
-}
-
-fn node(steps: &[UsedStep]) -> FlowNode {
-    let operations = steps.iter().map(|step| step.operation);
-    FlowNode {
-        first: steps[0].step,
-        operations: ascending(operations.filter(|&operation| operation != NO_OPERATION)),
-    }
 }
 
 /// Returns all steps of the profile for whose programs `is_wanted` is true, ascending. `sites` is as

@@ -28,15 +28,6 @@ impl PassCycles {
             .into_iter()
             .fold(0, u64::saturating_add)
     }
-
-    fn from_running_sums([forward, backward, recomputed, update, _]: PassSums) -> Self {
-        Self {
-            forward,
-            backward: backward - forward,
-            recomputed: recomputed - backward,
-            update: update - recomputed,
-        }
-    }
 }
 
 /// Cycles of one run of the program, by position (In, each layer, Out). If several runs were
@@ -202,7 +193,15 @@ impl LayerSums {
             CycleSource::Estimated => 1,
         };
         let mean = |sum: u64| sum.div_ceil(runs);
-        let passes = |sums: &PassSums| PassCycles::from_running_sums(sums.map(mean));
+        let passes = |sums: &PassSums| {
+            let [forward, backward, recomputed, update, _] = sums.map(mean);
+            PassCycles {
+                forward,
+                backward: backward - forward,
+                recomputed: recomputed - backward,
+                update: update - recomputed,
+            }
+        };
         let layers = self.by_layer.iter();
         let [.., unplaced, unplaced_exchange] = self.unplaced;
         let unexplained = cycles.unexplained;

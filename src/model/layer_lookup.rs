@@ -68,33 +68,23 @@ pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
 pub(super) type Way = fn(&[&str], &[&str]) -> bool;
 
 /// A text is the path, or the path with a root before it.
-pub(super) const WHOLE: [Way; 2] = [is_whole, is_below_root];
+pub(super) const WHOLE: [Way; 2] = [
+    |path, text| path == text,
+    |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
+];
 
 /// A text is an end of the path, or a scope, which lacks modules of the path that are never called,
 /// such as a list of blocks.
-pub(super) const PART: [Way; 2] = [has_end, has_scope];
-
+pub(super) const PART: [Way; 2] = [
+    |path, text| !text.is_empty() && path.ends_with(text),
+    has_scope,
+];
 /// Splits a path into the names of its modules: `a.b/c[3]` has `a`, `b`, `c` and `3`.
 fn modules(path: &str) -> Vec<&str> {
     path.split(['.', '/', '[', ']'])
         .map(|module| module.trim_matches(['"', '\'', ' ']))
         .filter(|module| !module.is_empty())
         .collect()
-}
-
-/// Returns whether `wanted` is `path`.
-fn is_whole(path: &[&str], wanted: &[&str]) -> bool {
-    path == wanted
-}
-
-/// Returns whether `wanted` is `path` with a root before it.
-fn is_below_root(path: &[&str], wanted: &[&str]) -> bool {
-    !path.is_empty() && path.len() + 1 == wanted.len() && wanted.ends_with(path)
-}
-
-/// Returns whether `wanted` is an end of `path`.
-fn has_end(path: &[&str], wanted: &[&str]) -> bool {
-    !wanted.is_empty() && path.ends_with(wanted)
 }
 
 /// Returns whether `wanted`, without a root if it goes on with the first module of `path`, has at

@@ -1,7 +1,7 @@
 //! The rules of the original tool for layers: a regex finds the layer of an operation in its name
 //! or its inputs, or else the following operation decides (docs/model.md, "Layers").
 
-use super::Operation;
+use super::{LayerOptions, Operation};
 use clap::ValueEnum;
 use regex::{Captures, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -57,18 +57,18 @@ pub(super) type CaptureGroups = Vec<String>;
 
 /// Sentinel in place of the index of the first layer, which is unknown until all layers are found
 /// and ordered.
-pub(super) const FIRST_LAYER: u32 = u32::MAX;
+const FIRST_LAYER: u32 = u32::MAX;
 
 /// Finds the layer of each operation, from the last operation to the first, because some take the
-/// layer of the operation that follows. Returns, by operation, the layer ([`NO_LAYER`] or
-/// [`FIRST_LAYER`] where it has no number) and the rule. `layer_regex` matches names and inputs,
-/// `inputs_regex` the inputs of the first layer. Layers are numbered from 1 in the order in which
-/// they are found, and added to `found`.
+/// layer of the operation that follows. Returns, by operation, the layer ([`NO_LAYER`] or a number
+/// from 1) and the rule; and the capture groups of each layer, in the order of their numbers.
+/// `layer_regex` matches names and inputs.
 pub(super) fn assign(
     operations: &[Operation],
-    (layer_regex, inputs_regex): (&Regex, &Regex),
-    found: &mut FxHashMap<CaptureGroups, u32>,
-) -> (Vec<u32>, Vec<Note>) {
+    layer_regex: &Regex,
+    options: &LayerOptions,
+) -> (Vec<u32>, Vec<Note>, Vec<CaptureGroups>) {
+    let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
     let mut current = NO_LAYER;
     let mut layers = vec![NO_LAYER; operations.len()];
     let mut notes = vec![Note::Name; operations.len()];
@@ -88,7 +88,7 @@ pub(super) fn assign(
                 (number(groups), Note::InputNames)
             } else if count == 0 && operation.name.starts_with("Call") {
                 (current, Note::FollowingOperation)
-            } else if inputs_regex.is_match(&operation.inputs) {
+            } else if options.inputs_regex.is_match(&operation.inputs) {
                 (FIRST_LAYER, Note::InputsRegexLayer0)
             } else {
                 (NO_LAYER, Note::InputLayers(count))
@@ -99,7 +99,8 @@ pub(super) fn assign(
         }
         (layers[index], notes[index]) = (layer, note);
     }
-    (layers, notes)
+    let names = in_order(found, &mut layers, options.order);
+    (layers, notes, names)
 }
 
 /// Returns the distinct matches of `regex` in `text`, in the order of the text, each as its capture
@@ -128,7 +129,7 @@ pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
 
 /// Orders the layers in `found` by `order`, changes the numbers in `layers` (by operation) to their
 /// new numbers from 1, and returns the capture groups of each layer in this order.
-pub(super) fn in_order(
+fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],
     order: LayerOrder,

@@ -1,10 +1,11 @@
 //! Warnings about layers that do not fit a model: from a regex that describes the model worse than
 //! its modules do, or with names that were lost when code was put into functions.
 
+use super::lists::counts;
 use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules};
 use crate::message::Warning;
 use crate::wording::grouped;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 impl Model {
     /// Returns warnings about layers that do not fit the model; empty if they do. With the classic
@@ -86,10 +87,7 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
 /// outside functions has the layer of the function, and the function has more calls than there are
 /// layers.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
-    let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
-    for &function in &model.calls {
-        *calls.entry(function).or_default() += 1;
-    }
+    let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
         .filter(|operation| {
             matches!(layering.notes[*operation], Note::Name | Note::InputNames)

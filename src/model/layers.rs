@@ -1,9 +1,7 @@
 //! Finds the layers of a model, and the layer of each operation (docs/model.md, "Layers").
 
 use super::layer_lookup::{Named, PART, WHOLE, lookup, lookup_path};
-use super::layer_regex::{
-    CaptureGroups, LayerOrder, NO_LAYER, Note, assign, in_order, matches, only,
-};
+use super::layer_regex::{CaptureGroups, LayerOrder, NO_LAYER, Note, assign, matches, only};
 use super::modules::{ModuleCalls, ModuleLayers, ModuleRow};
 use super::recording::Framework;
 use super::{Label, Model, Operation};
@@ -101,9 +99,7 @@ impl Layering {
     /// Finds the layers that `regex` matches in names and inputs of operations. All matches with
     /// the same capture groups are one layer. Of `options`, `source` has no effect.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
-        let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
-        let (mut layers, notes) = assign(operations, (regex, &options.inputs_regex), &mut found);
-        let keys = in_order(found, &mut layers, options.order);
+        let (layers, notes, keys) = assign(operations, regex, options);
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| {
             let texts: Vec<&str> = groups

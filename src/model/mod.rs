@@ -17,6 +17,7 @@ mod layer_regex;
 mod layer_warnings;
 mod layers;
 mod layers_by_ipu;
+mod lists;
 mod modules;
 mod names;
 mod nearly_always_live;

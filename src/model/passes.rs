@@ -7,12 +7,13 @@
 
 mod module_order;
 
+use super::lists::counts;
 use super::names::{unwrapped, update_scope};
 use super::operations::{Operation, Pass};
 use super::{Model, VariableUse};
 use crate::limits;
 use crate::witnesses::Contradiction;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
@@ -42,10 +43,7 @@ pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
 
 /// Iterates over the operations of the main graph, and of functions that are called only once.
 fn single(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
-    let mut calls: FxHashMap<u32, usize> = FxHashMap::default();
-    for operation in operations {
-        *calls.entry(operation.group).or_default() += 1;
-    }
+    let calls = counts(operations.iter().map(|operation| operation.group));
     operations
         .iter()
         .filter(move |own| !own.is_nested || calls[&own.group] == 1)
@@ -140,16 +138,12 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
         uses.map(|uses| uses.are_of_update(number)).collect()
     };
     let without_results = updates(0);
-    let mut first_reads = vec![u32::MAX; sets.len()];
-    for (set, smaller, group) in sets.iter() {
+    let first_reads = sets.fold(u32::MAX, |first, group| {
         let of_group = &groups[group as usize];
-        let first = of_group
-            .window
-            .filter(|_| of_group.computes())
-            .filter(|_| !without_results[group as usize])
-            .map_or(u32::MAX, |(first, _)| first);
-        first_reads[set as usize] = first_reads[smaller as usize].min(first);
-    }
+        let reads = of_group.computes() && !without_results[group as usize];
+        let own = of_group.window.filter(|_| reads);
+        own.map_or(first, |(own, _)| first.min(own))
+    });
     let parameters = model.variables.uses().iter().filter_map(|variable| {
         let VariableUse { class, set, bytes } = *variable;
         let first = first_reads[set as usize];
@@ -169,17 +163,15 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     let last = (0..groups.len())
         .filter(|&group| updates[group])
         .max_by_key(last_step);
-    let mut changes = vec![0; sets.len()];
-    for (set, smaller, group) in sets.iter() {
-        let change = match without_results[group as usize] {
-            true if Some(group as usize) == last => LAST,
-            true if updates[group as usize] => UPDATED,
-            true => CHANGED,
-            false => 0,
-        };
-        changes[set as usize] = changes[smaller as usize] | change;
-    }
-    let changes = &changes;
+    let changes = &sets.fold(0, |changes, group| {
+        changes
+            | match without_results[group as usize] {
+                true if Some(group as usize) == last => LAST,
+                true if updates[group as usize] => UPDATED,
+                true => CHANGED,
+                false => 0,
+            }
+    });
     let sets_with = |change| {
         parameters
             .iter()

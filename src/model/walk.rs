@@ -1,6 +1,7 @@
 //! The walk over the program tree (docs/model.md, "The walk"), and the calls of functions that are
 //! called from several places.
 
+use super::lists::counts;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs};
@@ -238,10 +239,7 @@ impl CallSites {
             ProgramKind::Call(body) => body,
             _ => call,
         };
-        let mut callers: FxHashMap<u32, usize> = FxHashMap::default();
-        for (_, _, call) in paths.all() {
-            *callers.entry(function(call)).or_default() += 1;
-        }
+        let callers = counts(paths.all().map(|(_, _, call)| function(call)));
         let mut sites = Self {
             outermost: vec![None],
             call_of: vec![NO_CALL],

@@ -3,7 +3,7 @@
 //! (the modules that call them), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::flow::crossing;
+use crate::model::lists::crossing;
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
@@ -74,13 +74,11 @@ impl<'a> Evidence<'a> {
         let mut evidence = Self::nothing(forward.len());
         evidence.add_flow(model, &position);
         let bytes = model.bytes_of_sets();
-        let mut first_of_set = vec![NONE; model.use_sets.len()];
-        for (set, smaller, group) in model.use_sets.iter() {
-            let first = first_of_set[smaller as usize].min(first_of_group[group as usize]);
-            first_of_set[set as usize] = first;
-            if first == NONE {
-                continue;
-            }
+        let first_of_set = model.use_sets.fold(NONE, |first: usize, group| {
+            first.min(first_of_group[group as usize])
+        });
+        let sets = (0u32..).zip(first_of_set);
+        for (set, first) in sets.filter(|&(_, first)| first != NONE) {
             evidence.bytes[first] += bytes[set as usize].all;
             if let Some(parameter) = parameter(model, set) {
                 evidence.parameters[first].push(parameter);

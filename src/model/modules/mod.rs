@@ -18,8 +18,8 @@ mod tests;
 mod tree;
 mod which_are_layers;
 
-use super::flow::crossing;
 use super::layer_lookup::{Named, Way, lookup_path};
+use super::lists::crossing;
 use super::names::unwrapped;
 use super::{Model, Operation};
 use crate::limits;

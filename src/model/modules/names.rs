@@ -1,5 +1,6 @@
 //! Finds short names for layers.
 
+use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns the names of layers from their `paths`, which are in the order of the program: for each
@@ -8,21 +9,18 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// number of the run: `0@1`, `0@2`.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
-    let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
-    for end in distinct.iter().flat_map(|path| ends_of(path)) {
-        *ends.entry(end).or_default() += 1;
-    }
+    let ends = counts(distinct.iter().flat_map(|path| ends_of(path)));
     let mut needed: FxHashMap<String, usize> = FxHashMap::default();
     for path in &distinct {
         let unique = ends_of(path).position(|end| ends[end] == 1);
-        let needed = needed.entry(shape(path)).or_default();
+        let needed = needed.entry(without_numbers(path, "#")).or_default();
         *needed = (*needed).max(unique.unwrap_or(usize::MAX));
     }
     numbered(
         paths
             .iter()
             .map(|path| {
-                let needed = needed[&shape(path)];
+                let needed = needed[&without_numbers(path, "#")];
                 ends_of(path).nth(needed).unwrap_or(path).to_string()
             })
             .collect(),
@@ -44,11 +42,6 @@ pub(crate) fn without_numbers(text: &str, mark: &str) -> String {
         marked.push_str(part);
     }
     marked
-}
-
-/// Returns the path with each sequence of digits replaced by `#`.
-fn shape(path: &str) -> String {
-    without_numbers(path, "#")
 }
 
 /// Returns the names of the submodules of a layer with name `layer` and path `path`. `parts` has
@@ -78,10 +71,7 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
 
 /// Appends `@` and the number of the run (from 1) to each name that occurs several times.
 fn numbered(names: Vec<String>) -> Vec<String> {
-    let mut all: FxHashMap<String, u32> = FxHashMap::default();
-    for name in &names {
-        *all.entry(name.clone()).or_default() += 1;
-    }
+    let all = counts(names.iter().cloned());
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();
     names
         .into_iter()

@@ -5,6 +5,7 @@ use super::ModuleLayers;
 use super::names::without_numbers;
 use super::paths::shared;
 use crate::model::Operation;
+use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One run of a module, a row of the tree that `--list-layers` shows.
@@ -38,10 +39,8 @@ impl ModuleLayers {
             let nodes = layer.runs.iter().flat_map(|run| &run.nodes);
             layer_of.extend(nodes.map(|&node| (node, &layer.name)));
         }
-        let mut runs: FxHashMap<&[Box<str>], usize> = FxHashMap::default();
-        for node in (0..tree.nodes.len()).filter(|&node| !tree.nodes[node].is_own) {
-            *runs.entry(tree.path(node)).or_default() += 1;
-        }
+        let modules = (0..tree.nodes.len()).filter(|&node| !tree.nodes[node].is_own);
+        let runs = counts(modules.map(|node| tree.path(node)));
         let mut rows = Vec::new();
         let mut left = vec![(0, 0, String::new())];
         while let Some((number, depth, parent)) = left.pop() {

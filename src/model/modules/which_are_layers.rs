@@ -10,6 +10,7 @@ use super::evidence::RunSums;
 use super::tree::Node;
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
+use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -22,27 +23,24 @@ const WORD: f64 = 6.0;
 /// the operations equally.
 pub(super) struct Lengths<'a> {
     sums: &'a RunSums,
-    alike: FxHashMap<u64, u32>,
+    alike: FxHashMap<u64, usize>,
 }
 
 impl<'a> Lengths<'a> {
     pub(super) fn new<'r>(sums: &'a RunSums, runs: impl Iterator<Item = &'r Range<usize>>) -> Self {
-        let mut alike = FxHashMap::default();
-        for run in runs {
-            *alike.entry(sums.likeness(run)).or_default() += 1;
-        }
+        let alike = counts(runs.map(|run| sums.likeness(run)));
         Self { sums, alike }
     }
 
     /// Returns the number of runs with the same types of operations as `run`, each equally often.
-    fn alike(&self, run: &Range<usize>) -> u32 {
+    fn alike(&self, run: &Range<usize>) -> usize {
         let alike = self.alike.get(&self.sums.likeness(run));
         alike.copied().unwrap_or(1)
     }
 
     /// Returns the length of the description of `run`, counted in operations.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
-        WORD + run.len() as f64 / f64::from(self.alike(run))
+        WORD + run.len() as f64 / self.alike(run) as f64
     }
 }
 impl ForwardModules {

@@ -2,7 +2,7 @@
 //! them in the opposite order of the forward pass. No name has to mark any operation.
 
 use crate::model::Operation;
-use crate::model::flow::crossing;
+use crate::model::lists::crossing;
 use crate::model::names::unwrapped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;

@@ -8,7 +8,7 @@ use super::{
     OperationPlace, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers, Reason,
     Rules, TooManyPlaces, weights,
 };
-use crate::model::flow::ascending;
+use crate::model::lists::ascending;
 use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass};
 use rustc_hash::FxHashMap;
 

@@ -1,7 +1,7 @@
 //! Sets of places (In, layers, Out), each stored once.
 
 use crate::limits;
-use crate::model::flow::ascending;
+use crate::model::lists::ascending;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use super::place_sets::{PlaceSet, PlaceSets};
 use super::{LayerNames, Positions};
-use crate::model::flow::ascending;
+use crate::model::lists::ascending;
 use crate::model::{Model, SetBytes};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;

@@ -4,7 +4,7 @@
 mod parameters;
 mod phases;
 
-use crate::model::flow::ascending;
+use crate::model::lists::ascending;
 use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
