@@ -42,7 +42,7 @@ impl Model {
         let steps = StepIndex::new(programs, &profile.steps, &found.walk.paths);
         let sites = CallSites::new(programs, &found.walk.paths, &with_pairs);
         for (operation, unnamed) in operations.iter_mut().zip(&found.operations) {
-            operation.window = steps.window(unnamed, &found.walk.paths);
+            operation.window = steps.window(unnamed);
             operation.call = sites.call_of[unnamed.path as usize];
         }
         let backward_start = passes::find(&mut operations);
@@ -61,8 +61,8 @@ impl Model {
         let contradictions = check_profile(&profile, |position| set_of[position] != NO_USERS);
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
-        let is_training = backward_start.is_some();
-        let nearly = nearly_always_live::warning(&profile, &collected.data, is_training);
+        let nearly =
+            nearly_always_live::warning(&profile, &collected.data, backward_start.is_some());
         let mut warnings = profile.warnings;
         warnings.extend(disagreement.into_iter().chain(nearly));
         let programs = &profile.programs;

@@ -16,6 +16,7 @@ pub(super) type Path = u32;
 pub(super) const EMPTY_PATH: Path = 0;
 
 /// All call paths of a program tree. Each is stored once, as a shorter path and one more Call.
+#[derive(Clone)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
@@ -36,6 +37,11 @@ impl CallPaths {
             self.nodes.push((path, call));
             self.nodes.len() as Path - 1
         })
+    }
+
+    /// Returns the number of paths; each is below it.
+    pub(super) fn len(&self) -> Path {
+        self.nodes.len() as Path
     }
 
     /// Returns `path` with `call` (an index into `Programs::all`) appended; `None` if that path was

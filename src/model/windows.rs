@@ -9,11 +9,12 @@ use crate::profile::{ProgramKind, Programs, Step};
 pub(super) struct StepIndex {
     /// By program: the steps that run it, ascending.
     of_program: Vec<Vec<u32>>,
-    /// By step: the Calls that lead to it, as an index into `paths`.
+    /// By step: the Calls that lead to it, as one of `paths`.
     calls: Vec<Path>,
+    /// The call paths of the walk, and then those that the walk did not take.
     paths: CallPaths,
-    /// By index in `paths`: the same call path in the walk; `None` if the walk did not take it.
-    walked: Vec<Option<Path>>,
+    /// Number of call paths of the walk.
+    walked: Path,
 }
 
 impl StepIndex {
@@ -23,17 +24,12 @@ impl StepIndex {
         for (index, step) in (0..).zip(steps) {
             of_program[step.program as usize].push(index);
         }
-        let (calls, paths) = calls_above(programs, steps);
-        let mut walked = vec![Some(EMPTY_PATH)];
-        for (_, outer, call) in paths.all() {
-            let outer: Option<Path> = walked[outer as usize];
-            walked.push(outer.and_then(|outer| walk.find(outer, call)));
-        }
+        let mut paths = walk.clone();
         Self {
             of_program,
-            calls,
+            calls: calls_above(programs, steps, &mut paths),
             paths,
-            walked,
+            walked: walk.len(),
         }
     }
 
@@ -44,18 +40,14 @@ impl StepIndex {
 
     /// Returns the call path of the walk on which `step` runs; `None` if the walk did not take it.
     pub(super) fn walk_path(&self, step: u32) -> Option<Path> {
-        self.walked[self.calls[step as usize] as usize]
+        Some(self.calls[step as usize]).filter(|&path| path < self.walked)
     }
 
-    /// Returns the first and the last step, both inclusive, of an operation, whose call path is one
-    /// of `paths`; `None` if no step runs its programs. If the profile lists the steps of a
+    /// Returns the first and the last step, both inclusive, of an operation; `None` if no step runs
+    /// its programs. If the profile lists the steps of a
     /// function body once for each call, only those of this call count: those whose Calls, from the
     /// innermost out, agree with the call path the longest.
-    pub(super) fn window(
-        &self,
-        operation: &UnnamedOperation,
-        paths: &CallPaths,
-    ) -> Option<(u32, u32)> {
+    pub(super) fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window = None;
         for &step in operation
@@ -66,7 +58,7 @@ impl StepIndex {
             let shared = self
                 .paths
                 .innermost_first(self.calls[step as usize])
-                .zip(paths.innermost_first(operation.path))
+                .zip(self.paths.innermost_first(operation.path))
                 .take_while(|(a, b)| a == b)
                 .count();
             if shared > longest {
@@ -81,11 +73,10 @@ impl StepIndex {
     }
 }
 
-/// Returns, by step, the call path on which it runs, and all these call paths. The path follows
-/// from the parents of the step; a circle of parents ends where it closes.
-fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
+/// Returns, by step, the call path on which it runs, and adds these paths to `paths`. The path
+/// follows from the parents of the step; a circle of parents ends where it closes.
+fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
     const UNKNOWN: Path = Path::MAX;
-    let mut paths = CallPaths::new();
     let mut calls = vec![UNKNOWN; steps.len()];
     let mut open = Vec::new();
     for start in 0..steps.len() {
@@ -106,7 +97,7 @@ fn calls_above(programs: &Programs, steps: &[Step]) -> (Vec<Path>, CallPaths) {
             }
         }
     }
-    (calls, paths)
+    calls
 }
 
 /// The program that runs at each liveness step, with its name and operations.
