@@ -266,49 +266,33 @@ fn by_tile(
     sorted
 }
 
-/// Sorts the groups of each tile by [`TileUse::number`], and joins those with equal numbers
-/// ([`join_neighbours`]). `starts` has the start of each tile in `groups` and the end, before and
+/// Sorts the groups of each tile by [`TileUse::number`], and joins those with equal numbers unless
+/// their bytes would exceed 4 GiB. `starts` has the start of each tile in `groups` and the end, before and
 /// afterwards.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
-    let kept: Vec<usize> = split_by(groups, lengths)
+    split_by(groups, lengths)
         .into_par_iter()
-        .map(|tile| {
-            tile.sort_unstable_by_key(|group| group.number);
-            join_neighbours(tile)
-        })
-        .collect();
-    let mut end = 0;
-    for (start, kept) in starts.iter_mut().zip(kept) {
-        let from = std::mem::replace(start, end as u32) as usize;
-        groups.copy_within(from..from + kept, end);
-        end += kept;
-    }
-    if let Some(last) = starts.last_mut() {
-        *last = end as u32;
-    }
-    groups.truncate(end);
-    groups.shrink_to_fit();
-}
-
-/// Joins neighbouring groups of a tile, which is sorted by [`TileUse::number`], if their numbers
-/// are equal, unless their bytes would exceed 4 GiB. Returns the number of groups left, which are
-/// at the front of `tile`.
-fn join_neighbours(tile: &mut [TileUse]) -> usize {
-    let mut kept = 0usize;
-    for position in 0..tile.len() {
-        let group = tile[position];
-        if let Some(last) = tile[..kept].last_mut()
-            && last.number == group.number
-            && let Some(sum) = last.bytes.checked_add(group.bytes)
-        {
-            last.bytes = sum;
-        } else {
-            tile[kept] = group;
-            kept += 1;
+        .for_each(|tile| tile.sort_unstable_by_key(|group| group.number));
+    let (mut from, mut kept) = (0, 0);
+    for end in &mut starts[1..] {
+        let first = kept;
+        for position in from..*end as usize {
+            let group = groups[position];
+            if let Some(last) = groups[first..kept].last_mut()
+                && last.number == group.number
+                && let Some(sum) = last.bytes.checked_add(group.bytes)
+            {
+                last.bytes = sum;
+            } else {
+                groups[kept] = group;
+                kept += 1;
+            }
         }
+        from = std::mem::replace(end, kept as u32) as usize;
     }
-    kept
+    groups.truncate(kept);
+    groups.shrink_to_fit();
 }
 
 /// A map with a value for each pair of equivalence class and use set. Most classes have only one
