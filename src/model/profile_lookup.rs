@@ -2,12 +2,10 @@
 
 use super::windows::StepPrograms;
 use crate::message::FileError;
-use crate::parallel;
 use crate::profile::{NEVER_LIVE, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
-use std::ops::Range;
 
 /// An index of the profile's lowered variables, from which those of single tiles are looked up; and
 /// the program of each step.
@@ -78,7 +76,7 @@ pub struct TileLists<'a> {
 
 impl ProfileLookup {
     /// Finds the largest variables of some tiles that are ever live. `wanted` lists tiles, each
-    /// with the maximum number of its variables to find. Takes one parallel pass over all
+    /// with the maximum number of its variables to find. Takes one pass over all
     /// variables, of which a large model has 10^7.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
@@ -87,16 +85,26 @@ impl ProfileLookup {
             let known: &mut usize = &mut max_counts[tile as usize];
             *known = max_count.max(*known);
         }
-        let join = |mut found: Vec<Vec<u32>>, later: Vec<Vec<u32>>| {
-            for (list, later) in found.iter_mut().zip(later) {
-                list.extend(later);
+        let mut by_tile = vec![Vec::new(); max_counts.len()];
+        let (bytes, classes) = (&self.variables.bytes, &self.variables.classes);
+        for (position, &tile) in self.variables.tiles.iter().enumerate() {
+            let Some(&max_count @ 1..) = max_counts.get(usize::from(tile)) else {
+                continue;
+            };
+            let largest = &mut by_tile[usize::from(tile)];
+            // From this length on, the list begins with the largest variables so far, in order;
+            // smaller ones after them are removed later.
+            let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
+            if largest.get(max_count - 1).is_some_and(is_too_small)
+                || classes[position] == NEVER_LIVE
+            {
+                continue;
             }
-            found
-        };
-        let count = highest.map_or(0, |_| self.variables.tiles.len());
-        let of_part = |part| self.of_part(part, &max_counts);
-        let mut by_tile = parallel::by_parts(count, rayon::current_num_threads(), of_part, join)
-            .unwrap_or_default();
+            largest.push(position as u32);
+            if largest.len().is_multiple_of(max_count) {
+                self.keep_largest(largest, max_count);
+            }
+        }
         for (list, &max_count) in by_tile.iter_mut().zip(&max_counts) {
             self.keep_largest(list, max_count);
         }
@@ -104,21 +112,6 @@ impl ProfileLookup {
             lookup: self,
             by_tile,
         }
-    }
-
-    /// Looks at the variables of the profile in the index range `part`. Returns, by tile, the
-    /// indices of some of them, which include the largest ones of the tile; `max_counts` has, by
-    /// tile, the number of variables to find.
-    fn of_part(&self, part: Range<usize>, max_counts: &[usize]) -> Vec<Vec<u32>> {
-        let mut found = vec![Vec::new(); max_counts.len()];
-        let tiles = self.variables.tiles[part.clone()].iter();
-        for (position, &tile) in (part.start as u32..).zip(tiles) {
-            let tile = usize::from(tile);
-            if let Some(&max_count @ 1..) = max_counts.get(tile) {
-                self.add(&mut found[tile], position, max_count);
-            }
-        }
-        found
     }
 
     /// Returns the name of the category of a variable, such as `variable`.
@@ -156,23 +149,8 @@ impl ProfileLookup {
         positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
         positions.truncate(max_count);
     }
-
-    /// Adds the variable at index `position` to `largest` if it is ever live and may be among the
-    /// `max_count` (at least 1) largest variables of its tile. From this length on, the list begins
-    /// with the largest variables so far, in order; smaller ones after them are removed later.
-    fn add(&self, largest: &mut Vec<u32>, position: u32, max_count: usize) {
-        let bytes = |position: u32| self.variables.bytes[position as usize];
-        let is_too_small = |&last: &u32| bytes(position) <= bytes(last);
-        let is_never_live = || self.variables.classes[position as usize] == NEVER_LIVE;
-        if largest.get(max_count - 1).is_some_and(is_too_small) || is_never_live() {
-            return;
-        }
-        largest.push(position);
-        if largest.len().is_multiple_of(max_count) {
-            self.keep_largest(largest, max_count);
-        }
-    }
 }
+
 impl TileLists<'_> {
     /// Returns the largest variables of `tile` that are ever live, as many as were requested, the
     /// largest first; equal sizes in the order of the profile. Empty if the tile was not requested.
