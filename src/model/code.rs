@@ -50,22 +50,19 @@ impl GroupCode {
                 .filter_map(|&program| programs.compute_set(program))
         };
         let group = || group.iter().map(|&program| &programs.all[program as usize]);
-        let mut exchanges = group().filter_map(|program| match &program.kind {
+        let exchanges = group().filter_map(|program| match &program.kind {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
         let control = |program: &'p Program| (&program.control_code, 1);
-        let mut own_control = group().map(control);
-        let mut control = group()
-            .filter(|program| program.children.is_empty())
-            .map(control);
-        let mut states = compute_sets()
+        let without_children = group().filter(|program| program.children.is_empty());
+        let states = compute_sets()
             .flat_map(|set| &set.vertices)
             .map(|(kind, instances)| {
                 let size = programs.vertex_types[*kind as usize].state_bytes;
                 (instances, u64::from(size))
             });
-        let sum = |what, parts: &mut dyn Iterator<Item = (&TileBytes, u64)>| {
+        let sum = |what, parts: Vec<(&TileBytes, u64)>| {
             TileBytes::sum(parts).map_err(|tile| {
                 FileError::new(format!(
                     "the {what} of one operation (debug context {uid}) adds up to more than 4 GiB \
@@ -73,18 +70,21 @@ impl GroupCode {
                 ))
             })
         };
-        let vertex_state = sum("vertex state", &mut states)?;
+        let vertex_state = sum("vertex state", states.collect())?;
         let vertex_memory = match exact(compute_sets()) {
-            Some(sets) => sum("vertex state", &mut sets.into_iter().map(|set| (set, 1)))?,
+            Some(sets) => sum(
+                "vertex state",
+                sets.into_iter().map(|set| (set, 1)).collect(),
+            )?,
             None => vertex_state.clone(),
         };
         Ok(Self {
             vertex_types: instantiated(compute_sets(), target.num_tiles),
             vertex_state,
             vertex_memory,
-            exchange_code: sum("exchange code", &mut exchanges)?,
-            control_code: sum("control code", &mut control)?,
-            own_control_code: sum("control code", &mut own_control)?,
+            exchange_code: sum("exchange code", exchanges.collect())?,
+            control_code: sum("control code", without_children.map(control).collect())?,
+            own_control_code: sum("control code", group().map(control).collect())?,
         })
     }
 }
