@@ -41,10 +41,7 @@ pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
     }
-    match lookup_path(text, paths, &WHOLE) {
-        Named::Unknown => lookup_path(text, paths, &PART),
-        named => named,
-    }
+    lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
 /// Finds the layer or module that `text` stands for, by the first of `ways` in which any of `paths`

@@ -129,18 +129,13 @@ fn without_outlining(framework: Framework, regex: &str) -> String {
             "turn outlining off with options._Popart.set(\"enableOutlining\", False)"
         }
         Framework::Tensorflow => {
-            "set optimizations.enable_graph_outlining to False in the IPUConfig"
+            return "set optimizations.enable_graph_outlining to False in the IPUConfig".into();
         }
         Framework::Popxl | Framework::Poplar => {
-            "write the model so that each layer calls its own function"
+            return "write the model so that each layer calls its own function".into();
         }
     };
-    match framework {
-        Framework::Popart | Framework::Poptorch => format!(
-            "set the environment variable POPART_POPLINER_OUTLINER_REGEX to '{regex}', or {off}"
-        ),
-        _ => off.to_string(),
-    }
+    format!("set the environment variable POPART_POPLINER_OUTLINER_REGEX to '{regex}', or {off}")
 }
 
 #[cfg(test)]

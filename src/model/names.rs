@@ -110,12 +110,13 @@ impl<'a> Namer<'a> {
 
     /// Returns whether `context` says which operations the operations of a called body replaced.
     fn has_pairs(&mut self, context: Position) -> bool {
-        let pairs = || self.debug_info.outlined_pairs(context).into_iter();
-        let pairs = self
-            .pairs
-            .entry(context)
-            .or_insert_with(|| pairs().collect());
-        !pairs.is_empty()
+        let pairs = || {
+            self.debug_info
+                .outlined_pairs(context)
+                .into_iter()
+                .collect()
+        };
+        !self.pairs.entry(context).or_insert_with(pairs).is_empty()
     }
 
     fn operation(&self, operation: &UnnamedOperation) -> Operation {

@@ -58,16 +58,6 @@ pub enum Untied {
     All,
 }
 
-impl Untied {
-    fn has(&self, weight: &str) -> bool {
-        match self {
-            Untied::Nothing => false,
-            Untied::Weights(names) => names.iter().any(|name| name == weight),
-            Untied::All => true,
-        }
-    }
-}
-
 /// Finds the weights that several places use, the largest first. `bytes` has the bytes, and `of_set`
 /// the places that use it, of each use set. The field `layers` of the results is still empty.
 pub(super) fn ties(
@@ -87,7 +77,11 @@ pub(super) fn ties(
         }
         let tie = weights.entry(name).or_insert_with(|| WeightTie {
             weight: name.to_string(),
-            is_untied: untied.has(name),
+            is_untied: match untied {
+                Untied::Nothing => false,
+                Untied::Weights(names) => names.iter().any(|other| other == name),
+                Untied::All => true,
+            },
             ..WeightTie::default()
         });
         tie.bytes += bytes;
