@@ -47,6 +47,13 @@ pub struct Operation {
     pub call: u32,
 }
 
+impl Operation {
+    /// Returns whether the operation computes something and has a name of its own.
+    pub(crate) fn is_named(&self) -> bool {
+        !self.is_tensor && !self.is_anonymous
+    }
+}
+
 /// The pass of a training step in which an operation runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pass {

@@ -19,7 +19,12 @@ use std::ops::RangeInclusive;
 /// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
 /// inference, where no operation changes: all are in the forward pass from the start.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
-    let single: Vec<&Operation> = single(operations).collect();
+    let calls = counts(operations.iter().map(|operation| operation.group));
+    // Operations of the main graph, and of functions that are called only once.
+    let single: Vec<&Operation> = operations
+        .iter()
+        .filter(|own| !own.is_nested || calls[&own.group] == 1)
+        .collect();
     let marked = single
         .iter()
         .filter(|operation| operation.is_backward)
@@ -39,14 +44,6 @@ pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
         operation.pass = pass(operation, backward_start);
     }
     Some(backward_start)
-}
-
-/// Iterates over the operations of the main graph, and of functions that are called only once.
-fn single(operations: &[Operation]) -> impl Iterator<Item = &Operation> {
-    let calls = counts(operations.iter().map(|operation| operation.group));
-    operations
-        .iter()
-        .filter(move |own| !own.is_nested || calls[&own.group] == 1)
 }
 
 /// Takes the mark of an update from operations of a scope that also runs before the backward pass,
@@ -77,8 +74,7 @@ fn mark(operations: &mut [Operation], steps: &RangeInclusive<u32>) {
         let is_inside = operation
             .window
             .is_some_and(|(first, _)| steps.contains(&first));
-        let may_be = !operation.is_tensor && !operation.is_anonymous && !operation.is_update;
-        operation.is_backward = is_inside && may_be;
+        operation.is_backward = is_inside && operation.is_named() && !operation.is_update;
     }
 }
 
@@ -188,7 +184,7 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
 }
 
 /// Properties of the variables that one operation group of the backward pass uses.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Uses {
     /// Whether the group uses a parameter that is not an accumulator.
     has_parameter: bool,

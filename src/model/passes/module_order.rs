@@ -20,7 +20,7 @@ const REVERSED: usize = 90;
 pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let names: Vec<_> = operations
         .iter()
-        .filter(|operation| !operation.is_tensor && !operation.is_anonymous)
+        .filter(|operation| operation.is_named())
         .filter_map(|operation| Some((operation.window?, unwrapped(&operation.name))))
         .collect();
     let all: FxHashSet<&str> = names.iter().map(|(_, name)| &**name).collect();

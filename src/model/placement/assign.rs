@@ -52,7 +52,7 @@ impl Placement {
         let (layered_groups, layered_sets) = layered(model, layering);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         let repeats = modules.repeats(|operation| {
-            let own = operations[operation as usize];
+            let own = operations[operation];
             let place = sets.only(own.places).filter(|_| own.reason.is_own())?;
             Some(positions.of_place(place))
         });
@@ -87,26 +87,19 @@ impl Placement {
     /// As [`Placement::full`].
     pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
         let mut sets = PlaceSets::default();
-        let operations: Vec<OperationPlace> = layering
-            .layers
-            .iter()
-            .map(|&layer| OperationPlace {
-                places: sets.one(layer),
-                reason: match layer {
-                    NO_LAYER => Reason::Pseudo,
-                    _ => Reason::Layer,
-                },
-            })
-            .collect();
+        let place = |&layer: &u32| OperationPlace {
+            places: sets.one(layer),
+            reason: match layer {
+                NO_LAYER => Reason::Pseudo,
+                _ => Reason::Layer,
+            },
+        };
+        let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let layers = layering
-            .layers
-            .iter()
-            .zip(&operations)
-            .map(|(&layer, own)| match layer {
-                NO_LAYER => NOWHERE,
-                _ => own.places,
-            });
+        let layers = operations.iter().map(|own| match own.reason {
+            Reason::Pseudo => NOWHERE,
+            _ => own.places,
+        });
         let layers = places_of_groups(model, layers, &mut sets);
         let counted = of_sets(model, &layers, &mut sets);
         let (layered_groups, layered_sets) = layered(model, layering);
@@ -243,7 +236,7 @@ impl<'a> FoundPlaces<'a> {
                 (sets.one(place), reason)
             }
             (None, Reach::Shared(parameter)) => {
-                let levels = self.shared[parameter as usize].iter();
+                let levels = self.shared[parameter].iter();
                 let places = ascending(levels.map(|&level| self.places[level as usize]));
                 (sets.intern(&places), Reason::Touched)
             }
@@ -300,9 +293,7 @@ impl<'a> FoundPlaces<'a> {
 /// later layer to an earlier one in between, so the flow of data shows it for the first or the last
 /// run only.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
-    let is_named = |operation: &Operation| {
-        operation.pass == Pass::Forward && !operation.is_tensor && !operation.is_anonymous
-    };
+    let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
     for (operation, place) in model.operations.iter().zip(&*operations) {
         if is_named(operation) && place.reason.is_own() {

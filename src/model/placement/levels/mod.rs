@@ -7,21 +7,19 @@ mod phases;
 use crate::model::lists::ascending;
 use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
 
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
 pub(super) type Level = u32;
 
 /// The level (In, a layer or Out) of a node of the flow, an operation or a parameter.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(super) enum Reach {
     /// No level (In, a layer or Out) is found yet.
-    #[default]
     Unknown,
     /// This level (In, a layer or Out) and no other.
     At(Level),
     /// All levels that share a parameter, an index into [`DataFlow::parameters`](crate::model::DataFlow).
-    Shared(u32),
+    Shared(usize),
     /// No single level: the operation works on variables of several levels.
     Several,
     /// Every IPU: the operation advances a state that several levels use, such as a random state.
@@ -43,7 +41,7 @@ impl Reach {
 }
 
 /// Whether data flows up or down through the levels when a node runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq)]
 enum Phase {
     /// Data flows up from In over the layers to Out.
     Forward,
@@ -67,9 +65,9 @@ pub(super) struct Levels<'a> {
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
     /// By node: the edges whose variables it uses, as indices into the edges of the flow.
-    incoming: Vec<Vec<u32>>,
+    incoming: Vec<Vec<usize>>,
     /// By node: the parameters that it uses, as indices into the parameters of the flow.
-    parameters: Vec<Vec<u32>>,
+    parameters: Vec<Vec<usize>>,
     /// By parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level, at first by its name.
     parameter_found: Vec<Reach>,
     /// By parameter: the levels that share it, ascending; empty unless several do.
@@ -134,9 +132,7 @@ impl<'a> Levels<'a> {
     /// Iterates over the edges whose variables a node uses.
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
         let edges = &self.model.flow.edges;
-        self.incoming[node]
-            .iter()
-            .map(|&edge| &edges[edge as usize])
+        self.incoming[node].iter().map(|&edge| &edges[edge])
     }
 
     /// Returns the edges whose variables a node writes, without those of unknown producers.
@@ -166,7 +162,7 @@ impl<'a> Levels<'a> {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
             (shared @ Reach::Shared(parameter), Reach::At(level))
             | (Reach::At(level), shared @ Reach::Shared(parameter))
-                if self.shared[parameter as usize].contains(&level) =>
+                if self.shared[parameter].contains(&level) =>
             {
                 shared
             }
@@ -240,7 +236,7 @@ impl<'a> Levels<'a> {
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         self.parameters[node]
             .iter()
-            .map(|&parameter| self.parameter_found[parameter as usize])
+            .map(|&parameter| self.parameter_found[parameter])
     }
 
     /// Iterates over the levels (In, a layer or Out) of the nodes of the forward pass that make or
@@ -252,11 +248,11 @@ impl<'a> Levels<'a> {
     }
 
     fn forward(&mut self) {
+        // The first of several nodes at the highest level.
         let last_layer = (0..self.found.len())
-            .filter(|&node| self.phases[node] == Phase::Forward)
-            .filter_map(|node| Some((self.seeds[node]?, Reverse(node))))
-            .max()
-            .map(|(_, Reverse(node))| node);
+            .filter(|&node| self.phases[node] == Phase::Forward && self.seeds[node].is_some())
+            .rev()
+            .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
         for node in self.open(Phase::Forward) {
             self.found[node] = match (self.before[node], self.after[node]) {
@@ -308,7 +304,7 @@ impl<'a> Levels<'a> {
     fn shares_with_in(&self, node: usize) -> bool {
         let mut users = self.parameters[node]
             .iter()
-            .flat_map(|&own| &self.model.flow.parameters[own as usize].1);
+            .flat_map(|&own| &self.model.flow.parameters[own].1);
         let is_in =
             |user: usize| self.phases[user] == Phase::Forward && self.found[user] == Reach::At(0);
         users.any(|&user| is_in(user as usize))
@@ -356,7 +352,7 @@ impl<'a> Levels<'a> {
                 .into_iter()
                 .map(|level| (level, edge.bytes))
         });
-        let mut bytes: FxHashMap<Level, u64> = FxHashMap::default();
+        let mut bytes = FxHashMap::<_, u64>::default();
         for (level, more) in makers.chain(users) {
             *bytes.entry(level).or_default() += more;
         }
@@ -382,7 +378,7 @@ impl<'a> Levels<'a> {
     /// the forward pass, by the levels that make or use its variables.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
-            Reach::Shared(parameter) => !self.shared[parameter as usize].contains(&level),
+            Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
             _ => false,
         };
         let is_of_level = |edge| {
@@ -429,7 +425,7 @@ impl<'a> Levels<'a> {
 }
 
 /// Returns, by node, the indices of the `lists` of nodes that contain it, ascending.
-fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<u32>> {
+fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<usize>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {
         for &node in nodes {

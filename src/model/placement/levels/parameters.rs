@@ -11,8 +11,8 @@ impl Levels<'_> {
         // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
         let has_labels = self.model.has_weight_labels();
-        let is_weight = |&parameter: &u32| {
-            let (set, _) = self.model.flow.parameters[parameter as usize];
+        let is_weight = |&parameter: &usize| {
+            let (set, _) = self.model.flow.parameters[parameter];
             !has_labels || self.model.label_of(set).kind == TensorKind::Variable
         };
         let mut is_made = vec![false; self.found.len()];
@@ -49,7 +49,7 @@ impl Levels<'_> {
                 _ if !is_open || self.is_of_updates(users) => {}
                 Reach::Several if is_forward => {
                     self.shared[number] = found.filter_map(Reach::level).collect();
-                    self.parameter_found[number] = Reach::Shared(number as u32);
+                    self.parameter_found[number] = Reach::Shared(number);
                 }
                 all => self.parameter_found[number] = all,
             }
@@ -74,13 +74,13 @@ impl Levels<'_> {
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             // A parameter with only one user, such as a constant, decides nothing.
-            let users = |parameter: u32| self.model.flow.parameters[parameter as usize].1.len();
+            let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
             let mut shared = self.parameters[node]
                 .iter()
                 .copied()
                 .filter(|&parameter| users(parameter) > 1)
                 .peekable();
-            let is_shared = |parameter| !self.shared[parameter as usize].is_empty();
+            let is_shared = |parameter| !self.shared[parameter].is_empty();
             if self.found[node].is_unknown() && shared.peek().is_some() && shared.all(is_shared) {
                 self.found[node] = Reach::Everywhere;
             }
