@@ -261,11 +261,8 @@ impl Analysis {
                 let mut places = named.iter().flat_map(|name| layering.places_named(name));
                 places.any(|place| place == *position)
             };
-            let positions: Vec<usize> = (1..layering.names.len())
-                .filter(|position| !is_named(position))
-                .collect();
             layering
-                .refined(&self.model.operations, &positions)
+                .refined(&self.model.operations, |position| !is_named(position))
                 .filter(|refined| refined.len() <= MAX_PARTS)
         };
         let mut finest = once(layering)?;
@@ -379,8 +376,7 @@ fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {
         let name = format!("\n  {}", displayed(&operation.name));
-        let is_named = !operation.is_tensor && !operation.is_anonymous;
-        if is_named && !names.contains(&name) && names.len() < NAMES_SHOWN {
+        if operation.is_named() && !names.contains(&name) && names.len() < NAMES_SHOWN {
             names.push(name);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::layer_lookup::{Named, PART, WHOLE, lookup, lookup_path};
 use super::layer_regex::{CaptureGroups, LayerOrder, NO_LAYER, Note, assign, matches, only};
-use super::modules::{ModuleCalls, ModuleLayers, ModuleRow};
+use super::modules::{ModuleCalls, ModuleLayers};
 use super::recording::Framework;
 use super::{Label, Model, Operation};
 use regex::Regex;
@@ -123,7 +123,7 @@ impl Layering {
         let layers: Vec<u32> = modules
             .layers(operations)
             .into_iter()
-            .map(|layer| layer.map_or(NO_LAYER, |layer| layer + 1))
+            .map(|layer| layer.map_or(NO_LAYER, |layer| layer as u32 + 1))
             .collect();
         let note = |(operation, &layer): (&Operation, &u32)| match layer {
             _ if operation.is_tensor => Note::TensorFilter,
@@ -165,26 +165,20 @@ impl Layering {
         }
     }
 
-    /// Divides the layers at `positions` (ascending indices into `names`) into their submodules,
-    /// which become layers. `None` if none of them has submodules, or if the layers are not
-    /// modules.
-    pub(crate) fn refined(&self, operations: &[Operation], positions: &[usize]) -> Option<Self> {
+    /// Divides the layers for which `is_wanted` (called with the index in `names`) is true into their
+    /// submodules, which become layers. `None` if none of them has submodules, or if the layers are
+    /// not modules.
+    pub(crate) fn refined(
+        &self,
+        operations: &[Operation],
+        is_wanted: impl Fn(&usize) -> bool,
+    ) -> Option<Self> {
         let mut refined: Option<ModuleLayers> = None;
-        let layers = 1..self.names.len();
-        let layers = positions
-            .iter()
-            .filter(|position| layers.contains(position));
-        for position in layers.rev() {
+        for position in (1..self.names.len()).rev().filter(is_wanted) {
             let modules = refined.as_ref().or(self.modules())?;
             refined = modules.refined(position - 1).or(refined);
         }
         Some(Self::by_modules(operations, refined?))
-    }
-
-    /// Lists the modules of the model down to its layers. If a regex found the layers, lists the
-    /// modules down to those that would be layers.
-    pub(crate) fn outline(&self, model: &Model) -> Vec<ModuleRow> {
-        self.tree(model).outline()
     }
 
     /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX` with
@@ -229,16 +223,15 @@ impl Layering {
                     return layers;
                 }
                 if let Named::Layer(operation) = at_module(way) {
-                    return layers.beginning_with(model, name, operation as u32);
+                    return layers.beginning_with(model, name, operation);
                 }
             }
             if named != Named::Unknown {
                 return layers;
             }
             let operation = match at_module(&PART) {
-                Named::Layer(operation) => Some(operation as u32),
                 Named::Unknown => layers.tree(model).operation(name, &model.operations),
-                _ => None,
+                named => named.layer(),
             };
             match operation {
                 Some(operation) => layers.beginning_with(model, name, operation),
@@ -290,7 +283,7 @@ impl Layering {
     }
     /// Divides layers until one begins with `operation`, for which `name` stands, and notes that `name`
     /// stands for this layer, for Out, or for a part of a layer, In or Out.
-    fn beginning_with(self, model: &Model, name: &str, operation: u32) -> Self {
+    fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
             .layered_from(operation, &self.layers_by_name());
@@ -301,10 +294,10 @@ impl Layering {
             Some(divided) => self.with_modules(&model.operations, divided),
             None => self,
         };
-        let begins = layers.begins_place(model, operation as usize);
+        let begins = layers.begins_place(model, operation);
         layers.named.extend(begins.map(|begins| {
             let named = if begins { Named::Layer } else { Named::Inside };
-            (name.to_owned(), named(operation as usize))
+            (name.to_owned(), named(operation))
         }));
         layers
     }
@@ -391,7 +384,7 @@ impl Layering {
                 let groups = only(matches(regex, text))?;
                 positions.get(&groups).copied()
             }
-            Finder::Modules => Some(self.tree.get()?.layer_of(text)? + 1),
+            Finder::Modules => Some(self.tree.get()?.layer_of(text)? as u32 + 1),
         };
         layer(&label.tensor).or_else(|| layer(&label.name))
     }

@@ -123,7 +123,7 @@ pub fn layer_list(
     let parts = memory.operation_groups();
     // One row for each module that is a layer or contains layers, indented by its depth in the
     // model.
-    let modules = table!("modules", layering.outline(model), |row| {
+    let modules = table!("modules",layering.tree(model).outline(), |row| {
         Name "Module": format!("{}{}", "  ".repeat(row.depth), row.name),
         Count "Operations": row.operations,
         Bytes "Bytes": row.bytes,

@@ -33,17 +33,17 @@ pub struct ModuleCalls {
 /// For each operation of the forward pass, the modules that are being called when it runs.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    of_operations: Vec<Vec<u32>>,
+    of_operations: Vec<Vec<usize>>,
     /// By module: its path in the model's code; empty if names do not show it for certain.
-    paths: Vec<Box<str>>,
+    paths: Vec<String>,
     /// By module: number of its runs, each of consecutive operations.
-    runs: Vec<u32>,
+    runs: Vec<usize>,
 }
 
 impl Calls {
     pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
-        let mut numbers: FxHashMap<(&str, bool), u32> = FxHashMap::default();
+        let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
         // Only the first operation that uses a parameter knows the parameter; later calls of its
         // owner are found by name.
         let owners = paths.iter().filter_map(|path| path.elsewhere);
@@ -57,18 +57,18 @@ impl Calls {
                 let elsewhere = owners.get(name).copied().filter(|_| depth > path.aligned);
                 let own = elsewhere.unwrap_or(&path.text[..end]);
                 let is_certain = elsewhere.is_some() || depth <= path.certain;
-                let next = calls.paths.len() as u32;
+                let next = calls.paths.len();
                 let number = *numbers.entry((own, is_certain)).or_insert(next);
                 if number == next {
                     let known = if is_certain { own } else { "" };
-                    calls.paths.push(known.replace('/', ".").into());
+                    calls.paths.push(known.replace('/', "."));
                     calls.runs.push(0);
                 }
                 called.push(number);
             }
             let before = calls.of_operations.last().map_or(&[][..], |before| before);
             for &module in &called[shared(before, &called)..] {
-                calls.runs[module as usize] += 1;
+                calls.runs[module] += 1;
             }
             calls.of_operations.push(called);
         }
@@ -77,7 +77,7 @@ impl Calls {
 
     /// Returns the modules, as indices into `paths`, that call an operation of the forward pass,
     /// from the outermost in; empty for `None` (before the first operation) and after the last.
-    fn at(&self, operation: Option<usize>) -> &[u32] {
+    fn at(&self, operation: Option<usize>) -> &[usize] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
@@ -85,36 +85,30 @@ impl Calls {
     /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
     /// operation), as indices into `paths`, from the outermost in. Only modules that run `runs` times
     /// and whose paths are certain.
-    fn changed(&self, operation: usize, neighbour: Option<usize>, runs: u32) -> Vec<u32> {
+    fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
             .iter()
             .copied()
-            .filter(|&module| {
-                self.runs[module as usize] == runs && !self.paths[module as usize].is_empty()
-            })
+            .filter(|&module| self.runs[module] == runs && !self.paths[module].is_empty())
             .collect()
     }
 
     /// Returns the path of the outermost of `modules` (indices into `paths`, from the outermost in)
     /// that is called neither just before nor just after `run`; if there is none, of the innermost.
     /// `None` without `modules`.
-    fn outermost(&self, modules: &[u32], run: &Range<usize>) -> Option<String> {
+    fn outermost(&self, modules: &[usize], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let module = modules
             .iter()
             .find(|module| !outside.iter().any(|&at| self.at(at).contains(module)))
             .or(modules.last());
-        module.map(|&module| self.path(module))
-    }
-
-    fn path(&self, module: u32) -> String {
-        self.paths[module as usize].to_string()
+        module.map(|&module| self.paths[module].clone())
     }
 
     /// Finds the modules that begin in the first of `runs` runs of a position, a range of operations
     /// of the forward pass, and those that end with it. `run` may be empty.
-    fn of_run(&self, (run, runs): (Range<usize>, u32)) -> ModuleCalls {
+    fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
         };
@@ -128,10 +122,10 @@ impl Calls {
         let mut inside = called[..shared(self.at(before), called)]
             .iter()
             .rev()
-            .map(|&module| self.path(module));
+            .map(|&module| self.paths[module].clone());
         ModuleCalls {
             begin: self.outermost(&modules, &run),
-            leaf: modules.last().map(|&module| self.path(module)),
+            leaf: modules.last().map(|&module| self.paths[module].clone()),
             operations_before: (begin - first) as u32,
             inside: inside.find(|path| !path.is_empty()),
             output: self.outermost(&self.changed(last, Some(last + 1), runs), &run),
@@ -148,7 +142,7 @@ impl Calls {
             .filter_map(|at| self.at(Some(at)).get(1))
             .filter(|&module| seen.insert(module));
         modules
-            .filter_map(|&module| self.path(module).rsplit('.').next().map(str::to_string))
+            .filter_map(|&module| self.paths[module].rsplit('.').next().map(str::to_string))
             .filter(|name| !name.is_empty())
             .collect()
     }
@@ -170,7 +164,7 @@ impl ModuleLayers {
     /// model, its layer from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
-        let of_layer = |at: usize| layers[forward[at] as usize] as usize;
+        let of_layer = |at: usize| layers[forward[at]] as usize;
         // The operations of later runs of a module.
         let later: FxHashSet<usize> = self
             .layers
@@ -187,7 +181,7 @@ impl ModuleLayers {
         }
         for layer in &self.layers {
             let (_, count) = &mut runs[of_layer(layer.runs[0].operations.start)];
-            *count = (*count).max(layer.runs.len() as u32);
+            *count = (*count).max(layer.runs.len());
         }
         let layered = || runs[1..=count].iter().map(|(run, _)| run.clone());
         let first = layered().map(|run| run.start).min().unwrap_or_default();

@@ -30,7 +30,7 @@ impl ModuleLayers {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
         for (&operation, path) in paths {
-            let Some(layer) = (layers[operation as usize] as usize).checked_sub(1) else {
+            let Some(layer) = (layers[operation] as usize).checked_sub(1) else {
                 continue;
             };
             let known = shared_by[layer].get_or_insert(path);
@@ -72,7 +72,7 @@ impl ModuleLayers {
     /// `layers` is as for [`descriptions`](Self::descriptions).
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
-        let layer = |at: usize| layers[forward[at] as usize];
+        let layer = |at: usize| layers[forward[at]];
         let last = (0..forward.len()).rposition(|at| layer(at) != 0);
         let mut runs: Vec<(u32, Range<usize>)> = Vec::new();
         for at in 0..forward.len() {
@@ -111,7 +111,7 @@ impl ModuleLayers {
             .layers
             .iter()
             .map(|layer| self.modules.block(&layer.runs[0]))
-            .partition(|run| layers[forward[run.start] as usize] != 0);
+            .partition(|run| layers[forward[run.start]] != 0);
         let likeness = |run| self.modules.sums.likeness(run);
         let inside: FxHashSet<u64> = inside.into_iter().map(likeness).collect();
         outside

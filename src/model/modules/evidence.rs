@@ -3,14 +3,13 @@
 //! (the modules that call them), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::lists::crossing;
+use crate::model::lists::{ascending, crossing};
 use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
 /// Data from which layers are chosen, on each operation of the forward pass. All indices of
 /// operations are indices into the forward pass.
-#[derive(Debug)]
 pub(super) struct Evidence<'a> {
     /// By operation: names of the parameters that it uses and no earlier operation does.
     pub(super) parameters: Vec<Vec<&'a str>>,
@@ -32,7 +31,7 @@ pub(super) struct Evidence<'a> {
 
 /// Returns the operations of the forward pass, as ascending indices into `operations`. With
 /// `named`, only operations to which the framework gave a name.
-pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
+pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
     let is_forward = |operation: &Operation| {
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
         let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both)
@@ -40,10 +39,8 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<u32> {
             && !operation.is_update;
         !operation.is_tensor && is_forward && (is_named || !named && operation.window.is_some())
     };
-    (0u32..)
-        .zip(operations)
-        .filter(|(_, operation)| is_forward(operation))
-        .map(|(number, _)| number)
+    (0..operations.len())
+        .filter(|&number| is_forward(&operations[number]))
         .collect()
 }
 
@@ -64,12 +61,12 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    pub(super) fn new(model: &'a Model, forward: &[u32]) -> Self {
+    pub(super) fn new(model: &'a Model, forward: &[usize]) -> Self {
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
         let mut position = vec![NONE; model.operations.len()];
         for (at, &operation) in forward.iter().enumerate().rev() {
-            first_of_group[model.operations[operation as usize].group as usize] = at;
-            position[operation as usize] = at;
+            first_of_group[model.operations[operation].group as usize] = at;
+            position[operation] = at;
         }
         let mut evidence = Self::nothing(forward.len());
         evidence.add_flow(model, &position);
@@ -94,11 +91,8 @@ impl<'a> Evidence<'a> {
             used.sort_unstable();
             used.dedup();
         }
-        let has_scope = |&number: &u32| {
-            !scope_and_type(&model.operations[number as usize].name)
-                .0
-                .is_empty()
-        };
+        let has_scope =
+            |&number: &usize| !scope_and_type(&model.operations[number].name).0.is_empty();
         let mut used = forward.iter().zip(&evidence.parameters);
         if used.all(|(number, parameters)| parameters.is_empty() || !has_scope(number)) {
             evidence.scopes = scopes(&evidence.used, &evidence.crossing);
@@ -246,10 +240,7 @@ impl RunSums {
 
     /// Returns the types of a run of operations, as hashes in ascending order, each once.
     pub(super) fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
-        let mut kinds = self.kinds[operations.clone()].to_vec();
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds
+        ascending(self.kinds[operations.clone()].iter().copied()).into()
     }
 
     /// Returns whether a run of operations has more than 1/[`LARGE`] of the bytes of all

@@ -27,7 +27,7 @@ use calls::Calls;
 pub use calls::ModuleCalls;
 use evidence::{Evidence, RunSums, forward};
 pub(crate) use names::without_numbers;
-pub(crate) use outline::ModuleRow;
+
 use outline::shared_scope;
 use paths::{Lookup, bare, components, full_paths, is_number, scope_and_type};
 pub use runs::Repeat;
@@ -41,11 +41,11 @@ use tree::Tree;
 struct ForwardModules {
     /// The operations of the forward pass, in the order of the program, as indices into the model's
     /// operations.
-    forward: Vec<u32>,
+    forward: Vec<usize>,
     tree: Tree,
     sums: RunSums,
     /// By name of a parameter: the first operation that uses it, as an index into `forward`.
-    parameters: FxHashMap<Box<str>, u32>,
+    parameters: FxHashMap<Box<str>, usize>,
     /// Finds the operations, as indices into `forward`, whose paths have a given beginning.
     lookup: Lookup,
     /// By index in `forward`: the modules that are being called when the operation runs.
@@ -74,7 +74,7 @@ pub(crate) struct ModuleLayers {
     pub(crate) layers: Vec<ModuleLayer>,
     /// By index in the forward pass: the index of the operation's layer; `None` if the operation
     /// was released to In or Out (before or after all layers).
-    layer_at: Vec<Option<u32>>,
+    layer_at: Vec<Option<usize>>,
 }
 
 /// A layer that consists of one module of the model, or of several consecutive ones.
@@ -108,10 +108,10 @@ impl ForwardModules {
     /// Builds the module tree from the names of operations and parameters. `operations` are those
     /// of the model; `forward` has the indices of those of the forward pass, in the order of
     /// `evidence`.
-    fn by_names(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
+    fn by_names(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
         let names: Vec<_> = forward
             .iter()
-            .map(|&number| unwrapped(&operations[number as usize].name))
+            .map(|&number| unwrapped(&operations[number].name))
             .collect();
         let of_names = names.iter().map(|name| scope_and_type(name));
         let (mut scopes, types): (Vec<&str>, Vec<&str>) = of_names.unzip();
@@ -137,17 +137,17 @@ impl ForwardModules {
         let is_list = below
             .iter()
             .all(|scope| scope.is_empty() || is_number(scope));
-        for (number, (scope, path)) in (0u32..).zip(scopes.iter().zip(&paths)) {
+        for (number, (scope, path)) in (0..).zip(scopes.iter().zip(&paths)) {
             lookup.add(scope, number);
             if !is_list {
-                lookup.add(below[number as usize], number);
+                lookup.add(below[number], number);
             }
             if path != scope {
                 lookup.add(path, number);
             }
         }
         let mut parameters = FxHashMap::default();
-        for (number, used) in (0u32..).zip(&evidence.parameters) {
+        for (number, used) in evidence.parameters.iter().enumerate() {
             for &parameter in used {
                 parameters.entry(parameter.into()).or_insert(number);
             }
@@ -169,12 +169,12 @@ impl ForwardModules {
     /// Builds a tree that divides the program where little data flows, for a model whose names show
     /// no modules. `forward` has the indices of the operations of the forward pass in `operations`,
     /// in the order of `evidence`.
-    fn by_flow(operations: &[Operation], forward: Vec<u32>, evidence: Evidence<'_>) -> Self {
+    fn by_flow(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
-        let steps = |&number: &u32| operations[number as usize].window.unwrap_or_default();
-        let name = |&number: &u32| match &operations[number as usize] {
-            operation if operation.is_anonymous || operation.is_tensor => String::new(),
-            operation => operation.name.to_string(),
+        let steps = |&number: &usize| operations[number].window.unwrap_or_default();
+        let name = |&number: &usize| match &operations[number] {
+            operation if operation.is_named() => operation.name.to_string(),
+            _ => String::new(),
         };
         // From each operation, one tensor goes on to the last operation that uses it.
         let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
@@ -192,14 +192,14 @@ impl ForwardModules {
         }
     }
 
-    /// Returns whether data flows from an operation of `from` to an operation of `to`, ranges of
-    /// indices into `forward`.
-    fn flows(&self, from: &Range<usize>, to: &Range<usize>) -> bool {
+    /// Iterates over the operations to which data flows from the operations `from`, all as indices
+    /// into `forward`.
+    fn users(&self, from: Range<usize>) -> impl Iterator<Item = usize> {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
-        self.flow[begin..]
-            .iter()
-            .take_while(|edge| edge.0 < from.end)
-            .any(|edge| to.contains(&edge.1))
+        let edges = self.flow[begin..].iter();
+        edges
+            .take_while(move |edge| edge.0 < from.end)
+            .map(|&(_, to)| to)
     }
 
     /// Returns the run of consecutive `nodes` (at least one) of the module tree.
@@ -325,7 +325,7 @@ impl ModuleLayers {
     /// the forward pass, whether it belongs to In or Out although its module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
-        for (number, layer) in (0u32..).zip(&layers) {
+        for (number, layer) in layers.iter().enumerate() {
             for at in layer.operations().filter(|&at| !is_released(at)) {
                 layer_at[at] = Some(number);
             }
@@ -395,22 +395,22 @@ impl ModuleLayers {
             .chain(called)
             .filter(|(path, _)| seen.insert(path.clone()))
             .unzip();
-        lookup_path(text, &paths, ways).map(|module| self.modules.forward[firsts[module]] as usize)
+        lookup_path(text, &paths, ways).map(|module| self.modules.forward[firsts[module]])
     }
     /// Returns the first operation of the forward pass with this name, as an index into `operations` of
     /// the model; `None` if there is none.
-    pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<u32> {
+    pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
         let mut forward = self.modules.forward.iter().copied();
-        forward.find(|&number| unwrapped(&operations[number as usize].name) == name)
+        forward.find(|&number| unwrapped(&operations[number].name) == name)
     }
 
     /// Returns `operation` or, if it runs between layers in In or in an earlier layer, such as an
     /// embedding that encoder and decoder share, the next operation that does not. `layers` has, by
     /// operation of the model, its layer from 1, or 0 for none.
-    pub(crate) fn layered_from(&self, operation: u32, layers: &[u32]) -> u32 {
+    pub(crate) fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
-        let layer = |&other: &u32| layers[other as usize];
+        let layer = |&other: &usize| layers[other];
         let reached = forward[..at].iter().map(layer).max().unwrap_or(0);
         let is_end = layers.iter().max() == Some(&reached);
         let next = forward[at..].iter().find(|&other| layer(other) >= reached);
@@ -419,16 +419,16 @@ impl ModuleLayers {
 
     /// Divides layers until one begins with `operation`, an index into the operations of the model.
     /// `None` if one does already, or if none can.
-    pub(crate) fn beginning_at(&self, operation: u32) -> Option<Self> {
+    pub(crate) fn beginning_at(&self, operation: usize) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
-        let layer = self.layer_at[at]? as usize;
+        let layer = self.layer_at[at]?;
         let begins =
             |layers: &Self, layer: usize| layers.layers[layer].runs[0].operations.start == at;
         if begins(self, layer) {
             return None;
         }
         let refined = self.refined(layer)?;
-        if begins(&refined, refined.layer_at[at]? as usize) {
+        if begins(&refined, refined.layer_at[at]?) {
             Some(refined)
         } else {
             refined.beginning_at(operation)
@@ -438,17 +438,16 @@ impl ModuleLayers {
     /// Returns, by operation of the model, the index of its layer from 0; `None` if it has none.
     /// Operations of the forward pass belong to the layer whose module calls them, all others to
     /// the layer of the module in their names.
-    pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<u32>> {
-        let mut layers: Vec<Option<u32>> = operations
+    pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
+        let mut layers: Vec<Option<usize>> = operations
             .iter()
             .map(|operation| {
-                let is_named = !operation.is_tensor && !operation.is_anonymous;
-                self.layer_of_module_in(&operation.name)
-                    .filter(|_| is_named)
+                let layer = self.layer_of_module_in(&operation.name);
+                layer.filter(|_| operation.is_named())
             })
             .collect();
         for (&operation, &layer) in self.modules.forward.iter().zip(&self.layer_at) {
-            layers[operation as usize] = layer;
+            layers[operation] = layer;
         }
         layers
     }
@@ -456,19 +455,19 @@ impl ModuleLayers {
     /// Returns the index of the layer of the variable with this name: the layer that uses the
     /// parameter of this name first, or else the layer of the module whose path the name contains;
     /// `None` if there is neither.
-    pub(crate) fn layer_of(&self, variable: &str) -> Option<u32> {
+    pub(crate) fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters
             .get(variable)
-            .and_then(|&operation| self.layer_at[operation as usize])
+            .and_then(|&operation| self.layer_at[operation])
             .or_else(|| self.layer_of_module_in(variable))
     }
 
     /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no
     /// such module, or if it belongs to several layers.
-    fn layer_of_module_in(&self, text: &str) -> Option<u32> {
+    fn layer_of_module_in(&self, text: &str) -> Option<usize> {
         let (first, last) = self.modules.lookup.find(&unwrapped(text))?;
-        let layer = self.layer_at[first as usize];
-        layer.filter(|_| layer == self.layer_at[last as usize])
+        let layer = self.layer_at[first];
+        layer.filter(|_| layer == self.layer_at[last])
     }
 }

@@ -78,7 +78,7 @@ impl ModuleLayers {
         for layer in &self.layers {
             let names = layer
                 .operations()
-                .map(|at| &*operations[self.modules.forward[at] as usize].name);
+                .map(|at| &*operations[self.modules.forward[at]].name);
             let scope = pattern(&shared_scope(names));
             if !scope.is_empty() && seen.insert(scope.clone()) {
                 scopes.push(scope);

@@ -73,7 +73,7 @@ pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 }
 
 /// The modules of a scope (an operation name without its type), located in the name of a parameter.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
     /// By module of the scope: the end of the module's path in `parameter`, in bytes.
@@ -89,13 +89,6 @@ impl<'a> Alignment<'a> {
     /// Returns the path of the innermost of the first `count` modules of the scope; empty for 0.
     fn path_of(&self, count: usize) -> &'a str {
         &self.parameter[..count.checked_sub(1).map_or(0, |last| self.ends[last])]
-    }
-
-    /// Returns the path of the module or list that has the scope's module with this index, empty
-    /// for the model, and the name of the module there. `None` if the scope has fewer modules.
-    fn place_of(&self, index: usize) -> Option<(&'a str, &'a str)> {
-        let path = (index < self.ends.len()).then(|| self.path_of(index + 1))?;
-        Some(path.rsplit_once(['/', '.']).unwrap_or(("", path)))
     }
 }
 
@@ -119,7 +112,6 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
 }
 
 /// The path in the module tree of an operation: of the modules that call it.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,
     /// By calling module, from the outermost in: the end of its path in `text`, in bytes.
@@ -301,7 +293,7 @@ fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> By
 }
 
 /// The beginning of the path of an operation, as another operation shows it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Beginning<'a> {
     /// The path of the modules that both operations run in and, if both are items of one list, of
     /// the list.
@@ -321,7 +313,13 @@ impl<'a> Beginning<'a> {
     /// the operation with this scope, `distance` operations later.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        let (container, sibling) = other.place_of(count).unwrap_or((known, ""));
+        // The module or list that has the next module of the other scope, and its name there.
+        let (container, sibling) = if count < other.ends.len() {
+            let path = other.path_of(count + 1);
+            path.rsplit_once(['/', '.']).unwrap_or(("", path))
+        } else {
+            (known, "")
+        };
         let own = modules(scope).skip(count).collect::<Vec<_>>();
         // A list that is called runs its items one by one: a convolution, its norm, an activation.
         let number = |item: &str| item.parse::<usize>().ok();
@@ -390,15 +388,15 @@ const COMPONENTS_BEFORE: usize = 8;
 
 /// Finds operations by the beginnings of their paths: by hash of a beginning, the first and the
 /// last operation whose path has it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Lookup {
-    operations: FxHashMap<u64, (u32, u32)>,
+    operations: FxHashMap<u64, (usize, usize)>,
 }
 
 impl Lookup {
     /// Adds `operation` under all beginnings of `path`, a scope or a path of modules. Operations
     /// must be added in ascending order.
-    pub(super) fn add(&mut self, path: &str, operation: u32) {
+    pub(super) fn add(&mut self, path: &str, operation: usize) {
         let mut beginning = 0;
         for component in components(path) {
             beginning = longer(beginning, component);
@@ -412,7 +410,7 @@ impl Lookup {
     /// Finds the longest beginning of any added path that `text` contains, at most
     /// [`COMPONENTS_BEFORE`] components after its start, and returns the first and the last
     /// operation that were added under it. `None` if `text` contains no beginning of a path.
-    pub(super) fn find(&self, text: &str) -> Option<(u32, u32)> {
+    pub(super) fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
         for start in 0..components.len().min(COMPONENTS_BEFORE) {

@@ -52,7 +52,7 @@ impl ModuleLayers {
             vec![BTreeSet::new(); model.operation_groups.len()];
         for (number, layer) in self.layers.iter().enumerate() {
             for at in layer.operations() {
-                let operation = &model.operations[self.modules.forward[at] as usize];
+                let operation = &model.operations[self.modules.forward[at]];
                 of_group[operation.group as usize].insert(number);
             }
         }
@@ -81,7 +81,7 @@ impl ModuleLayers {
     /// Returns the stretches of positions that the forward pass goes through several times.
     /// `position` says of an operation of the model at which position (In, a layer, Out) it runs;
     /// `None` if at no single one. The layers of the positions need not be these modules.
-    pub(crate) fn repeats(&self, position: impl Fn(u32) -> Option<usize>) -> Vec<Repeat> {
+    pub(crate) fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         if !self.run_several_times() {
             return Vec::new();
         }

@@ -10,7 +10,7 @@ use super::evidence::RunSums;
 use super::tree::Node;
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
-use crate::model::lists::counts;
+use crate::model::lists::{ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -146,7 +146,7 @@ impl ForwardModules {
             .copied()
             .collect();
         let run = |item: usize| &nodes[item].operations;
-        let kinds: Vec<Vec<u64>> = items.iter().map(|&at| self.sums.kinds(run(at))).collect();
+        let kinds: Vec<_> = items.iter().map(|&at| self.sums.kinds(run(at))).collect();
         let is_block = |(&item, kinds): (&usize, &Vec<u64>)| {
             !nodes[item].children.is_empty() && kinds.len() < run(item).len()
         };
@@ -187,7 +187,11 @@ impl ForwardModules {
     fn follow_each_other(&self, nodes: &[usize]) -> bool {
         let run = |node: usize| &self.tree.nodes[node].operations;
         let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
-        self.flow.is_empty() || pairs.all(|(run, next)| self.flows(&(run.start..next.start), next))
+        self.flow.is_empty()
+            || pairs.all(|(run, next)| {
+                let mut users = self.users(run.start..next.start);
+                users.any(|to| next.contains(&to))
+            })
     }
 
     /// Returns the fewest bytes that are passed on before operation `at` or one after it, up to the
@@ -210,28 +214,21 @@ impl ForwardModules {
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
-            let mut parts: Vec<_> = nodes[sibling]
-                .children
-                .iter()
-                .map(|&child| &nodes[child])
-                .filter(|child| !child.is_own)
-                .map(|child| child.component.as_deref())
-                .collect();
-            parts.sort_unstable();
-            parts.dedup();
-            parts
+            let parts = nodes[sibling].children.iter().map(|&child| &nodes[child]);
+            let parts = parts.filter(|child| !child.is_own);
+            ascending(parts.map(|child| child.component.as_deref()))
         };
         let is_free =
             |&&sibling: &&usize| !nodes[sibling].children.is_empty() && !is_container[sibling];
         let siblings: Vec<_> = (siblings.iter().filter(is_free))
             .map(|&sibling| (sibling, parts(sibling)))
             .collect();
-        let mut votes: FxHashMap<&[Option<&str>], i64> = FxHashMap::default();
+        let mut votes = FxHashMap::<_, i64>::default();
         for (sibling, parts) in &siblings {
             *votes.entry(parts).or_default() += if is_cut[*sibling] { 1 } else { -1 };
         }
         for (sibling, parts) in &siblings {
-            let votes = votes[parts.as_slice()];
+            let votes = votes[parts];
             is_cut[*sibling] = votes > 0 || votes == 0 && is_cut[*sibling];
         }
     }
@@ -251,11 +248,8 @@ impl ForwardModules {
             let end = node(number).operations.end;
             let is_of_next = |own: &&usize| {
                 let at = node(**own).operations.start;
-                let mut users = self.flow[self.flow.partition_point(|edge| edge.0 < at)..]
-                    .iter()
-                    .take_while(|edge| edge.0 == at)
-                    .peekable();
-                users.peek().is_some() && users.all(|edge| edge.1 < end)
+                let mut users = self.users(at..at + 1).peekable();
+                users.peek().is_some() && users.all(|to| to < end)
             };
             let of_next = own.iter().rev().take_while(is_of_next).count();
             if let Some(before) = runs.last_mut() {
@@ -299,7 +293,7 @@ impl ModuleLayers {
         let (mut begin, mut end) = (0, self.layers.len());
         let mut alone = FxHashSet::default();
         for at in self.tied_operations(model, tied) {
-            match self.layer_at[at].map(|layer| layer as usize) {
+            match self.layer_at[at] {
                 Some(layer) if layer < first => begin = begin.max(layer + 1),
                 Some(layer) if layer > last => end = end.min(layer),
                 Some(layer) if !has_input.contains(&at) => {
@@ -315,8 +309,8 @@ impl ModuleLayers {
             }
         }
         let is_released = |at: usize| {
-            let layer = self.layer_at[at].map(|layer| layer as usize);
-            alone.contains(&at) || layer.is_none_or(|layer| !(begin..end).contains(&layer))
+            let is_outside = |layer| !(begin..end).contains(&layer);
+            alone.contains(&at) || self.layer_at[at].is_none_or(is_outside)
         };
         let is_left = |layer: &&ModuleLayer| !layer.operations().all(is_released);
         (0..self.layer_at.len())
@@ -335,7 +329,7 @@ impl ModuleLayers {
         let sets = (0..model.use_sets.len() as u32).filter(is_tied);
         let users: FxHashSet<u32> = sets.flat_map(|set| model.use_sets.groups(set)).collect();
         let forward = &self.modules.forward;
-        let group = |at: usize| model.operations[forward[at] as usize].group;
+        let group = |at: usize| model.operations[forward[at]].group;
         (0..forward.len())
             .filter(|&at| users.contains(&group(at)))
             .collect()
