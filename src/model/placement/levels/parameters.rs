@@ -80,7 +80,7 @@ impl Levels<'_> {
                 .copied()
                 .filter(|&parameter| users(parameter) > 1)
                 .peekable();
-            let is_shared = |parameter| !self.shared[parameter].is_empty();
+            let is_shared = |parameter: usize| !self.shared[parameter].is_empty();
             if self.found[node].is_unknown() && shared.peek().is_some() && shared.all(is_shared) {
                 self.found[node] = Reach::Everywhere;
             }
