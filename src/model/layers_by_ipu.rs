@@ -61,13 +61,4 @@ impl LayersByIpu {
             ipus: by_ipu,
         })
     }
-
-    /// Returns the names of the layers that run on IPU `ipu` (from 0), in order; empty for an IPU
-    /// without layers.
-    pub fn names_on(&self, ipu: u32) -> Vec<&str> {
-        self.ipus[ipu as usize]
-            .iter()
-            .map(|&layer| &*self.names[layer])
-            .collect()
-    }
 }

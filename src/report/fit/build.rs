@@ -94,8 +94,10 @@ impl FitInputs<'_> {
             ipu,
             fits: tiles_over == 0,
             layers: self.layers.map(|layers| {
-                let names = layers.names_on(ipu).into_iter();
-                names.map(|name| Some(name.into())).collect()
+                let on_ipu = layers.ipus[ipu as usize].iter();
+                on_ipu
+                    .map(|&layer| Some(layers.names[layer].clone()))
+                    .collect()
             }),
             total: totals().sum(),
             tiles_over,
