@@ -183,15 +183,11 @@ impl ModuleLayers {
             let (_, count) = &mut runs[of_layer(layer.runs[0].operations.start)];
             *count = (*count).max(layer.runs.len());
         }
-        let layered = || runs[1..=count].iter().map(|(run, _)| run.clone());
-        let first = layered().map(|run| run.start).min().unwrap_or_default();
+        let layered = runs[1..=count].iter();
+        let first = layered.clone().map(|(run, _)| run.start).min();
         let last = (0..forward.len()).rfind(|&at| (1..=count).contains(&of_layer(at)));
-        let most = runs[1..=count]
-            .iter()
-            .map(|(_, count)| *count)
-            .max()
-            .unwrap_or(1);
-        runs[0] = (0..first, most);
+        let most = layered.map(|&(_, count)| count).max().unwrap_or(1);
+        runs[0] = (0..first.unwrap_or(0), most);
         runs[count + 1] = (last.map_or(0, |last| last + 1)..forward.len(), most);
         let calls = &self.modules.calls;
         runs.into_iter().map(|run| calls.of_run(run)).collect()

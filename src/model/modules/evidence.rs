@@ -242,12 +242,6 @@ impl RunSums {
     pub(super) fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
         ascending(self.kinds[operations.clone()].iter().copied()).into()
     }
-
-    /// Returns whether a run of operations has more than 1/[`LARGE`] of the bytes of all
-    /// operations.
-    pub(super) fn is_large(&self, operations: &Range<usize>) -> bool {
-        self.bytes(operations) > self.all_bytes() / LARGE
-    }
 }
 
 #[cfg(test)]

@@ -308,7 +308,9 @@ impl ModuleLayers {
     fn of(modules: ForwardModules) -> Self {
         let (runs, names): (_, fn(&[String]) -> _) = match modules.names {
             _ if modules.forward.is_empty() => (Vec::new(), names::names),
-            Some(_) => (modules.of_few_bytes(), names::whole),
+            Some(_) => (modules.of_few_bytes(), |paths| {
+                names::numbered(paths.to_vec())
+            }),
             None => (modules.with_own(modules.cover()), names::names),
         };
         let layers = runs.into_iter().map(|run| vec![run]).collect();

@@ -27,11 +27,6 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     )
 }
 
-/// Returns `paths` as names, with the number of the run where several are equal.
-pub(super) fn whole(paths: &[String]) -> Vec<String> {
-    numbered(paths.to_vec())
-}
-
 /// Returns the text with each sequence of digits replaced by `mark`.
 pub(crate) fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
@@ -70,7 +65,7 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Appends `@` and the number of the run (from 1) to each name that occurs several times.
-fn numbered(names: Vec<String>) -> Vec<String> {
+pub(super) fn numbered(names: Vec<String>) -> Vec<String> {
     let all = counts(names.iter().cloned());
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();
     names

@@ -35,7 +35,6 @@ impl ModuleLayers {
             return self;
         }
         let first_run = self.first_runs(model);
-
         let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
         for (layer, first) in self.layers.iter().zip(first_run) {
             let runs = layer.runs.iter().cloned();
@@ -62,12 +61,10 @@ impl ModuleLayers {
             for &layer in groups.flat_map(|group| &of_group[group as usize]) {
                 let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
                 let (a, b) = (first_run[known], first_run[layer]);
-                if a != b {
-                    first_run
-                        .iter_mut()
-                        .filter(|first| **first == a.max(b))
-                        .for_each(|first| *first = a.min(b));
-                }
+                first_run
+                    .iter_mut()
+                    .filter(|first| **first == a.max(b))
+                    .for_each(|first| *first = a.min(b));
             }
         }
         first_run
@@ -92,7 +89,7 @@ impl ModuleLayers {
             .map(|&operation| position(operation))
             .collect();
         let mut repeats: Vec<Repeat> = Vec::new();
-        for ModuleLayer { runs, .. } in self.layers.iter().filter(|layer| layer.runs.len() > 1) {
+        for ModuleLayer { runs, .. } in &self.layers {
             let start = runs[0].operations.start;
             for (count, run) in (2..).zip(&runs[1..]) {
                 let first = positions[run.operations.clone()].iter().flatten().min();

@@ -149,7 +149,14 @@ impl Tree {
     /// Returns the length, in runs and at least 2, of the shortest sequence of modules that `runs`
     /// repeat, such as the submodules of each call; the number of `runs` if they repeat none.
     fn period(&self, runs: &[Node]) -> usize {
-        let modules: Vec<&[Box<str>]> = runs.iter().map(|run| self.shared_path(run)).collect();
+        // The components that the paths of all operations of a run begin with.
+        let shared_path = |run: &Node| {
+            let first = &self.paths[run.operations.start];
+            let paths = self.paths[run.operations.clone()].iter();
+            let depth = paths.map(|path| shared(first, path)).min();
+            &first[..depth.unwrap_or(0)]
+        };
+        let modules: Vec<&[Box<str>]> = runs.iter().map(shared_path).collect();
         let mut borders = vec![0; runs.len()];
         for at in 1..runs.len() {
             let mut border: usize = borders[at - 1];
@@ -164,16 +171,6 @@ impl Tree {
         } else {
             runs.len()
         }
-    }
-
-    /// Returns the components that the paths of all operations of `run` begin with.
-    fn shared_path(&self, run: &Node) -> &[Box<str>] {
-        let first = &self.paths[run.operations.start];
-        let depth = self.paths[run.operations.clone()]
-            .iter()
-            .map(|path| shared(first, path))
-            .min();
-        &first[..depth.unwrap_or(0)]
     }
 
     /// Returns the path of the module that a node stands for, as its components.

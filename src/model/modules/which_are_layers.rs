@@ -6,7 +6,7 @@
 //! ends of a model that share a weight, such as an embedding and the head, belong to In or Out: as
 //! layers they would have to be on one IPU with all layers between them.
 
-use super::evidence::RunSums;
+use super::evidence::{LARGE, RunSums};
 use super::tree::Node;
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
 use crate::model::Model;
@@ -107,7 +107,8 @@ impl ForwardModules {
             } else {
                 counts.max().unwrap_or(0)
             };
-            let is_large = self.sums.is_large(operations) && described.alike(operations) < 2;
+            let is_large = self.sums.bytes(operations) > self.sums.all_bytes() / LARGE
+                && described.alike(operations) < 2;
             let is_divided = number == 0 || is_large || self.begins_names(node);
             is_container[number] =
                 !node.children.is_empty() && (is_divided || 2 * chained[number] > operations.len());
