@@ -19,10 +19,10 @@ mod tile_bytes;
 mod variable_lists;
 mod variables;
 
+pub(crate) use compiled::LIVE_BY_STEP;
 pub use compiled::{
     BytesByName, CompiledProfile, Ipus, LiveByIpu, LiveOnTile, PipelineName, VariableSums,
 };
-pub(crate) use compiled::{Deltas, LIVE_BY_STEP, summed_by_step};
 pub use cycles::{Cycles, Executed};
 pub(crate) use ids::Ids;
 pub(crate) use liveness::MissedSteps;

@@ -1,7 +1,7 @@
 //! Decides whether a verdict can rest on a `debug.cbor`: whether it belongs to the profile, and has
 //! all contexts to which the profile refers.
 
-use super::contradiction::{Contradiction, Incomplete, Witness};
+use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};
 use crate::debug_info::{Damage, DebugInfo};
 use crate::message::{FileWarnings, OWN_DEBUG, about, displayed};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// compilation, or if any context may have a wrong name.
 ///
 /// # Errors
-/// [`Incomplete::Debug`], with the path, if there is damage and the bytes are unknown without a
+/// If there is damage and the bytes are unknown without a
 /// `profile`. A file without contexts is always refused.
 pub(crate) fn check_debug(
     programs: &Programs,
@@ -61,7 +61,7 @@ pub(crate) fn check_debug(
     }
     let text = texts.join("; ");
     let Some(profile) = profile else {
-        return Err(Incomplete::Debug(text)).with_context(|| displayed(path));
+        return Err(incomplete(DEBUG, &text)).with_context(|| displayed(path));
     };
     let (witness, table) = (Witness::DebugContexts, "debug.cbor");
     let found = if is_foreign || damage.iter().any(Damage::may_change_any_name) {

@@ -1,13 +1,12 @@
 //! Defines contradictions and losses in the files, with the bytes of a tile that they may misplace,
 //! and decides whether a verdict is possible in spite of them.
 
-use crate::message::{DEBUG_AGAIN, PROFILE_AGAIN, Warning};
+use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
 use crate::wording::{grouped, share};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
-use thiserror::Error;
 
 /// A check of the files. Each value says what must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +80,12 @@ impl Witness {
         }
     }
 }
+
+/// What is wrong with a file whose statements contradict each other, and what the user can do.
+type FileProblem = (&'static str, &'static str);
+
+const PROFILE: FileProblem = ("the profile contradicts itself", PROFILE_AGAIN);
+pub(super) const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN);
 
 /// Two numbers in the files that should agree and do not, or data that the files lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,9 +172,7 @@ impl Contradiction {
             witness,
             table,
             fullest,
-            (0..)
-                .zip(by_tile)
-                .map(|(tile, bytes)| TileComparison::certain(tile, bytes.min(fullest), 0)),
+            by_tile.into_iter().map(|bytes| [bytes.min(fullest), 0]),
         )
         .unwrap_or_else(|| Self {
             share: share(0, 1),
@@ -186,6 +189,11 @@ impl Contradiction {
         Self { row, ..self }
     }
 
+    /// Returns whether the debug file lacks data, rather than that the profile contradicts itself.
+    fn is_of_debug(&self) -> bool {
+        self.witness == Witness::DebugContexts
+    }
+
     /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
     /// with a verdict, which the contradiction does not turn unless it is refused.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
@@ -194,13 +202,10 @@ impl Contradiction {
         } else {
             ""
         };
-        let (what, parts, again, cure) = if self.witness == Witness::DebugContexts {
-            let what = "the debug file cannot be trusted";
-            (what, "layers", DEBUG_AGAIN, DEBUG_AGAIN)
+        let ((what, again), parts, cure) = if self.is_of_debug() {
+            (DEBUG, "layers", DEBUG_AGAIN)
         } else {
-            let what = "the profile contradicts itself";
-            let cure = "record it again if that matters";
-            (what, "figures", PROFILE_AGAIN, cure)
+            (PROFILE, "figures", "record it again if that matters")
         };
         Warning::new(if self.refused {
             format!("{what}: {self}, so there is no verdict; {again}")
@@ -213,18 +218,13 @@ impl Contradiction {
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Messages about `debug.cbor` already start with its path.
-        let is_profile = self.witness != Witness::DebugContexts;
-        let table = is_profile.then(|| format!("table `{}`", self.table));
+        let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
-        write!(
-            f,
-            "{}",
-            [table, self.row.clone(), tile]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(", ")
-        )?;
+        let place: Vec<String> = [table, self.row.clone(), tile]
+            .into_iter()
+            .flatten()
+            .collect();
+        f.write_str(&place.join(", "))?;
         let words = self.witness.words();
         if let Some([before_recorded, before_computed]) = words {
             let [recorded, computed] = [self.recorded, self.computed].map(grouped);
@@ -249,82 +249,56 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// The recorded and the computed bytes of one tile, which a check compares.
-#[derive(Clone, Copy)]
-pub(crate) struct TileComparison {
-    pub tile: u32,
-    pub recorded: u64,
-    pub computed: u64,
-    /// Whether the numbers must agree, as they do in a real profile. If not, the difference
-    /// misplaces no bytes, since every stage has a reserve for it.
-    pub is_certain: bool,
-}
-
-impl TileComparison {
-    /// Creates the comparison of two numbers that must agree, in bytes of `tile`.
-    pub fn certain(tile: u32, recorded: u64, computed: u64) -> Self {
-        Self {
-            tile,
-            recorded,
-            computed,
-            is_certain: true,
-        }
-    }
-
-    /// Returns the difference between both numbers, in bytes.
-    fn difference(&self) -> u64 {
-        self.recorded.abs_diff(self.computed)
-    }
-
-    /// Returns the bytes that may count for the wrong layer because of the difference: the
-    /// difference, or 0 if the numbers need not agree.
-    fn bytes(&self) -> u64 {
-        u64::from(self.is_certain) * self.difference()
-    }
-}
-
 /// Returns the contradiction of the check `witness` about the tile whose numbers differ most, the
-/// first one of a tie; `None` if all `pairs` agree. Differences that misplace bytes come before
-/// others. `table` has the recorded numbers, `fullest` is the total of the fullest tile in bytes.
+/// first one of a tie; `None` if all `numbers` agree: the recorded and the computed number of each
+/// tile, from tile 0 on, in bytes. `table` has the recorded numbers, `fullest` is the total of the
+/// fullest tile in bytes.
 pub(crate) fn worst(
     witness: Witness,
     table: &str,
     fullest: u64,
-    pairs: impl IntoIterator<Item = TileComparison>,
+    numbers: impl IntoIterator<Item = [u64; 2]>,
+) -> Option<Contradiction> {
+    worst_of(witness, table, fullest, numbers, u64::abs_diff)
+}
+
+/// As [`worst`], for numbers that need not agree. `misplaced` returns the bytes that may count for
+/// the wrong layer because of the difference between a recorded and a computed number: 0 if every
+/// stage has a reserve for it. Differences that misplace bytes come before others.
+pub(super) fn worst_of(
+    witness: Witness,
+    table: &str,
+    fullest: u64,
+    numbers: impl IntoIterator<Item = [u64; 2]>,
+    misplaced: impl Fn(u64, u64) -> u64,
 ) -> Option<Contradiction> {
     let mut tiles = 0;
-    let worst = pairs
-        .into_iter()
-        .filter(|pair| pair.difference() > 0)
+    let (tile, [recorded, computed]) = (0u32..)
+        .zip(numbers)
+        .filter(|(_, [recorded, computed])| recorded != computed)
         .inspect(|_| tiles += 1)
-        .max_by_key(|pair| (pair.bytes(), pair.difference(), Reverse(pair.tile)))?;
+        .max_by_key(|&(tile, [recorded, computed])| {
+            let difference = recorded.abs_diff(computed);
+            (misplaced(recorded, computed), difference, Reverse(tile))
+        })?;
     Some(Contradiction {
-        tile: Some(worst.tile),
+        tile: Some(tile),
         tiles,
-        recorded: worst.recorded,
-        computed: worst.computed,
-        share: share(worst.difference(), fullest),
-        bytes: Some(worst.bytes()),
+        recorded,
+        computed,
+        share: share(recorded.abs_diff(computed), fullest),
+        bytes: Some(misplaced(recorded, computed)),
         refused: false,
         ..Contradiction::unbounded(witness, table)
     })
 }
 
-/// The error that there is no verdict, because the files contradict themselves or lack data.
-#[derive(Debug, Error)]
-pub enum Incomplete {
-    /// The profile contradicts itself; with the texts of the contradictions.
-    #[error(
-        "the profile contradicts itself: {0}; {PROFILE_AGAIN}, or run with --allow-incomplete to \
-         see what can be shown without a verdict"
-    )]
-    Profile(String),
-    /// The debug file lacks contexts; with the texts of the contradictions.
-    #[error(
-        "the debug file cannot be trusted: {0}; {DEBUG_AGAIN}, or run with --allow-incomplete to see what \
-         can be shown without a verdict"
-    )]
-    Debug(String),
+/// Returns the error that there is no verdict, because of a problem of a file. `text` has the texts of the contradictions.
+pub(super) fn incomplete((what, again): FileProblem, text: &str) -> FileError {
+    FileError::new(format!(
+        "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
+         a verdict"
+    ))
 }
 
 /// Returns whether the contradictions rule out a verdict.
@@ -336,10 +310,8 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 /// `free` has, for each verdict of the report, the bytes that are left under the limit, negative by
 /// the bytes over it.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
-    let bytes = all
-        .iter()
-        .filter_map(|contradiction| contradiction.bytes)
-        .fold(0, u64::saturating_add);
+    let bytes = all.iter().filter_map(|found| found.bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
     let turns = |free: i64| match u64::try_from(free) {
         Ok(free) => bytes > free,
         Err(_) => bytes >= free.unsigned_abs(),
@@ -361,21 +333,16 @@ pub(crate) fn check(
     if is_allowed || !are_refused(all) {
         return Ok(());
     }
-    let is_of_debug = |found: &&Contradiction| found.witness == Witness::DebugContexts;
-    let (of_debug, of_profile): (Vec<_>, Vec<_>) = all
-        .iter()
-        .filter(|found| found.refused)
-        .partition(is_of_debug);
-    let text = |all: Vec<&Contradiction>| {
-        all.into_iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join("; ")
-    };
-    let (file, error) = if of_profile.is_empty() {
-        (debug, Incomplete::Debug(text(of_debug)))
+    let refused = || all.iter().filter(|found| found.refused);
+    let is_of_profile = refused().any(|found| !found.is_of_debug());
+    let texts: Vec<String> = refused()
+        .filter(|found| found.is_of_debug() != is_of_profile)
+        .map(ToString::to_string)
+        .collect();
+    let (file, problem) = if is_of_profile {
+        (profile, PROFILE)
     } else {
-        (profile, Incomplete::Profile(text(of_profile)))
+        (debug, DEBUG)
     };
-    Err(anyhow::Error::from(error).context(file.clone()))
+    Err(anyhow::Error::from(incomplete(problem, &texts.join("; "))).context(file.clone()))
 }

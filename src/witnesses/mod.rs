@@ -26,8 +26,8 @@ mod variables;
 
 pub use contexts::DebugMatch;
 pub(crate) use contexts::check_debug;
-pub use contradiction::{Contradiction, Incomplete, Witness, are_refused};
-pub(crate) use contradiction::{TileComparison, check, refuse_close, worst};
+pub use contradiction::{Contradiction, Witness, are_refused};
+pub(crate) use contradiction::{check, refuse_close, worst};
 
 use crate::profile::{
     CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, Regions, TILES,
@@ -65,11 +65,9 @@ pub(crate) fn recorded_totals(
     computed: &[u64],
 ) -> Option<Contradiction> {
     let fullest = recorded.iter().map(|tile| tile.total).max()?;
-    let pairs = (0u32..)
-        .zip(recorded)
-        .zip(computed)
-        .map(|((tile, recorded), &taken)| TileComparison::certain(tile, recorded.total, taken));
-    worst(Witness::OneStage, TILES, fullest, pairs)
+    let numbers = recorded.iter().zip(computed);
+    let numbers = numbers.map(|(recorded, &taken)| [recorded.total, taken]);
+    worst(Witness::OneStage, TILES, fullest, numbers)
 }
 
 /// Returns the contradictions within the record of tiles and categories: missing tables, and totals
@@ -99,18 +97,18 @@ fn check_record(
 /// of each tile in its memory regions, if the profile has them.
 fn total(tiles: &[RecordedTile], regions: Option<&[Regions]>) -> Option<Contradiction> {
     let fullest = tiles.iter().map(|tile| tile.total).max()?;
-    let pairs = (0u32..).zip(tiles).map(|(tile, row)| {
+    let numbers = tiles.iter().enumerate().map(|(tile, row)| {
         let live = row.always_live.saturating_add(row.not_always_live);
         let most = row.with_gaps.unwrap_or(u64::MAX);
         let of_live = row.total.max(live).min(most);
-        let region = regions.and_then(|regions| regions.get(tile as usize));
+        let region = regions.and_then(|regions| regions.get(tile));
         // No real profile shows where bytes beyond the memory of a tile are counted.
         let of_regions = region.filter(|region| region.overflowed == 0);
         let computed = match of_regions {
             Some(region) if of_live == row.total => region.all,
             _ => of_live,
         };
-        TileComparison::certain(tile, row.total, computed)
+        [row.total, computed]
     });
-    worst(Witness::Total, TILES, fullest, pairs)
+    worst(Witness::Total, TILES, fullest, numbers)
 }

@@ -1,6 +1,6 @@
 //! Checks that programs have what they need, and that their code matches the recorded code.
 
-use super::contradiction::{Contradiction, TileComparison, Witness, worst};
+use super::contradiction::{Contradiction, Witness, worst_of};
 use crate::profile::{
     CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes,
 };
@@ -10,10 +10,10 @@ use rustc_hash::FxHashSet;
 /// contexts or vertices, and bytes of code that differ from the record.
 pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
+    let mut unreached = vec![false; programs.all.len()];
     let is_reached = reached(programs, programs.roots.clone());
-    let mut unreached = vec![false; is_reached.len()];
-    for step in &profile.steps {
-        unreached[step.program as usize] = !is_reached[step.program as usize];
+    for program in profile.steps.iter().map(|step| step.program as usize) {
+        unreached[program] = !is_reached[program];
     }
     let without_own = |program: &Program| {
         let set = programs.set_of(program);
@@ -64,9 +64,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
             programs.all.iter().map(with_other_vertices).collect(),
         ),
     ];
-    let lacks_regions = exchanges > 0 && profile.region_variables.is_empty();
-    let of_regions =
-        lacks_regions.then(|| Contradiction::without_rows("exchange_regions", exchanges));
+    let of_regions = (exchanges > 0 && profile.region_variables.is_empty())
+        .then(|| Contradiction::without_rows("exchange_regions", exchanges));
     found
         .into_iter()
         .chain(CodeKind::ALL.map(|kind| compare_code(profile, kind)))
@@ -81,11 +80,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
-    let lacking: Vec<u32> = (0u32..)
-        .zip(lack)
-        .filter(|(_, lacks)| **lacks)
-        .map(|(program, _)| program)
-        .collect();
+    let mut lacking: Vec<u32> = (0..lack.len() as u32).collect();
+    lacking.retain(|&program| lack[program as usize]);
     let (mut sets, mut types) = (FxHashSet::default(), FxHashSet::default());
     for &program in &lacking {
         let program = &programs.all[program as usize];
@@ -102,8 +98,8 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
         types.extend(set.vertices.iter().map(|(vertex_type, _)| *vertex_type));
     }
     for vertex_type in types {
-        let code = &programs.vertex_types[vertex_type as usize].code;
-        code.add_to(&mut bytes);
+        let found = &programs.vertex_types[vertex_type as usize];
+        found.code.add_to(&mut bytes);
     }
     let mut is_used = vec![false; profile.variables.len()];
     let members = profile.variables_of(&lacking).into_iter().flatten();
@@ -197,18 +193,18 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
         0
     };
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
-    let pairs = (0u32..)
-        .zip(of_categories.into_iter().zip(bytes))
-        .filter(|(_, (all, listed))| match all.checked_sub(*listed) {
-            Some(missing) => missing > silent,
-            None => !is_shared,
-        })
-        .map(|(tile, (recorded, computed))| TileComparison {
-            is_certain: is_certain || recorded < computed,
-            ..TileComparison::certain(tile, recorded, computed)
-        });
+    let numbers = of_categories.into_iter().zip(bytes).map(|(all, listed)| {
+        let is_allowed = match all.checked_sub(listed) {
+            Some(missing) => missing <= silent,
+            None => is_shared,
+        };
+        [if is_allowed { listed } else { all }, listed]
+    });
+    let misplaced = |recorded: u64, computed: u64| {
+        u64::from(is_certain || recorded < computed) * recorded.abs_diff(computed)
+    };
     Some(
-        worst(Witness::Code, CATEGORIES, fullest, pairs)?
+        worst_of(Witness::Code, CATEGORIES, fullest, numbers, misplaced)?
             .in_row(format!("`{}`", kind.categories().join("` + `"))),
     )
 }

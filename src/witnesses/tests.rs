@@ -1,15 +1,15 @@
 use super::contradiction::*;
 use crate::profile::{Recorded, RecordedTile};
 
-fn found(pairs: &[TileComparison]) -> Option<Contradiction> {
-    let pairs = pairs.iter().copied();
-    worst(Witness::OneStage, "memory_by_tile", 1000, pairs)
+fn found(numbers: &[[u64; 2]]) -> Option<Contradiction> {
+    let numbers = numbers.iter().copied();
+    worst(Witness::OneStage, "memory_by_tile", 1000, numbers)
 }
 
 #[test]
 fn bytes_without_a_bound_rule_out_a_verdict_and_others_do_not() {
-    assert_eq!(found(&[TileComparison::certain(0, 7, 7)]), None);
-    let bounded = found(&[TileComparison::certain(0, 1000, 1)]).unwrap();
+    assert_eq!(found(&[[7, 7]]), None);
+    let bounded = found(&[[1000, 1]]).unwrap();
     assert_eq!((bounded.bytes, bounded.refused), (Some(999), false));
     let unbounded = Contradiction::without_rows("memory_by_tile", 41);
     assert_eq!((unbounded.bytes, unbounded.refused), (None, true));
@@ -21,17 +21,11 @@ fn bytes_without_a_bound_rule_out_a_verdict_and_others_do_not() {
 
 #[test]
 fn the_worst_tile_is_named_and_the_others_are_counted() {
-    let contradiction = found(&[
-        TileComparison::certain(3, 1000, 1000),
-        TileComparison::certain(5, 1000, 1001),
-        TileComparison::certain(7, 1000, 400),
-        TileComparison::certain(9, 0, 600),
-    ]);
-    let contradiction = contradiction.unwrap();
-    assert_eq!((contradiction.tile, contradiction.tiles), (Some(7), 3));
+    let contradiction = found(&[[1000, 1000], [1000, 1001], [1000, 400], [0, 600]]).unwrap();
+    assert_eq!((contradiction.tile, contradiction.tiles), (Some(2), 3));
     assert_eq!(
         contradiction.to_string(),
-        "table `memory_by_tile`, tile 7: the total is 1,000, and its variables and code take \
+        "table `memory_by_tile`, tile 2: the total is 1,000, and its variables and code take \
          400, which could move up to 600 bytes (60.0 % of the fullest tile; 2 more tiles are \
          off)"
     );
@@ -39,23 +33,27 @@ fn the_worst_tile_is_named_and_the_others_are_counted() {
 
 #[test]
 fn differences_that_every_stage_has_room_for_move_nothing() {
-    let uncertain = TileComparison {
-        is_certain: false,
-        ..TileComparison::certain(0, 900, 0)
+    let found = |numbers: &[[u64; 2]]| {
+        let computed_is_more = |recorded, computed: u64| computed.saturating_sub(recorded);
+        let numbers = numbers.iter().copied();
+        worst_of(
+            Witness::Code,
+            "memory_by_tile",
+            1000,
+            numbers,
+            computed_is_more,
+        )
+        .unwrap()
     };
-    let contradiction = found(&[uncertain]).unwrap();
-    assert_eq!(contradiction.bytes, Some(0));
-    // A certain difference takes precedence.
-    let found = found(&[uncertain, TileComparison::certain(1, 1000, 600)]).unwrap();
+    assert_eq!(found(&[[900, 0]]).bytes, Some(0));
+    // A difference that misplaces bytes takes precedence.
+    let found = found(&[[900, 0], [600, 1000]]);
     assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }
 
 #[test]
 fn a_verdict_that_all_bytes_together_could_turn_is_refused() {
-    let two = [
-        TileComparison::certain(0, 1000, 996),
-        TileComparison::certain(0, 1000, 1005),
-    ];
+    let two = [[1000, 996], [1000, 1005]];
     let two = two.map(|pair| found(&[pair]).unwrap());
     let is_refused = |free: i64| {
         let mut all = two.clone();

@@ -1,12 +1,9 @@
 //! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
 //! have users, contexts and regions.
 
-use super::contradiction::{Contradiction, TileComparison, Witness, worst};
-use crate::profile::{
-    CATEGORIES, Deltas, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables, summed_by_step,
-};
+use super::contradiction::{Contradiction, Witness, worst};
+use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the record, and
 /// variables that lack users or contexts, or do not contain their regions. `has_users` says whether
@@ -107,11 +104,9 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
         .filter_map(|(name, sums)| {
             let found = categories().find(|category| category.name == *name);
             let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
-            let pairs = (0u32..)
-                .zip(sums)
-                .map(|(tile, &sum)| TileComparison::certain(tile, recorded(tile), sum));
+            let numbers = (0u32..).zip(sums).map(|(tile, &sum)| [recorded(tile), sum]);
             Some(
-                worst(Witness::Categories, CATEGORIES, fullest, pairs)?
+                worst(Witness::Categories, CATEGORIES, fullest, numbers)?
                     .in_row(format!("category `{name}`")),
             )
         })
@@ -122,35 +117,32 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
 /// all tiles together, differ most from the record; `None` if they agree at all steps, as in a real
 /// profile, or if there is no record.
 fn by_step(profile: &Profile) -> Option<Contradiction> {
-    let (recorded, variables, classes) =
-        (&profile.live_by_step, &profile.variables, &profile.classes);
-    if recorded.is_empty() {
+    let (variables, classes) = (&profile.variables, &profile.classes);
+    if profile.live_by_step.is_empty() {
         return None;
     }
-    let mut of_classes = vec![0u64; classes.len()];
+    let mut of_classes = vec![0i64; classes.len()];
     for (&class, &bytes) in variables.classes.iter().zip(&variables.bytes) {
         if let Some(sum) = of_classes.get_mut(class as usize) {
-            *sum += u64::from(bytes);
+            *sum += i64::from(bytes);
         }
     }
-    let mut deltas = Deltas::new();
+    // A class that is live to the end changes the bytes after the last step.
+    let mut changes = vec![[0; 2]; classes.steps() as usize + 1];
+    for &(step, change) in &profile.live_by_step {
+        changes[step as usize][0] = change;
+    }
     for (class, bytes) in (0u32..).zip(of_classes) {
         if classes.is_always_live(class) {
             continue;
         }
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
         for &(from, to) in classes.ranges(class) {
-            let changes = [(from, bytes), (to, -bytes)].into_iter();
-            deltas.extend(changes.filter(|&(step, _)| step < classes.steps()));
+            changes[from as usize][1] += bytes;
+            changes[to as usize][1] -= bytes;
         }
     }
-    let (step, [recorded, computed], highest) = furthest(recorded, &summed_by_step(deltas))?;
-    let found = worst(
-        Witness::LiveBySteps,
-        LIVE_BY_STEP,
-        highest,
-        [TileComparison::certain(0, recorded, computed)],
-    )?;
+    let (step, numbers, highest) = furthest(&changes[..classes.steps() as usize])?;
+    let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
     // The difference is distributed over the tiles in proportion to their live bytes.
     let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
     let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
@@ -161,35 +153,24 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
             bytes: Some(u64::try_from(bytes).unwrap_or(u64::MAX).max(1)),
             ..found
         }
-        .in_row(format!("step {}", profile.steps[step as usize].id)),
+        .in_row(format!("step {}", profile.steps[step].id)),
     )
 }
 
-/// Compares two lists of changes of live bytes by step, ascending. Returns the step index at which
-/// the live bytes (the sums of the changes so far) differ most, the first one of a tie; the
-/// recorded and the computed live bytes there; and the most bytes that are live at any step in
-/// either list. `None` if both lists are empty.
-fn furthest(recorded: &[(u32, i64)], computed: &[(u32, i64)]) -> Option<(u32, [u64; 2], u64)> {
-    let mut changes: BTreeMap<u32, [i64; 2]> = BTreeMap::new();
-    for (number, deltas) in [recorded, computed].into_iter().enumerate() {
-        for &(step, delta) in deltas {
-            changes.entry(step).or_default()[number] = delta;
-        }
-    }
-    let mut live = [0i64; 2];
-    let (mut found, mut highest): (Option<(u32, [u64; 2])>, u64) = (None, 0);
-    for (step, change) in changes {
-        for (live, change) in live.iter_mut().zip(change) {
-            *live = live.saturating_add(change);
-        }
-        let numbers = live.map(|bytes| bytes.max(0).unsigned_abs());
-        highest = highest.max(numbers[0]).max(numbers[1]);
-        let difference = |[recorded, computed]: [u64; 2]| recorded.abs_diff(computed);
-        if found.is_none_or(|(_, found)| difference(found) < difference(numbers)) {
-            found = Some((step, numbers));
-        }
-    }
-    found.map(|(step, numbers)| (step, numbers, highest))
+/// Returns the step at which the recorded and the computed live bytes (the sums of the changes so
+/// far) differ most, the first one of a tie; both numbers there; and the most bytes of either that
+/// are live at any step. `changes` has, by step, by how much both change. `None` without steps.
+fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
+    let mut sums = [0i64; 2];
+    let live = changes.iter().map(|change| {
+        sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
+        sums.map(|bytes| bytes.max(0) as u64)
+    });
+    let live: Vec<[u64; 2]> = live.collect();
+    let highest = *live.iter().flatten().max()?;
+    let differences = live.iter().enumerate().rev();
+    let (step, numbers) = differences.max_by_key(|(_, [one, other])| one.abs_diff(*other))?;
+    Some((step, *numbers, highest))
 }
 
 #[cfg(test)]
@@ -198,15 +179,13 @@ mod tests {
 
     #[test]
     fn sums_over_steps_are_compared_at_every_step() {
-        let changes = [(0, 10), (2, 5), (7, -15)];
-        assert_eq!(furthest(&changes, &changes), Some((0, [10, 10], 15)));
+        let same = [10, 0, 5, 0, -15].map(|change| [change; 2]);
+        assert_eq!(furthest(&same), Some((0, [10, 10], 15)));
         // Equal at the end, but one begins a step late in between.
-        assert_eq!(
-            furthest(&changes, &[(0, 10), (3, 5), (7, -15)]),
-            Some((2, [15, 10], 15))
-        );
+        let late = [[10, 10], [0, 0], [5, 0], [0, 5], [-15, -15]];
+        assert_eq!(furthest(&late), Some((2, [15, 10], 15)));
         // Negative sums count as 0.
-        assert_eq!(furthest(&[(1, -3)], &[(4, 2)]), Some((4, [0, 2], 2)));
-        assert_eq!(furthest(&[], &[]), None);
+        assert_eq!(furthest(&[[0, 0], [-3, 0], [0, 2]]), Some((2, [0, 2], 2)));
+        assert_eq!(furthest(&[]), None);
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn is_there(database: &Database) -> bool {
 
 /// Changes of live bytes, on one IPU or summed over all IPUs: pairs of a step index and the change
 /// at that step in bytes, negative if fewer bytes are live than at the step before.
-pub(crate) type Deltas = Vec<(u32, i64)>;
+type Deltas = Vec<(u32, i64)>;
 
 /// Reads the live bytes of each IPU. `tiles` has the record of all tiles, `steps` the ids of all
 /// steps, ascending. Returns `None` if the profile lacks live bytes by IPU, and also, with a
@@ -79,7 +79,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
-pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Deltas> {
+pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
     if database.has_table(TABLE) {
         scan(database, steps, |_, ipu, delta| {
@@ -115,7 +115,8 @@ fn scan(
     steps: &[u64],
     mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<()>,
 ) -> Result<()> {
-    database.scan(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
+    let columns = &["step_id", "ipu", "delta_bytes"];
+    let rows = database.rows(TABLE, columns, |row| {
         let id = row.unsigned(0)?;
         let step = steps
             .binary_search(&id)
@@ -126,12 +127,13 @@ fn scan(
             return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
         }
         visit(&row, row.optional(1)?, (step, delta))
-    })
+    });
+    rows.map(drop)
 }
 
 /// Sorts changes by step, replaces the changes of each step by their sum, and drops sums of 0
 /// bytes.
-pub(crate) fn summed_by_step(mut deltas: Deltas) -> Deltas {
+fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut sums = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {
@@ -149,18 +151,14 @@ pub(crate) fn summed_by_step(mut deltas: Deltas) -> Deltas {
 /// changes on `ipu`. An error, which names `ipu`, if fewer than 0 bytes are live at a step.
 fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
-    deltas
-        .iter()
-        .map(|&(step, delta)| {
-            live = live.saturating_add(delta);
-            match u64::try_from(live) {
-                Ok(bytes) => Ok((step, bytes)),
-                Err(_) => Err(format!(
-                    "below 0 bytes are live at step {step} on IPU {ipu}"
-                )),
-            }
-        })
-        .collect()
+    let point = |&(step, delta): &(u32, i64)| {
+        live = live.saturating_add(delta);
+        let bytes = u64::try_from(live);
+        let bytes =
+            bytes.map_err(|_| format!("below 0 bytes are live at step {step} on IPU {ipu}"));
+        Ok((step, bytes?))
+    };
+    deltas.iter().map(point).collect()
 }
 
 /// Returns the live bytes of each IPU, as in [`LiveByIpu::ipus`], from `of_ipus`, the changes of
@@ -189,10 +187,8 @@ fn curves(
         }
     }
     for (curve, ipu) in curves.iter().zip(0u32..) {
-        let limit: u64 = tiles[ipus.tiles(ipu)]
-            .iter()
-            .map(|tile| tile.not_always_live)
-            .sum();
+        let tiles = tiles[ipus.tiles(ipu)].iter();
+        let limit: u64 = tiles.map(|tile| tile.not_always_live).sum();
         if let Some((step, bytes)) = curve.iter().find(|point| point.1 > limit) {
             return Err(format!(
                 "{bytes} bytes are live at step {step} on IPU {ipu}, and its tiles have no more \

@@ -9,8 +9,8 @@ mod live;
 mod variable_sums;
 
 pub use live::LiveByIpu;
+pub(crate) use live::TABLE as LIVE_BY_STEP;
 pub(super) use live::by_step as live_by_step;
-pub(crate) use live::{Deltas, TABLE as LIVE_BY_STEP, summed_by_step};
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
 use super::cells::{cell, no_row, or_warn};
