@@ -10,7 +10,7 @@ use super::cells::or_warn;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
 use super::ids::{of_ipu, position};
-use super::{ProgramKind, Programs, Target};
+use super::{Program, ProgramKind, Programs, Target};
 use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
@@ -80,7 +80,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     // The schema hints at rows without an IPU. They are taken as sums over the whole device, listed
     // beside the rows of each IPU, as in the table of liveness.
     let (mut of_ipu, mut of_device) = (None, None);
-    database.scan("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
+    database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = position(&ids, &row, 0, "steps")?;
         let sums = match row.signed(1)? {
             Some(0..) => &mut of_ipu,
@@ -113,7 +113,7 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
     }
     let mut cycles = vec![0u64; ipus as usize];
     let mut rows = 0;
-    database.scan(table, &["step_id", "ipu", "cycles"], |row| {
+    database.rows(table, &["step_id", "ipu", "cycles"], |row| {
         let Some(ipu @ 0..) = row.signed(1)? else {
             return Ok(());
         };
@@ -150,35 +150,21 @@ fn read_estimates(
         &["compute_set", "cycles_by_tile_ids"],
         &["compute_set", "cycles_by_tile"],
     ];
-    let sets = estimates_in(database, "compute_sets", places, &slowest, tiles)?;
+    let estimates = |table, places| estimates_in(database, table, places, &slowest, tiles);
+    let sets = estimates("compute_sets", places)?;
     if sets.is_empty() {
         return Ok(None);
     }
     let places = [&["id", "cycles_by_tile_ids"], &["id", "cycles_by_tile_rle"]];
-    let exchanges = estimates_in(
-        database,
-        "program_type_do_exchange",
-        places,
-        &slowest,
-        tiles,
-    )?;
+    let exchanges = estimates("program_type_do_exchange", places)?;
+    let estimate = |program: &Program| match &program.kind {
+        ProgramKind::OnTileExecute(set) => sets.get(&programs.compute_sets[*set as usize].id),
+        ProgramKind::DoExchange(_) => exchanges.get(&program.variant_index?),
+        _ => None,
+    };
+    let estimates = programs.all.iter().map(estimate);
     Ok(Some(
-        programs
-            .all
-            .iter()
-            .map(|program| {
-                let found = match &program.kind {
-                    ProgramKind::OnTileExecute(set) => {
-                        sets.get(&programs.compute_sets[*set as usize].id)
-                    }
-                    ProgramKind::DoExchange(_) => {
-                        program.variant_index.and_then(|row| exchanges.get(&row))
-                    }
-                    _ => None,
-                };
-                found.copied().unwrap_or(0)
-            })
-            .collect(),
+        estimates.map(|own| own.copied().unwrap_or(0)).collect(),
     ))
 }
 
@@ -247,21 +233,18 @@ fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
 /// Reads how often each loop (Repeat) runs its body, by the position of the loop in
 /// [`Programs::all`]. Loops whose count is not fixed are left out.
 fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u32, u64>> {
-    let counts: FxHashMap<u64, Option<u64>> = database
-        .rows_if_any("program_type_repeat", &["id", "repeat_count"], |row| {
-            Ok((row.unsigned(0)?, row.optional(1)?))
-        })?
-        .into_iter()
-        .collect();
-    Ok((0..)
-        .zip(&programs.all)
-        .filter_map(|(position, program)| match &program.kind {
-            ProgramKind::Other(kind) if &**kind == "Repeat" => {
-                Some((position, (*counts.get(&program.variant_index?)?)?))
-            }
-            _ => None,
-        })
-        .collect())
+    let columns = &["id", "repeat_count"];
+    let counts = database.rows_if_any("program_type_repeat", columns, |row| {
+        Ok((row.unsigned(0)?, row.optional(1)?))
+    })?;
+    let counts: FxHashMap<u64, Option<u64>> = counts.into_iter().collect();
+    let count = |(position, program): (u32, &Program)| match &program.kind {
+        ProgramKind::Other(kind) if &**kind == "Repeat" => {
+            Some((position, (*counts.get(&program.variant_index?)?)?))
+        }
+        _ => None,
+    };
+    Ok((0..).zip(&programs.all).filter_map(count).collect())
 }
 
 #[cfg(test)]

@@ -111,31 +111,21 @@ impl Database {
         Ok(&columns[..required + more.count()])
     }
 
-    /// Calls `visit` with each row of `table` in rowid order, and ends at its first error. The
-    /// cells of the row are those of `columns`; errors name the row by its value in the first of
-    /// them.
-    pub fn scan(
-        &self,
-        table: &'static str,
-        columns: Columns,
-        mut visit: impl FnMut(Cells<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.require(table, columns)?;
-        let sql = select(table, columns, "", "");
-        self.query(table, columns, &sql, [], |row| visit(row).map(|()| true))
-    }
-
-    /// Returns the values that `read` makes of the rows of `table`, in rowid order.
+    /// Returns the values that `read` makes of the rows of `table`, in rowid order; ends at its first
+    /// error. The cells of the row are those of `columns`; errors name the row by its value in the
+    /// first of them.
     pub fn rows<T>(
         &self,
         table: &'static str,
         columns: Columns,
         mut read: impl FnMut(Cells<'_>) -> Result<T>,
     ) -> Result<Vec<T>> {
+        self.require(table, columns)?;
         let mut values = Vec::new();
-        self.scan(table, columns, |row| {
+        let sql = select(table, columns, "", "");
+        self.query(table, columns, &sql, [], |row| {
             values.push(read(row)?);
-            Ok(())
+            Ok(true)
         })?;
         Ok(values)
     }
@@ -179,7 +169,7 @@ impl Database {
         mut read: impl FnMut(Cells<'_>) -> Result<T>,
     ) -> Result<FxHashMap<u64, T>> {
         let mut values = FxHashMap::default();
-        self.scan(table, columns, |row| {
+        self.rows(table, columns, |row| {
             let value = read(row)?;
             row.check_first(values.insert(row.unsigned(0)?, value).is_none())
         })?;
@@ -375,7 +365,7 @@ impl Database {
         let rowid = self.with_connection(|connection| Ok(self.schema.rowid(connection, table)))?;
         let Some(rowid) = rowid else {
             let mut filled = init();
-            self.scan(table, columns, |row| visit(row, &mut filled))?;
+            self.rows(table, columns, |row| visit(row, &mut filled))?;
             return Ok(vec![filled]);
         };
         let bounds = self.with_connection(|connection| {

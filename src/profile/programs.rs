@@ -229,7 +229,7 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
         })
     })?;
     let mut seen = FxHashSet::default();
-    database.scan(
+    database.rows(
         "memory_by_vertex_type",
         &["vertex_type", "code_bytes"],
         |row| {
@@ -271,7 +271,7 @@ fn read_compute_sets(
     })?;
     let mut seen = FxHashSet::default();
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];
-    database.scan("vertex_instances", columns, |row| {
+    database.rows("vertex_instances", columns, |row| {
         let set = position(&ids, &row, 0, table)?;
         let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
         let instances = row.tile_runs(2, tiles)?;
@@ -287,7 +287,7 @@ fn read_compute_sets(
             "padding_bytes",
             "vertex_data_bytes",
         ];
-        database.scan(VERTEX_MEMORY, columns, |row| {
+        database.rows(VERTEX_MEMORY, columns, |row| {
             let set = position(&ids, &row, 0, table)?;
             let parts: Vec<TileBytes> = (1..columns.len())
                 .map(|column| row.tile_runs(column, tiles))
@@ -365,7 +365,7 @@ impl Details {
             if !database.has_table(table) {
                 continue;
             }
-            database.scan(table, columns, |row| {
+            database.rows(table, columns, |row| {
                 let of_program = regions.entry((owner, row.unsigned(0)?)).or_default();
                 for column in 1..columns.len() {
                     of_program.extend(row.optional(column)?);

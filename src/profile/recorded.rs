@@ -160,7 +160,7 @@ fn read_tiles(
     let mut tiles = vec![None; target.num_tiles as usize];
     let mut regions =
         (columns.len() == COLUMNS.len()).then(|| vec![Regions::default(); tiles.len()]);
-    database.scan(TILES, columns, |row| {
+    database.rows(TILES, columns, |row| {
         let tile = row.tile(0, target.num_tiles)? as usize;
         let bytes = |column| row.small(column).map(u64::from);
         let with_gaps = (columns.len() > REQUIRED).then(|| row.optional_small(REQUIRED));
@@ -206,7 +206,7 @@ fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedC
         "overflowed_overlapped",
     ];
     let mut categories: Vec<RecordedCategory> = Vec::new();
-    database.scan(CATEGORIES, columns, |row| {
+    database.rows(CATEGORIES, columns, |row| {
         let name = row.text(0)?;
         row.check_first(categories.iter().all(|category| category.name != name))?;
         row.check_categories(categories.len())?;

@@ -291,41 +291,35 @@ impl LabelKeys {
     /// number; label 0 is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
-        let mut by_base: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-        let mut by_variable: FxHashMap<u64, Vec<u32>> = FxHashMap::default();
-        for ((base, unlowered), number) in self.0 {
-            by_base.entry(base).or_default().push(number);
-            if let Some(unlowered) = unlowered {
-                by_variable.entry(unlowered).or_default().push(number);
-            }
-        }
-        if by_base.is_empty() {
+        if self.0.is_empty() {
             return Ok(labels);
         }
+        let bases = self.0.keys().map(|&(base, _)| (base, String::new()));
+        let mut names: FxHashMap<u64, String> = bases.collect();
         database.rows_if_any(STRINGS, STRING_COLUMNS, |row| {
-            for &number in by_base.get(&row.unsigned(0)?).into_iter().flatten() {
-                labels[number as usize].name = row.text(1)?;
+            if let Some(name) = names.get_mut(&row.unsigned(0)?) {
+                *name = row.text(1)?;
             }
             Ok(())
         })?;
         let columns = &["variable_id", "ids"];
-        if database.require(CONTEXTS, columns).is_ok() {
-            for &number in by_variable.values().flatten() {
-                labels[number as usize].lacks_contexts = true;
+        let has_contexts = database.require(CONTEXTS, columns).is_ok();
+        let unlowered = self.0.keys().filter_map(|&(_, unlowered)| unlowered);
+        let mut contexts: FxHashMap<u64, Vec<u64>> = unlowered.map(|id| (id, vec![])).collect();
+        database.rows_if_any(CONTEXTS, columns, |row| {
+            let ids = row.optional(0)?.and_then(|id| contexts.get_mut(&id));
+            if let Some(ids) = ids {
+                *ids = row.list(1, limits::CONTEXTS_OF_VARIABLE)?;
             }
-            database.scan(CONTEXTS, columns, |row| {
-                let variable = row.optional(0)?;
-                let Some(numbers) = variable.and_then(|id| by_variable.get(&id)) else {
-                    return Ok(());
-                };
-                let ids = row.list(1, limits::CONTEXTS_OF_VARIABLE)?;
-                for &number in numbers {
-                    let label = &mut labels[number as usize];
-                    label.debug_ids.clone_from(&ids);
-                    label.lacks_contexts = ids.is_empty();
-                }
-                Ok(())
-            })?;
+            Ok(())
+        })?;
+        for ((base, unlowered), number) in self.0 {
+            let debug_ids = unlowered.map(|id| contexts[&id].clone());
+            labels[number as usize] = VariableLabel {
+                name: names[&base].clone(),
+                lacks_contexts: has_contexts && debug_ids == Some(Vec::new()),
+                debug_ids: debug_ids.unwrap_or_default(),
+            };
         }
         Ok(labels)
     }
