@@ -153,20 +153,15 @@ impl<'r> Cells<'r> {
     /// Returns an error unless `is_first` says that the row is the first one with its id. Two rows
     /// with one id are an error, since it is unclear which of them counts.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
-        if is_first {
-            Ok(())
-        } else {
-            Err(self.problem(0, DUPLICATE))
-        }
+        let duplicate = || self.problem(0, DUPLICATE);
+        is_first.then_some(()).ok_or_else(duplicate)
     }
 
     /// Returns an error if there is no room for the category of variables in the row after
     /// `before` others, since the position of a category is stored in a byte.
     pub fn check_categories(&self, before: usize) -> Result<()> {
-        match u8::try_from(before) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(self.problem(0, "a profile has at most 256 categories")),
-        }
+        let too_many = |_| self.problem(0, "a profile has at most 256 categories");
+        u8::try_from(before).map(drop).map_err(too_many)
     }
 
     /// Decodes the blob of the cell, a run-length list (see `encoding.rs`) with one value for each

@@ -7,7 +7,6 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsString;
-
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -35,10 +34,7 @@ impl ProfileFile {
         let source = Self::state_of(path)?;
         // A public tutorial lists such a file in a report folder that was opened with PopVision.
         // Its format is not public, so it is recognized by its name.
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "pop_cache")
-        {
+        if path.extension() == Some("pop_cache".as_ref()) {
             return unusable(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
                  {GIVE_PROFILE}"
@@ -236,17 +232,16 @@ fn check_unfinished(path: &Path) -> Result<()> {
 /// Returns the `file:` URI with which SQLite opens the path read-only and as immutable, with every
 /// special or non-ASCII byte escaped.
 fn uri(path: &Path) -> String {
-    let mut uri = String::from("file:");
-    for &byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
-                uri.push(char::from(byte));
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let escaped: String = bytes
+        .map(|byte| match byte {
+            byte if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) => {
+                char::from(*byte).to_string()
             }
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri.push_str("?mode=ro&immutable=1");
-    uri
+            byte => format!("%{byte:02X}"),
+        })
+        .collect();
+    format!("file:{escaped}?mode=ro&immutable=1")
 }
 
 #[cfg(test)]

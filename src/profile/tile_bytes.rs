@@ -3,6 +3,7 @@
 use super::encoding::{BlobError, Runs, ValueRun, Varints};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::iter::once;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -94,42 +95,33 @@ impl TileBytes {
     /// # Errors
     /// The first tile whose sum exceeds 32 bits.
     pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
-        let bytes = |value: u32, factor: u64| u64::from(value).saturating_mul(factor);
         let parts = parts.into_iter();
         Self::combine(
-            // One run beyond 32 bits is too much, and any number of them fits into 64.
-            parts.map(|(part, factor)| {
-                (part, move |value| bytes(value, factor).min(1 << 32) as i64)
-            }),
+            parts.map(|(part, factor)| (part, factor.min(1 << 32) as i64)),
             |sum| u32::try_from(sum).ok(),
         )
     }
 
     /// Returns by how much the numbers exceed the sum of `parts`, tile by tile; 0 where they do not.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
-        let parts = parts.map(|part| (part, -1));
-        let signed = [(self, 1)].into_iter().chain(parts);
-        let sum = Self::combine(
-            signed.map(|(part, sign)| (part, move |value: u32| sign * i64::from(value))),
-            |sum| Some(sum.max(0) as u32),
-        );
-        sum.unwrap_or_default()
+        let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
+        Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
     }
 
-    /// Adds up `parts`, each with the bytes that a number of it stands for. `value` turns a sum into a
-    /// number.
+    /// Adds up `parts`, each with a factor for its numbers. `value` turns a sum into a number.
     ///
     /// # Errors
     /// The first tile for whose sum `value` returns `None`.
-    fn combine<'a, B: Fn(u32) -> i64>(
-        parts: impl Iterator<Item = (&'a TileBytes, B)>,
+    fn combine<'a>(
+        parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
         // A run changes the sum only at its two ends.
         let mut changes: Vec<(u32, i64)> = Vec::new();
-        for (part, bytes) in parts {
+        for (part, factor) in parts {
             for run in part.runs() {
-                let bytes = bytes(run.value);
+                // One run beyond 32 bits is too much, and any number of them fits into 64.
+                let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
@@ -169,11 +161,8 @@ impl TileBytes {
     /// value)`. A run that reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
-            for number in numbers
-                .get_mut(run.from as usize..run.to as usize)
-                .into_iter()
-                .flatten()
-            {
+            let numbers = numbers.get_mut(run.from as usize..run.to as usize);
+            for number in numbers.into_iter().flatten() {
                 *number = change(*number, run.value.into());
             }
         }
@@ -189,10 +178,8 @@ impl TileBytes {
         self.runs
             .iter()
             .map(|run| {
-                let (from, to) = (
-                    tiles.start.max(run.from as usize),
-                    tiles.end.min(run.to as usize),
-                );
+                let from = tiles.start.max(run.from as usize);
+                let to = tiles.end.min(run.to as usize);
                 to.saturating_sub(from) as u64 * u64::from(run.value)
             })
             .sum()
