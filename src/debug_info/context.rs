@@ -1,14 +1,15 @@
 //! Reads one debug context: defines which of its keys are kept, what they mean in each software
 //! layer, and the form in which contexts are stored.
 
+use super::take::{Skipped, Take, To, next_key};
+use serde::Deserialize;
+use serde::de::value::{Error as ValueError, StrDeserializer};
+use serde::de::{IntoDeserializer, MapAccess, SeqAccess};
 use std::ops::Range;
 
-use serde::de::{MapAccess, SeqAccess};
-
-use super::take::{Skipped, Take, To, next_key};
-
 /// The software that wrote a debug context, from the context's key `layer`.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
     /// Poplar wrote the context, for a variable, a compute set or a program.
     Poplar,
@@ -25,30 +26,13 @@ pub enum SoftwareLayer {
     /// PopXL wrote the context, for an operation of the user's model.
     Popxl,
     /// TensorFlow or JAX wrote the context, for an operation before XLA compiles it.
+    #[serde(rename = "xla_op")]
     XlaOp,
     /// XLA wrote the context, for an instruction of its intermediate language HLO.
     HloInstruction,
     /// Other software wrote the context, or the context has no key `layer`.
     #[default]
     Other,
-}
-
-impl SoftwareLayer {
-    /// Returns the software layer whose contexts have this text under `layer`.
-    fn from_text(text: &str) -> Self {
-        match text {
-            "poplar" => Self::Poplar,
-            "poplibs" => Self::Poplibs,
-            "popartbuilder" => Self::PopartBuilder,
-            "onnx" => Self::Onnx,
-            "popart" => Self::Popart,
-            "poptorch" => Self::Poptorch,
-            "popxl" => Self::Popxl,
-            "xla_op" => Self::XlaOp,
-            "hloinstruction" => Self::HloInstruction,
-            _ => Self::Other,
-        }
-    }
 }
 
 /// A text of a context that is kept. Each variant names the key under which a software layer writes
@@ -322,7 +306,10 @@ impl Take for Value<'_> {
     fn text(self, text: &str) {
         let record = &mut self.draft.record;
         match self.key {
-            ContextKey::Layer => record.layer = SoftwareLayer::from_text(text),
+            ContextKey::Layer => {
+                let layer: StrDeserializer<'_, ValueError> = text.into_deserializer();
+                record.layer = SoftwareLayer::deserialize(layer).unwrap_or_default();
+            }
             ContextKey::Category => {
                 record.is_of_programs = matches!(text, "program" | "compilation");
             }

@@ -178,14 +178,11 @@ impl Anomalies {
             (self.mistyped, Damage::Mistyped),
             (self.names_outside, Damage::NamesOutside),
         ];
-        let counts = counts
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, damage)| damage(count));
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         broken
             .into_iter()
             .chain(self.second_document.map(Damage::SecondDocument))
-            .chain(counts)
+            .chain(counts.map(|(count, damage)| damage(count)))
             .collect()
     }
 

@@ -76,17 +76,11 @@ impl Collected {
                     entries.next_value_seed(To(Skipped))?;
                 }
             }
-            self.go_on()?;
+            if self.refusal.is_some() {
+                return Err(A::Error::custom("refused"));
+            }
         }
         Ok(())
-    }
-
-    /// Returns an error, which ends the reading, if [`refusal`](Self::refusal) is set.
-    fn go_on<E: Error>(&self) -> Result<(), E> {
-        match self.refusal {
-            Some(_) => Err(E::custom("refused")),
-            None => Ok(()),
-        }
     }
 
     /// Appends the context in `draft` to `records`, with its texts. A context without an id is only
@@ -104,17 +98,14 @@ impl Collected {
             return Err(too_many("contexts"));
         }
         let first = u32::try_from(self.fields.len()).map_err(|_| too_many("texts"))?;
-        let mut field_count = 0;
         for (field, text) in self.draft.fields() {
-            self.fields.push((
-                field,
-                self.texts.intern(text).ok_or_else(|| too_many("texts"))?,
-            ));
-            field_count += 1;
+            let text = self.texts.intern(text);
+            self.fields
+                .push((field, text.ok_or_else(|| too_many("texts"))?));
         }
         self.records.push(ContextRecord {
             first_field: first,
-            field_count,
+            field_count: (self.fields.len() - first as usize) as u8,
             ..self.draft.record
         });
         Ok(())
@@ -136,9 +127,7 @@ struct ContextArray<'a>(&'a mut Collected);
 impl Take for ContextArray<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.anomalies.contexts_complete = false;
-        while items.next_element_seed(To(ContextEntry(self.0)))?.is_some() {
-            self.0.go_on()?;
-        }
+        while let Some(()) = items.next_element_seed(To(ContextEntry(self.0)))? {}
         self.0.anomalies.contexts_complete = true;
         Ok(())
     }
@@ -155,7 +144,9 @@ struct ContextEntry<'a>(&'a mut Collected);
 impl Take for ContextEntry<'_> {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.0.draft.read(entries)?;
-        self.0.refusal = self.0.push_context().err();
+        if let Err(error) = self.0.push_context() {
+            self.0.refusal = Some(error);
+        }
         Ok(())
     }
 
@@ -172,12 +163,7 @@ impl Take for StringTable<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.names = Texts::default();
         self.0.anomalies.table_complete = false;
-        while items
-            .next_element_seed(To(StringTableEntry(self.0)))?
-            .is_some()
-        {
-            self.0.go_on()?;
-        }
+        while let Some(()) = items.next_element_seed(To(StringTableEntry(self.0)))? {}
         self.0.anomalies.table_complete = true;
         Ok(())
     }
@@ -227,11 +213,9 @@ impl Texts {
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
-        let start = match number.checked_sub(1) {
-            Some(before) => *self.ends.get(before)?,
-            None => 0,
-        };
-        self.bytes.get(start..end)
+        let before = number.checked_sub(1);
+        self.bytes
+            .get(before.map_or(0, |before| self.ends[before])..end)
     }
 
     /// Returns the number of texts.

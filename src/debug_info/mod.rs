@@ -138,10 +138,13 @@ impl DebugInfo {
     /// operation in the called function, and the operation that it replaces at this call site
     /// (docs/model.md, "Contexts and names").
     ///
-    /// Returns no pairs unless the context has both lists, both are well formed, and they have
-    /// equal lengths.
+    /// Returns no pairs unless the context has both lists, both are well formed, such as `[12,13]`
+    /// or `[]`, and they have equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
-        let list = |field| self.text(p, field).and_then(parse_ids).unwrap_or_default();
+        let list = |field| -> Vec<u64> {
+            let ids = self.text(p, field).map(serde_json::from_str);
+            ids.and_then(Result::ok).unwrap_or_default()
+        };
         let outlined = list(ContextField::OutlinedIds);
         let replaced = list(ContextField::ReplacedIds);
         if outlined.len() != replaced.len() {
@@ -166,18 +169,4 @@ impl DebugInfo {
     fn record(&self, p: Position) -> ContextRecord {
         self.records.get(p.0 as usize).copied().unwrap_or_default()
     }
-}
-
-/// Parses a list of ids such as `[12,13]` or `[]`, with spaces allowed around ids and brackets;
-/// returns `None` for a text of another form.
-fn parse_ids(text: &str) -> Option<Vec<u64>> {
-    let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
-    if inner.trim().is_empty() {
-        return Some(Vec::new());
-    }
-    // `parse` accepts a plus sign.
-    let is_unsigned = |id: &&str| !id.starts_with('+');
-    let ids = inner.split(',').map(str::trim);
-    ids.map(|id| Some(id).filter(is_unsigned)?.parse().ok())
-        .collect()
 }

@@ -9,7 +9,6 @@ use crate::limits;
 use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Result, unusable};
 use crate::profile::Ids;
 use crate::progress::Progress;
-
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};

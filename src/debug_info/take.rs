@@ -42,6 +42,16 @@ pub(super) trait Take: Sized {
     fn other(self) {}
 }
 
+/// Defines methods of a visitor that call the method `$take` of the receiver, without the value.
+macro_rules! receives {
+    ($take:ident: $($visit:ident($value:ty)),*) => {
+        $(fn $visit<E>(self, _: $value) -> Result<(), E> {
+            self.0.$take();
+            Ok(())
+        })*
+    };
+}
+
 /// A serde seed that decodes the next value, of any type, and passes it to the receiver `.0`.
 pub(super) struct To<T>(pub T);
 
@@ -86,35 +96,8 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
         value.newtype_variant_seed(self)
     }
 
-    fn visit_bytes<E>(self, _: &[u8]) -> Result<(), E> {
-        self.0.other();
-        Ok(())
-    }
-
-    fn visit_u128<E>(self, _: u128) -> Result<(), E> {
-        self.0.other();
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        self.0.none();
-        Ok(())
-    }
-
-    fn visit_i128<E>(self, _: i128) -> Result<(), E> {
-        self.0.none();
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        self.0.none();
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        self.0.none();
-        Ok(())
-    }
+    receives! { other: visit_bytes(&[u8]), visit_u128(u128) }
+    receives! { none: visit_i64(i64), visit_i128(i128), visit_f64(f64), visit_bool(bool) }
 
     fn visit_none<E>(self) -> Result<(), E> {
         self.0.none();
