@@ -69,10 +69,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
         };
-        let same = used
-            .iter()
-            .filter(|(_, path)| *path == written)
-            .find(|(other, _)| !is_itself(*other));
+        let mut same = used.iter().filter(|(_, path)| *path == written);
+        let same = same.find_map(|&(other, _)| (!is_itself(other)).then_some(other));
         if companions(&target(&options.input.profile)).contains(&written) {
             return Err(usage(format!(
                 "{option} names {}, which SQLite would read as changes to the profile; give \
@@ -80,10 +78,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
                 displayed(&written)
             )));
         }
-        if let Some(other) = same
-            .map(|(other, _)| *other)
-            .or(stdout::is_file(&written).then_some("standard output"))
-        {
+        let is_stdout = stdout::is_file(&written);
+        if let Some(other) = same.or(is_stdout.then_some("standard output")) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)
@@ -129,7 +125,7 @@ pub(super) fn write(
         let mut bytes = Vec::new();
         write(report, &mut bytes)?;
         if is_standard_output(path) {
-            sections.text(option.trim_start_matches('-'), &bytes)?;
+            sections.text(option.trim_start_matches('-'), bytes)?;
         } else {
             files.push((path, bytes));
         }

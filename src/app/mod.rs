@@ -138,13 +138,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         request,
         messages,
     };
-    let earlier = run
-        .options
-        .exports
-        .compare
-        .as_deref()
-        .map(output::read_earlier)
-        .transpose()?;
+    let earlier = run.options.exports.compare.as_deref();
+    let earlier = earlier.map(output::read_earlier).transpose()?;
     if run.options.results.fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options)
     {
         return fit::run(&run, earlier, out);
@@ -217,29 +212,32 @@ impl Run {
         let peak = peak.filter(|_| self.options.tables.diagnose);
         let idle = layers.idle_ipus(&self.request);
         if !idle.is_empty() {
+            let idle: Vec<String> = idle.iter().map(usize::to_string).collect();
             self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",
-                idle.iter()
-                    .map(usize::to_string)
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                idle.join(", ")
             ));
         }
         for warning in searched.warnings() {
             self.messages.warning(None, &warning);
         }
-        let greedy = match searched.result.as_ref().map(|result| &result.outcome) {
-            Some(Outcome::Greedy(greedy)) => Some(greedy.clone()),
-            _ => None,
-        };
+        let report = self.report(searched)?;
+        let outcome = searched.result.as_ref().map(|result| &result.outcome);
+        if let Some(Outcome::Greedy(greedy)) = outcome {
+            self.messages.summary(format_args!(
+                "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
+                if greedy.fits { "settled" } else { "gave up" },
+                greedy.proportion,
+                counted(greedy.min_layers, "layer")
+            ));
+        }
         Ok(Outputs {
             tables,
             diagnosis: peak
                 .flat_map(|peak| diagnosis(model, &memory, peak))
                 .collect(),
-            greedy,
-            ..Outputs::new(self, self.report(searched)?)
+            ..Outputs::new(self, report)
         })
     }
 
@@ -279,14 +277,10 @@ impl Run {
                 .are_switched
                 .then(|| "--layer-name-regex=auto".to_owned());
             let pipeline = report.pipeline.iter();
-            what_if.arguments = self
-                .options
-                .repeated
-                .iter()
-                .cloned()
-                .chain(by_modules)
-                .chain(pipeline.flat_map(PipelineFacts::chosen_options))
-                .collect();
+            what_if.arguments = self.options.repeated.clone();
+            what_if.arguments.extend(by_modules);
+            let chosen = pipeline.flat_map(PipelineFacts::chosen_options);
+            what_if.arguments.extend(chosen);
         }
         Ok(report)
     }

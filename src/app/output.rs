@@ -19,8 +19,6 @@ use crate::report::{
     self, Form, Format, PlanFacts, Report, ScreenPart, Split, Table, plan_table, sweep_table,
     terminal,
 };
-use crate::solve::Greedy;
-use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::io::Write;
 use std::path::Path;
@@ -35,8 +33,6 @@ pub(super) struct Outputs<'a> {
     pub tables: Vec<Table>,
     /// The tables of `--diagnose`; none if it was not requested.
     pub diagnosis: Vec<Table>,
-    /// The split that the greedy search of the original tool found; `None` with another solver.
-    pub greedy: Option<Greedy>,
     pub report: Report,
     /// The earlier report that `--compare` names; `None` without that option.
     pub earlier: Option<Report>,
@@ -55,15 +51,13 @@ fn exit_of(fits: bool) -> Exit {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report: no tables, no greedy search, no earlier
-    /// report.
+    /// Creates the outputs of a run that has only a report: no tables, no earlier report.
     pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,
             messages: run.messages,
             tables: Vec::new(),
             diagnosis: Vec::new(),
-            greedy: None,
             report,
             earlier: None,
         }
@@ -164,7 +158,7 @@ impl<'a> Outputs<'a> {
         };
         let is_planned = results.plan && !results.wants_verdict();
         if !is_planned {
-            self.print_verdict();
+            self.print_part(ScreenPart::Verdict);
         }
         self.print_split(split, sections)?;
         if let Some(plan) = report.plan.as_ref().filter(|_| is_planned) {
@@ -194,7 +188,7 @@ impl<'a> Outputs<'a> {
             if !emitted.notes.is_empty() {
                 self.messages.verbatim(emitted.notes.trim_end());
             }
-            sections.text(&form.section(), emitted.text.as_bytes())?;
+            sections.text(&form.section(), emitted.text.into_bytes())?;
         }
         Ok(sections.flush()?)
     }
@@ -203,7 +197,7 @@ impl<'a> Outputs<'a> {
     /// suggests commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.recommended().is_none() {
-            self.print_verdict();
+            self.print_part(ScreenPart::Verdict);
             self.print_rest(self.options.results.solve);
         }
         self.messages.sections(&self.report, |section| {
@@ -216,19 +210,6 @@ impl<'a> Outputs<'a> {
             None => self.options.after_split(&self.report),
         });
         exit_of(first.is_some() && self.report.has_verdict())
-    }
-
-    /// Prints whether the split fits, before anything else about it.
-    fn print_verdict(&self) {
-        if let Some(greedy) = &self.greedy {
-            self.messages.summary(format_args!(
-                "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
-                if greedy.fits { "settled" } else { "gave up" },
-                greedy.proportion,
-                counted(greedy.min_layers, "layer")
-            ));
-        }
-        self.print_part(ScreenPart::Verdict);
     }
 
     /// Prints all sections of the report that belong to `part`, on standard error.

@@ -74,7 +74,7 @@ pub(super) struct Sections<'a, W> {
     has_names: bool,
     /// In JSON: the name and the JSON text of each result so far, in the order of output. Empty in
     /// other formats.
-    values: Vec<(String, String)>,
+    values: Vec<(String, Vec<u8>)>,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
@@ -92,69 +92,58 @@ impl<'a, W: Write> Sections<'a, W> {
 
     /// Writes a table as the next result, in the requested format.
     pub fn table(&mut self, table: &Table) -> io::Result<()> {
-        if self.format == Format::Json {
-            return self.keep_json(table.name, |out| table.write(Format::Json, out));
-        }
-        self.write_name(table.name)?;
+        let mut text = Vec::new();
         match self.format {
-            Format::Table => writeln!(self.out, "{}", terminal::for_people(table, &self.look)),
-            format => table.write(format, self.out),
+            Format::Table => writeln!(text, "{}", terminal::for_people(table, &self.look))?,
+            format => table.write(format, &mut text)?,
         }
+        self.add(table.name, text)
     }
 
     /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
     /// each stage, as the original tool printed them.
     pub fn stages(&mut self, split: &Split) -> io::Result<()> {
-        if self.format == Format::Json {
-            return self.keep_json("solve", |out| write_stages(split, out));
-        }
-        self.write_name("solve")?;
-        write_stages(split, self.out)
+        let mut text = Vec::new();
+        write_stages(split, &mut text)?;
+        self.add("solve", text)
     }
 
     /// Writes a text, such as a configuration, as the next result. In JSON with several results, it
     /// becomes a string, except that the report of `--export-json` is inserted as it is.
-    pub fn text(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        if self.format == Format::Json && self.has_names {
-            return self.keep_json(name, |out| match name {
-                // The report is JSON already.
-                "export-json" => out.write_all(bytes),
-                _ => out.write_all(
-                    escape::json(serde_json::to_string(&String::from_utf8_lossy(bytes))?)
-                        .as_bytes(),
-                ),
-            });
+    pub fn text(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
+        match self.format {
+            Format::Json if !self.has_names => self.out.write_all(&text),
+            Format::Json if name != "export-json" => {
+                let text = serde_json::to_string(&String::from_utf8_lossy(&text))?;
+                self.add(name, escape::json(text).into_bytes())
+            }
+            _ => self.add(name, text),
         }
-        self.write_name(name)?;
-        self.out.write_all(bytes)
     }
 
-    /// Stores the result `name`, whose JSON text `write` writes, until [`finish`](Self::finish)
-    /// writes all results as one JSON value.
-    fn keep_json(
-        &mut self,
-        name: &str,
-        write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
-    ) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        write(&mut bytes)?;
-        self.values.push((
-            name.replace('-', "_"),
-            String::from_utf8(bytes).map_err(io::Error::other)?,
-        ));
-        Ok(())
+    /// Writes the result `name`, below a line with its name if there are several results. In JSON,
+    /// stores it until [`finish`](Self::finish) writes all results as one value.
+    fn add(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
+        if self.format == Format::Json {
+            self.values.push((name.replace('-', "_"), text));
+            return Ok(());
+        }
+        if self.has_names {
+            writeln!(self.out, "# {name}")?;
+        }
+        self.out.write_all(&text)
     }
 
     /// Writes the results that were stored for JSON as one value, and flushes the output.
     pub fn finish(self) -> io::Result<()> {
         match &self.values[..] {
             [] => {}
-            [(_, only)] if !self.has_names => write!(self.out, "{only}")?,
+            [(_, only)] if !self.has_names => self.out.write_all(only)?,
             several => {
-                let fields: Vec<String> = several
-                    .iter()
-                    .map(|(name, text)| format!("\"{name}\": {}", text.trim_end()))
-                    .collect();
+                let field = |(name, text): &(String, Vec<u8>)| {
+                    format!("\"{name}\": {}", String::from_utf8_lossy(text).trim_end())
+                };
+                let fields: Vec<String> = several.iter().map(field).collect();
                 writeln!(self.out, "{{\n{}\n}}", fields.join(",\n"))?;
             }
         }
@@ -165,14 +154,6 @@ impl<'a, W: Write> Sections<'a, W> {
     /// next.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
-    }
-
-    /// Writes the line `# name` above a result, if there are several results.
-    fn write_name(&mut self, name: &str) -> io::Result<()> {
-        if self.has_names {
-            writeln!(self.out, "# {name}")?;
-        }
-        Ok(())
     }
 }
 
