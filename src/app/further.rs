@@ -9,7 +9,7 @@ use crate::model::Rules;
 use crate::search::Solver;
 use anyhow::Result;
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Returns an error if the settings of profiles contradict each other, or if another option works on
 /// one profile only.
@@ -95,32 +95,33 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
 pub(super) fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
-    let sizes = options.time.micro_batch.iter().map(|own| {
-        let what = format!("micro-batches of {}", own.value);
-        (what, &own.profile, Setting::MicroBatch(own.value))
-    });
-    let proportions = options.pipeline.amp.iter().map(|own| {
-        let what = format!("available memory proportion {}", own.value);
-        (what, &own.profile, Setting::Proportion(own.value))
-    });
+    let sizes = options.time.micro_batch.iter();
+    let sizes = sizes.map(|own| (&own.profile, Setting::MicroBatch(own.value)));
+    let proportions = options.pipeline.amp.iter();
+    let proportions = proportions.map(|own| (&own.profile, Setting::Proportion(own.value)));
     sizes
         .chain(proportions)
-        .filter_map(|(what, profile, setting)| Some((what, profile.as_ref()?, setting)))
-        .map(|(what, profile, setting)| read_one(options, (&what, profile, setting), messages))
+        .filter_map(|(profile, setting)| Some((profile.as_ref()?, setting)))
+        .map(|(profile, setting)| read_one(options, profile, setting, messages))
         .collect()
 }
 
-/// Reads the profile at `path`, about which messages say `what` it is.
+/// Reads the profile at `path`, which was recorded with `setting`.
 fn read_one(
     options: &Options,
-    (what, path, setting): (&str, &PathBuf, Setting),
+    path: &Path,
+    setting: Setting,
     messages: Messages,
 ) -> Result<FurtherProfile> {
     let mut own = options.clone();
-    own.input.profile = path.clone();
+    own.input.profile = path.to_owned();
     own.input.debug = None;
     own.saved.load_from_file = false;
     profile_path::resolve(&mut own, messages)?;
+    let what = match setting {
+        Setting::MicroBatch(size) => format!("micro-batches of {size}"),
+        Setting::Proportion(value) => format!("available memory proportion {value}"),
+    };
     messages.info(format_args!("{what}: {}", displayed(&own.input.profile)));
     Ok(FurtherProfile {
         setting,

@@ -98,16 +98,14 @@ fn no_profile(folder: &Path) -> anyhow::Error {
 /// command that reads it.
 fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
+    // A model can be split if it was compiled for one IPU.
+    let is_able = |outline: &Outline| {
+        options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
+    };
     let mut able = several
         .iter()
         .zip(&outlines)
-        .filter(|(_, outline)| match outline {
-            // A model can be split if it was compiled for one IPU.
-            Ok(outline) => {
-                options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
-            }
-            Err(_) => false,
-        });
+        .filter(|(_, outline)| outline.as_ref().is_ok_and(is_able));
     if let (Some((only, _)), None) = (able.next(), able.next()) {
         return Ok(only.clone());
     }
@@ -136,15 +134,11 @@ fn kind(profile: &Outline) -> String {
         0..=1 => String::new(),
         several => format!(", {}", counted(several, "replica")),
     };
-    let variables = if profile.has_variables {
-        "with"
-    } else {
-        "without"
-    };
+    let without = if profile.has_variables { "" } else { "out" };
     let executed = if profile.is_executed {
         ", executed"
     } else {
         ""
     };
-    format!("{ipus}{replicas}, {variables} lowered variables{executed}")
+    format!("{ipus}{replicas}, with{without} lowered variables{executed}")
 }
