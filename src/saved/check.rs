@@ -26,16 +26,27 @@ pub(super) fn problem(model: &Model) -> Option<String> {
         return Some(problem);
     }
     let (data, code) = (&model.variables, &model.code_variables);
+    let (tiles, groups) = (
+        model.target.num_tiles as usize,
+        model.operation_groups.len(),
+    );
+    let mut programs = model.programs.iter().filter_map(|program| program.group);
     [
         ("target", model.fit_target()),
-        ("recorded tiles", model.fit_recorded_tiles()),
+        (
+            "recorded tiles",
+            [0, tiles].contains(&model.recorded.tiles.len()),
+        ),
         ("live ranges", model.fit_classes()),
-        ("use sets", model.fit_use_sets()),
+        (
+            "use sets",
+            model.use_sets.is_sound(groups, model.labels.len()),
+        ),
         ("variables", model.fit_variables(data)),
         ("variables of code", model.fit_variables(code)),
         ("operations", model.fit_operations()),
         ("operation groups", model.fit_groups()),
-        ("programs", model.fit_programs()),
+        ("programs", programs.all(|group| model.has_group(group))),
         ("cycles", model.fit_cycles()),
         ("flow of data", model.fit_flow()),
         ("bytes by tile", model.fit_bytes_by_tile()),
@@ -52,22 +63,6 @@ impl Model {
         self.target.num_tiles > 0
             && self.target.check_single_ipu().is_ok()
             && self.backward_start.is_none_or(|step| self.has_step(step))
-    }
-
-    fn fit_recorded_tiles(&self) -> bool {
-        [0, self.target.num_tiles as usize].contains(&self.recorded.tiles.len())
-    }
-
-    fn fit_use_sets(&self) -> bool {
-        self.use_sets
-            .is_sound(self.operation_groups.len(), self.labels.len())
-    }
-
-    fn fit_programs(&self) -> bool {
-        self.programs
-            .iter()
-            .filter_map(|program| program.group)
-            .all(|group| self.has_group(group))
     }
 
     fn has_step(&self, step: u32) -> bool {
@@ -111,15 +106,15 @@ impl Model {
             self.has_window(group.window)
                 && group.host_copies.iter().all(|&step| self.has_step(step))
                 && self.fits_code(&group.code)
-                && group.clusters.iter().all(|own| self.fits_cluster(own))
+                && group
+                    .clusters
+                    .iter()
+                    .all(|ProgramCluster { sets, code, .. }| {
+                        sets.is_sorted_by(|a, b| a < b)
+                            && sets.last().is_none_or(|&set| self.has_set(set))
+                            && self.fits_code(code)
+                    })
         })
-    }
-
-    fn fits_cluster(&self, cluster: &ProgramCluster) -> bool {
-        let sets = &cluster.sets;
-        sets.is_sorted_by(|a, b| a < b)
-            && sets.last().is_none_or(|&set| self.has_set(set))
-            && self.fits_code(&cluster.code)
     }
 
     fn fits_code(&self, code: &GroupCode) -> bool {
@@ -178,17 +173,10 @@ impl Model {
     }
 
     fn fit_bytes_by_tile(&self) -> bool {
-        let categories = self
-            .recorded
-            .categories
-            .iter()
-            .flat_map(|category| [&category.bytes, &category.overlapped]);
-        self.are_on_tiles(
-            self.vertex_code
-                .iter()
-                .chain(&self.recorded_code)
-                .chain(categories),
-        )
+        let categories = self.recorded.categories.iter();
+        let of_categories = categories.flat_map(|own| [&own.bytes, &own.overlapped]);
+        let code = self.vertex_code.iter().chain(&self.recorded_code);
+        self.are_on_tiles(code.chain(of_categories))
     }
 
     fn fit_peak(&self) -> bool {
