@@ -32,14 +32,12 @@ mod tests;
 mod variables;
 
 use crate::atomic::{self, WriteError, file_metadata, first_bytes};
-use crate::message::{SAVE_AGAIN, Unreadable};
+use crate::message::{FileError, Result, SAVE_AGAIN, unusable};
 use crate::model::Model;
 use flate2::Crc;
 use std::cmp::Ordering;
 use std::fs;
-use std::io;
 use std::path::Path;
-use thiserror::Error;
 
 /// The first bytes of the file. The first one has its high bit set, and line ends of several kinds
 /// follow, so that a program that converts text changes them and the damage is detected.
@@ -54,70 +52,27 @@ const HEADER: usize = 8 + 4 + 8;
 /// The size of the checksum in bytes: a CRC-32 of all bytes before it.
 const CHECKSUM: usize = 4;
 
-/// The reason why a model could not be saved or loaded. The caller adds the name of the file.
-#[derive(Debug, Error)]
-pub enum SavedError {
-    /// The file could not be opened or read.
-    #[error(transparent)]
-    Io(#[from] Unreadable),
-    /// The file could not be written.
-    #[error(transparent)]
-    Write(#[from] WriteError),
-    /// The file does not begin with the magic of a saved model.
-    #[error(
-        "this is not a model that --save-to-file wrote; give one, or leave --load-from-file out to \
-         read a profile.pop"
-    )]
-    NotSaved,
-    /// The file is a saved model in another version of the format, which this is.
-    #[error(
-        "the file has format version {0} and this popliner reads version {VERSION}; save it again \
-         from profile.pop and debug.cbor with --save-to-file"
-    )]
-    OtherVersion(u32),
-    /// The file is shorter than its header says, or than a header. With the size of the file in
-    /// bytes, and the size that it should at least have.
-    #[error("the file is cut off: it has {0} bytes and should have {1}; {SAVE_AGAIN}")]
-    Truncated(u64, u64),
-    /// The checksum does not match the bytes before it, or other bytes follow it.
-    #[error("the file was altered after it was written; {SAVE_AGAIN}")]
-    Altered,
-    /// The checksum matches, but the bytes are not a valid model. With a description of the defect.
-    #[error("the file is damaged or was not written by popliner: {0}; {SAVE_AGAIN}")]
-    Invalid(String),
-    /// The model exceeds a limit of the format. With a description of the limit.
-    #[error("the model cannot be saved: {0}; leave --save-to-file out")]
-    TooLarge(String),
-}
-
-impl From<io::Error> for SavedError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error.into())
-    }
-}
-
 /// Saves `model` in a file at `path` and replaces an existing file. The bytes are written to a
 /// temporary file in the same folder first, which is renamed to `path` once it is complete on disk,
 /// and removed if writing fails.
 ///
 /// # Errors
-/// [`SavedError::Write`] if the folder cannot be written to or `path` is not a regular file;
-/// [`SavedError::TooLarge`] if the model exceeds a limit of the format.
-pub fn save(model: &Model, path: &Path) -> Result<(), SavedError> {
+/// If the folder cannot be written to, `path` is not a regular file, or the model exceeds a limit
+/// of the format.
+pub fn save(model: &Model, path: &Path) -> Result<()> {
+    let failed = |error: WriteError| FileError::new(error.to_string());
     // This check comes before the expensive encoding.
     if path.exists() {
-        file_metadata(path).map_err(WriteError::from)?;
+        file_metadata(path).map_err(|error| failed(error.into()))?;
     }
-    atomic::write(path, &to_bytes(model)?)?;
-    Ok(())
+    atomic::write(path, &to_bytes(model)?).map_err(failed)
 }
 
 /// Loads the model that [`save`] wrote to `path`.
 ///
 /// # Errors
-/// If the file cannot be read, is no saved model, has another version, is cut off, or was altered;
-/// the variant of [`SavedError`] says which.
-pub fn load(path: &Path) -> Result<Model, SavedError> {
+/// If the file cannot be read, is no saved model, has another version, is cut off, or was altered.
+pub fn load(path: &Path) -> Result<Model> {
     let size = file_metadata(path)?.len();
     check_header(&first_bytes(path, HEADER as u64)?, size)?;
     from_bytes(&fs::read(path)?)
@@ -134,11 +89,15 @@ pub fn is_saved(path: &Path) -> bool {
 /// Returns the bytes of the file that [`save`] writes for `model`. They only depend on the model.
 ///
 /// # Errors
-/// [`SavedError::TooLarge`] if the model exceeds a limit of the format.
-pub fn to_bytes(model: &Model) -> Result<Vec<u8>, SavedError> {
-    check::steps(model).map_err(SavedError::TooLarge)?;
-    let model =
-        postcard::to_stdvec(model).map_err(|error| SavedError::TooLarge(error.to_string()))?;
+/// If the model exceeds a limit of the format.
+pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
+    let too_large = |limit| {
+        FileError::new(format!(
+            "the model cannot be saved: {limit}; leave --save-to-file out"
+        ))
+    };
+    check::steps(model).map_err(too_large)?;
+    let model = postcard::to_stdvec(model).map_err(|error| too_large(error.to_string()))?;
     Ok(file_of(&model))
 }
 
@@ -155,43 +114,62 @@ fn file_of(model: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// The errors of [`load`] about the content of a file.
-pub fn from_bytes(bytes: &[u8]) -> Result<Model, SavedError> {
+pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
     check_header(bytes, bytes.len() as u64)?;
-    let (content, stated) = bytes.split_last_chunk().ok_or(SavedError::Altered)?;
+    let (content, stated) = bytes.split_last_chunk().ok_or_else(altered)?;
     if content.len() < HEADER || checksum(content) != *stated {
-        return Err(SavedError::Altered);
+        return Err(altered());
     }
-    match postcard::take_from_bytes::<Model>(&content[HEADER..]) {
+    let problem = match postcard::take_from_bytes::<Model>(&content[HEADER..]) {
         Ok((model, [])) => match check::problem(&model) {
-            None => Ok(model),
-            Some(problem) => Err(SavedError::Invalid(problem)),
+            None => return Ok(model),
+            Some(problem) => problem,
         },
-        Ok((_, rest)) => Err(SavedError::Invalid(format!(
-            "{} bytes too many",
-            rest.len()
-        ))),
-        Err(error) => Err(SavedError::Invalid(error.to_string())),
-    }
+        Ok((_, rest)) => format!("{} bytes too many", rest.len()),
+        Err(error) => error.to_string(),
+    };
+    unusable(format!(
+        "the file is damaged or was not written by popliner: {problem}; {SAVE_AGAIN}"
+    ))
+}
+
+/// Returns the error that the checksum does not match the bytes before it, or that other bytes
+/// follow it.
+fn altered() -> FileError {
+    FileError::new(format!(
+        "the file was altered after it was written; {SAVE_AGAIN}"
+    ))
 }
 
 /// Returns an error if the magic or the version in `header`, the first bytes of a file, is wrong,
 /// or if `size`, the size of the file in bytes, differs from the size in the header.
-fn check_header(header: &[u8], size: u64) -> Result<(), SavedError> {
+fn check_header(header: &[u8], size: u64) -> Result<()> {
     if !MAGIC.starts_with(&header[..header.len().min(MAGIC.len())]) {
-        return Err(SavedError::NotSaved);
+        return unusable(
+            "this is not a model that --save-to-file wrote; give one, or leave --load-from-file \
+             out to read a profile.pop",
+        );
     }
-    let cut = || SavedError::Truncated(size, HEADER as u64);
+    let cut_off = |least: u64| {
+        FileError::new(format!(
+            "the file is cut off: it has {size} bytes and should have {least}; {SAVE_AGAIN}"
+        ))
+    };
+    let cut = || cut_off(HEADER as u64);
     let rest = header.get(MAGIC.len()..).ok_or_else(cut)?;
     let (version, rest) = rest.split_first_chunk().ok_or_else(cut)?;
     let version = u32::from_le_bytes(*version);
     if version != VERSION {
-        return Err(SavedError::OtherVersion(version));
+        return unusable(format!(
+            "the file has format version {version} and this popliner reads version {VERSION}; save \
+             it again from profile.pop and debug.cbor with --save-to-file"
+        ));
     }
     let stated = u64::from_le_bytes(*rest.first_chunk().ok_or_else(cut)?);
     match size.cmp(&stated) {
-        Ordering::Less => Err(SavedError::Truncated(size, stated)),
+        Ordering::Less => Err(cut_off(stated)),
         Ordering::Equal => Ok(()),
-        Ordering::Greater => Err(SavedError::Altered),
+        Ordering::Greater => Err(altered()),
     }
 }
 
