@@ -9,7 +9,7 @@
 use super::cells::or_warn;
 use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
-use super::ids::{of_ipu, position};
+use super::ids::{check_ipu, position};
 use super::{Program, ProgramKind, Programs, Target};
 use crate::limits;
 use crate::message::{Result, Warning};
@@ -117,7 +117,8 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
         let Some(ipu @ 0..) = row.signed(1)? else {
             return Ok(());
         };
-        let sum = of_ipu(&mut cycles, &row, 1, ipu as u64)?;
+        check_ipu(&row, 1, ipu as u64, ipus.into())?;
+        let sum = &mut cycles[ipu as usize];
         *sum = sum.saturating_add(row.unsigned(2)?);
         if *sum > limits::CYCLES {
             let most = limits::CYCLES;

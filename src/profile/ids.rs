@@ -91,22 +91,12 @@ pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -
         .ok_or_else(|| row.problem(column, format!("`{table}` has no row with the id {id}")))
 }
 
-/// Returns `ipus[ipu]`, the entry of IPU `ipu`. That number was read from the cell of `row` in
-/// `column`, which the error for a number beyond `ipus` names.
-pub(super) fn of_ipu<'a, T>(
-    ipus: &'a mut [T],
-    row: &Cells<'_>,
-    column: usize,
-    ipu: u64,
-) -> Result<&'a mut T> {
-    let count = ipus.len();
-    usize::try_from(ipu)
-        .ok()
-        .and_then(|ipu| ipus.get_mut(ipu))
-        .ok_or_else(|| {
-            let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
-            row.problem(column, problem)
-        })
+/// Returns an error, which names the cell of `row` in `column`, unless `ipu`, which was read from
+/// it, is below `count`, the number of IPUs.
+pub(super) fn check_ipu(row: &Cells<'_>, column: usize, ipu: u64, count: u64) -> Result<()> {
+    let problem = || format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
+    let is_there = (ipu < count).then_some(());
+    is_there.ok_or_else(|| row.problem(column, problem()))
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
 //! Reads the bytes of not-always-live variables by step and IPU.
 
 use super::super::RecordedTile;
-use super::super::cells::Cells;
 use super::super::database::Database;
-use super::super::ids::{Ids, of_ipu};
+use super::super::ids::{Ids, check_ipu};
 use super::super::liveness::STEPS;
 use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
+use rustc_hash::FxHashMap;
 
 /// The bytes of not-always-live variables on each IPU at each step.
 #[derive(Debug)]
@@ -47,21 +47,14 @@ pub(super) fn read(
     if !is_there(database) {
         return Ok(None);
     }
-    let mut of_all = Deltas::new();
-    let mut of_ipus = vec![Deltas::new(); ipus.count as usize];
-    scan(database, steps, |row, ipu, delta| {
-        let deltas = match ipu {
-            None => &mut of_all,
-            Some(ipu) => of_ipu(&mut of_ipus, row, 1, ipu)?,
-        };
-        deltas.push(delta);
-        Ok(())
-    })?;
-    let of_ipus: Vec<Deltas> = of_ipus.into_iter().map(summed_by_step).collect();
+    let mut deltas = read_deltas(database, steps, ipus.count.into())?;
+    let mut of = |ipu| summed_by_step(deltas.remove(&ipu).unwrap_or_default());
+    let of_all = of(None);
+    let of_ipus: Vec<Deltas> = (0..ipus.count).map(|ipu| of(Some(ipu.into()))).collect();
     if of_ipus.iter().all(Vec::is_empty) {
         return Ok(None);
     }
-    let checked = curves(summed_by_step(of_all), &of_ipus, ipus, tiles);
+    let checked = curves(of_all, &of_ipus, ipus, tiles);
     if let Err(problem) = &checked {
         warnings.push(Warning::new(format!(
             "liveness by IPU is left out: table `{TABLE}`: {problem}; {PROFILE_AGAIN}"
@@ -80,23 +73,14 @@ pub(super) fn read(
 /// # Errors
 /// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
 pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
-    let (mut of_all, mut of_first) = (Deltas::new(), Deltas::new());
+    let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        scan(database, steps, |_, ipu, delta| {
-            match ipu {
-                Some(0) => of_first.push(delta),
-                None => of_all.push(delta),
-                // This IPU belongs to another replica, which runs the same program.
-                Some(_) => {}
-            }
-            Ok(())
-        })?;
+        // The other IPUs belong to other replicas, which run the same program.
+        deltas = read_deltas(database, steps, u64::MAX)?;
     }
-    Ok(summed_by_step(if of_first.is_empty() {
-        of_all
-    } else {
-        of_first
-    }))
+    let of_first = deltas.remove(&Some(0));
+    let found = of_first.or_else(|| deltas.remove(&None));
+    Ok(summed_by_step(found.unwrap_or_default()))
 }
 
 /// Reads the ids of the steps, ascending. The index of a step is the position of its id in this
@@ -108,27 +92,31 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Calls `visit` with each row of [`TABLE`]: the row, its IPU (`None` for a sum over all IPUs), and
-/// the pair of its step index and its change in bytes. `steps` has the ids of the steps, ascending.
-fn scan(
+/// Reads the changes in [`TABLE`] by IPU, of which there are `ipus`; `None` stands for a sum over all
+/// IPUs. `steps` has the ids of the steps, ascending.
+fn read_deltas(
     database: &Database,
     steps: &[u64],
-    mut visit: impl FnMut(&Cells<'_>, Option<u64>, (u32, i64)) -> Result<()>,
-) -> Result<()> {
-    let columns = &["step_id", "ipu", "delta_bytes"];
-    let rows = database.rows(TABLE, columns, |row| {
+    ipus: u64,
+) -> Result<FxHashMap<Option<u64>, Deltas>> {
+    let mut deltas = FxHashMap::<_, Deltas>::default();
+    database.rows(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
         let id = row.unsigned(0)?;
         let step = steps
             .binary_search(&id)
-            .map_err(|_| row.problem(0, format!("there is no step {id}")))?
-            as u32;
+            .map_err(|_| row.problem(0, format!("there is no step {id}")))?;
         let delta = row.signed(2)?.unwrap_or(0);
         if delta.unsigned_abs() > limits::DEVICE_BYTES {
             return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
         }
-        visit(&row, row.optional(1)?, (step, delta))
-    });
-    rows.map(drop)
+        let ipu = row.optional(1)?;
+        if let Some(ipu) = ipu {
+            check_ipu(&row, 1, ipu, ipus)?;
+        }
+        deltas.entry(ipu).or_default().push((step as u32, delta));
+        Ok(())
+    })?;
+    Ok(deltas)
 }
 
 /// Sorts changes by step, replaces the changes of each step by their sum, and drops sums of 0
