@@ -8,12 +8,6 @@ use crate::report::{Format, Split, Table, write_stages};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
-use thiserror::Error;
-
-/// The error that standard output cannot be written to, for another reason than a closed pipe.
-#[derive(Debug, Error)]
-#[error("standard output cannot be written to: {0}; free space, or send the results elsewhere")]
-struct Unprintable(io::Error);
 
 /// A writer that swallows everything after the reader of the pipe is gone. A closed pipe is no
 /// error, and the exit code still gives the verdict.
@@ -26,7 +20,13 @@ pub(super) struct ResultWriter<W>(pub(super) W);
 pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
     match done {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(instead),
-        done => done.map_err(|error| io::Error::new(error.kind(), Unprintable(error))),
+        done => done.map_err(|error| {
+            let text = format!(
+                "standard output cannot be written to: {error}; free space, or send the results \
+                 elsewhere"
+            );
+            io::Error::new(error.kind(), text)
+        }),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reads the top-level map of a debug file. Everything before an error is kept, with all texts in
 //! one allocation.
 
-use super::context::{ContextField, ContextRecord, Draft};
+use super::DebugInfo;
+use super::context::{ContextRecord, Draft};
 use super::damage::{Anomalies, shape, too_many};
 use super::take::{Skipped, Take, To, next_key};
 use crate::message::{FileError, Result};
@@ -12,16 +13,11 @@ use std::hash::{BuildHasher, RandomState};
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// The contexts in the order of the file; ids may repeat.
-    pub records: Vec<ContextRecord>,
-    /// The kept texts of all contexts, one context after the other: each the field that it fills
-    /// and the number of the text in `texts`.
-    pub fields: Vec<(ContextField, u32)>,
-    /// The distinct texts to which `fields` refers by number.
+    /// The contexts, their texts and the string table. Ids may repeat, and `texts` is still empty.
+    pub info: DebugInfo,
+    /// The distinct texts to which the fields of contexts refer by number.
     pub texts: Interner,
-    /// The entries of the string table.
-    pub names: Texts,
-    /// The context that is being read; it is moved to `records` and `fields` once it is complete.
+    /// The context that is being read; it is moved to `info` once it is complete.
     draft: Draft,
     /// Whether the top-level key `contexts` was read.
     pub saw_contexts: bool,
@@ -83,7 +79,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the context in `draft` to `records`, with its texts. A context without an id is only
+    /// Appends the context in `draft` to the records, with its texts. A context without an id is only
     /// counted.
     ///
     /// # Errors
@@ -94,27 +90,29 @@ impl Collected {
             self.anomalies.without_id += 1;
             return Ok(());
         }
-        if self.records.len() >= Texts::LIMIT as usize {
+        let DebugInfo {
+            records, fields, ..
+        } = &mut self.info;
+        if records.len() >= Texts::LIMIT as usize {
             return Err(too_many("contexts"));
         }
-        let first = u32::try_from(self.fields.len()).map_err(|_| too_many("texts"))?;
+        let first = u32::try_from(fields.len()).map_err(|_| too_many("texts"))?;
         for (field, text) in self.draft.fields() {
             let text = self.texts.intern(text);
-            self.fields
-                .push((field, text.ok_or_else(|| too_many("texts"))?));
+            fields.push((field, text.ok_or_else(|| too_many("texts"))?));
         }
-        self.records.push(ContextRecord {
+        records.push(ContextRecord {
             first_field: first,
-            field_count: (self.fields.len() - first as usize) as u8,
+            field_count: (fields.len() - first as usize) as u8,
             ..self.draft.record
         });
         Ok(())
     }
 
-    /// Appends an entry of the string table to `names`. Sets `refusal` if there are more entries
+    /// Appends an entry of the string table to the names. Sets `refusal` if there are more entries
     /// than can be numbered.
     fn push_name(&mut self, name: &str) {
-        if self.names.push(name).is_none() {
+        if self.info.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
         }
     }
@@ -161,7 +159,7 @@ struct StringTable<'a>(&'a mut Collected);
 
 impl Take for StringTable<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.0.names = Texts::default();
+        self.0.info.names = Texts::default();
         self.0.anomalies.table_complete = false;
         while let Some(()) = items.next_element_seed(To(StringTableEntry(self.0)))? {}
         self.0.anomalies.table_complete = true;

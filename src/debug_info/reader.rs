@@ -128,7 +128,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     if let Some(refusal) = collected.refusal {
         return Err(refusal);
     }
-    if !collected.is_complete && damaged && collected.records.is_empty() {
+    if !collected.is_complete && damaged && collected.info.is_empty() {
         return unusable(format!(
             "no context could be read, since the CBOR is malformed before byte {offset}; \
              {DEBUG_AGAIN}"
@@ -140,44 +140,38 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
         return Err(shape("it has no `contexts`"));
     }
     let Collected {
-        mut records,
-        fields,
-        names,
+        mut info,
         mut anomalies,
         ..
     } = collected;
+    let (records, names) = (&mut info.records, info.names.len());
     let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
-    let index = index(&records).or_else(|_| {
+    let index = index(records).or_else(|_| {
         // Only the first record of each id counts.
         let (before, mut seen) = (records.len(), HashSet::new());
         records.retain(|record| seen.insert(record.id));
         anomalies.duplicates = before - records.len();
-        index(&records)
+        index(records)
     });
-    let index = index.expect("each id is left once");
-    check_chains(&mut records, &index)?;
+    info.index = index.expect("each id is left once");
+    check_chains(records, &info.index)?;
     if anomalies.table_complete {
         let outside =
-            |record: &&ContextRecord| record.name.is_some_and(|name| name as usize >= names.len());
+            |record: &&ContextRecord| record.name.is_some_and(|name| name as usize >= names);
         anomalies.names_outside = records.iter().filter(outside).count();
     }
-    let truncation = (!collected.is_complete).then(|| Truncation {
+    let truncation = (!collected.is_complete).then_some(Truncation {
         contexts: records.len(),
         offset,
         damaged,
         contexts_lost: !anomalies.contexts_complete,
         string_table_lost: !anomalies.table_complete,
-        names: names.len(),
-    });
-    Ok(DebugInfo {
-        records,
-        fields,
-        texts: collected.texts.texts,
         names,
-        index,
-        damage: anomalies.damage(truncation),
-        warning: anomalies.warning(),
-    })
+    });
+    info.texts = collected.texts.texts;
+    info.damage = anomalies.damage(truncation);
+    info.warning = anomalies.warning();
+    Ok(info)
 }
 
 /// Marks the records that are on a cycle of parents. The chain of a context on a cycle counts as
