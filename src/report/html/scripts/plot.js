@@ -5,7 +5,7 @@
  * @typedef {object} Plot
  * @property {string} id
  * @property {string} label
- * @property {string} unit the unit of the horizontal axis, such as `step`
+ * @property {string} unit the unit of the horizontal axis, such as `step`; a choice of it moves the cursor
  * @property {number} height
  * @property {number} first the first place on the horizontal axis
  * @property {number} last the last place, inclusive
@@ -23,7 +23,6 @@
  * @property {(inner: Element, scale: Scale) => void} paint
  * @property {(parent: HTMLElement) => void} table
  * @property {(place: number) => string} [named] the label of a place below the drawing
- * @property {string} [follows] the key of the choice that moves the cursor, if it is not the unit
  * @property {string[]} [lanes] the names of rows, from the top; such a drawing has no vertical axis
  */
 /** @typedef {{x: (place: number) => number, y: (bytes: number) => number, from: number, to: number,
@@ -246,9 +245,10 @@ const addPlot = (parent, plot) => {
     show();
   };
 
-  /** Scrolls to a place. @param {number} place */
-  const reveal = (place) => {
-    if (place >= from && place <= to) showCursor(); else zoom(place - (to - from) / 2, to - from + 1);
+  /** Scrolls to the chosen place, if there is one. */
+  const reveal = () => {
+    const own = plot.value() ?? from;
+    if (own >= from && own <= to) showCursor(); else zoom(own - (to - from) / 2, to - from + 1);
   };
 
   /** @typedef {{clientX: number, clientY: number}} Point of a pointer */
@@ -260,6 +260,16 @@ const addPlot = (parent, plot) => {
   /** @param {Point} point */
   const under = (point) => Math.min(Math.floor(placeAt(point)), to);
 
+  const isTall = !plot.lanes && upwards(false)[0] !== plot.range(from, to, true)[0];
+  const isWhole = () => from === plot.first && to === plot.last;
+  /** What keys do, and buttons, which some drawings lack. */
+  const changes = [
+    { name: 'Zoom in', id: 'in', keys: ['+', '='], make: () => zoomBy(.5), isOff: () => to - from < FEWEST },
+    { name: 'Zoom out', id: 'out', keys: ['-'], make: () => zoomBy(2), isOff: isWhole },
+    { name: 'Taller', id: 'taller', keys: ['t'], make: () => enlargeBy(.5), isOff: () => false, isThere: isTall },
+    { name: 'Flatter', id: 'flatter', keys: ['f'], make: () => enlargeBy(2), isOff: () => !part, isThere: isTall },
+    { name: 'Whole', id: 'whole', keys: ['0'], make: showWhole, isOff: () => isWhole() && !part },
+  ];
   svg.addEventListener('keydown', (event) => {
     if (!isPlain(event)) return;
     const own = plot.value() ?? from;
@@ -268,13 +278,10 @@ const addPlot = (parent, plot) => {
     const far = Math.max(Math.round((places ? last + 1 : to - from + 1) / 10), 1);
     const goal = goalOf(event, places ? placeOf(places, own) : own, far, first, last);
     const up = { ArrowUp: .25, ArrowDown: -.25 }[event.key];
+    const change = changes.find(({ keys }) => keys.includes(event.key));
     if (event.shiftKey && up && part) enlarge(now.low + up * (now.most - now.low), now.most + up * (now.most - now.low));
     else if (goal !== undefined) plot.choose(places ? places[goal] : goal);
-    else if (event.key === '+' || event.key === '=') zoomBy(.5);
-    else if (event.key === '-') zoomBy(2);
-    else if (event.key === 't') enlargeBy(.5);
-    else if (event.key === 'f') enlargeBy(2);
-    else if (event.key === '0') showWhole();
+    else if (change) change.make();
     else return;
     event.preventDefault();
   });
@@ -341,24 +348,13 @@ const addPlot = (parent, plot) => {
     if (isUp) enlarge(first, first + count); else zoom(first, count);
   }, { passive: false });
 
-  const isTall = !plot.lanes && upwards(false)[0] !== plot.range(from, to, true)[0];
   tools.hidden = !isTall && to - from < FEWEST;
-  const isWhole = () => from === plot.first && to === plot.last;
-  const along = /** @type {[string, string, () => void, () => boolean][]} */ ([
-    ['Zoom in', 'in', () => zoomBy(.5), () => to - from < FEWEST], ['Zoom out', 'out', () => zoomBy(2), isWhole],
-  ]);
-  const up = /** @type {typeof along} */ ([['Taller', 'taller', () => enlargeBy(.5), () => false], ['Flatter', 'flatter', () => enlargeBy(2), () => !part]]);
-  const buttons = [...along, ...(isTall ? up : []), /** @type {typeof along[0]} */ (['Whole', 'whole', showWhole, () => isWhole() && !part])]
-    .map(([name, id, press, isOff]) => ({ button: addButton(tools, name, press, `${plot.id}-${id}`), isOff }));
+  const buttons = changes.filter(({ isThere }) => isThere ?? true)
+    .map(({ name, id, make, isOff }) => ({ button: addButton(tools, name, make, `${plot.id}-${id}`), isOff }));
   const vertical = isTall ? addButton(tools, 'Enlarge what changes', () => setLow(part ? isLow : !isLow), `${plot.id}-low`) : null;
   addFolded(figure, `Table: ${plot.label[0].toLowerCase()}${plot.label.slice(1)}`, plot.table);
-  const follow = () => {
-    const own = plot.value();
-    if (own !== null) reveal(own); else showCursor();
-  };
-  onChoice([/** @type {keyof Choice} */ (plot.follows ?? plot.unit)], follow, svg);
   show();
-  follow();
+  follow([/** @type {keyof Choice} */ (plot.unit)], reveal, svg);
   onResize(svg, show);
   return { show, setLow, tools, figure, svg };
 };

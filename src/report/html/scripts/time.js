@@ -89,7 +89,7 @@ const addStepStrip = (parent) => {
   const HEIGHT = Math.min(60 + stages * 34, 560);
   const plot = addPlot(parent, {
     id: 'step-strip', label: 'Work of each IPU over the cycles of a step', unit: 'cycle', height: HEIGHT, first: 0, last: Math.max(cycles - 1, 1),
-    places: starts, lanes: names, follows: 'cycle', range: () => [0, stages],
+    places: starts, lanes: names, range: () => [0, stages],
     value: () => value,
     choose: (place) => {
       value = place;
