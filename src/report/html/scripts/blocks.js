@@ -134,7 +134,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     isByLayer = value === 'layer';
     plot.show();
   });
-  onChoice(['variable', 'layer'], plot.show, plot.svg);
+  follow(['variable', 'layer'], plot.show, plot.svg);
   addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable: it is as high as its bytes and covers the steps at which it is live. Smaller variables are grey, above the blocks. At the bottom are ',
     [base, `${live.at}/always_live`], ` bytes that are always live. The chart has ${grouped(steps.length)} chosen steps: peaks, the first and last steps of layers and stages, and turning points between. `
     + 'Click a block or a step; drag over a part to enlarge it, or use two fingers. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);

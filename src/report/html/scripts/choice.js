@@ -4,16 +4,15 @@
 /** @typedef {{view: string, ipu: ?number, tile: ?number, step: ?number, layer: ?number,
  *   variable: ?string, cuts: ?string, ipus: ?number, memory: ?number, reserve: ?number}} Choice */
 
-/** @returns {Choice} */
-const noChoice = () => ({
-  view: '', ipu: null, tile: null, step: null, layer: null, variable: null, cuts: null,
-  ipus: null, memory: null, reserve: null,
-});
+/** @type {Choice} */
+const NO_CHOICE = {
+  view: '', ipu: null, tile: null, step: null, layer: null, variable: null, cuts: null, ipus: null, memory: null, reserve: null,
+};
 
 const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
 
 /** The current choice. A layer is a position of the layer order. @type {Choice} */
-let chosen = noChoice();
+let chosen = NO_CHOICE;
 
 /** Is the chosen layer among these layers? @param {(?string)[]} layers */
 const hasChosenLayer = (layers) => chosen.layer !== null
@@ -22,18 +21,17 @@ const hasChosenLayer = (layers) => chosen.layer !== null
 /** Functions to call when one of their keys of the choice changes. @type {{keys: (keyof Choice)[], show: () => void, own?: Element}[]} */
 let followers = [];
 
-/** Calls `show` whenever one of these keys of the choice changes, as long as `own` is in the page.
+/** Calls `show` now, and whenever one of these keys of the choice changes, as long as `own` is in the page.
  * @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
-const onChoice = (keys, show, own) => followers.push({ keys, show, own });
-
-/** Calls `show` now, and whenever one of these keys of the choice changes. @param {(keyof Choice)[]} keys @param {() => void} show @param {Element} [own] */
 const follow = (keys, show, own) => {
-  onChoice(keys, show, own);
+  followers.push({ keys, show, own });
   show();
 };
 
-/** Calls the functions that follow keys of the choice that differ from `before`. @param {Choice} before */
-const letFollow = (before) => {
+/** Takes another choice, and calls the functions that follow the keys that change. @param {Choice} next */
+const take = (next) => {
+  const before = chosen;
+  chosen = next;
   followers = followers.filter(({ own }) => !own || own.isConnected);
   for (const { keys, show, own } of [...followers]) {
     if (keys.some((key) => chosen[key] !== before[key]) && (!own || own.isConnected)) show();
@@ -41,12 +39,12 @@ const letFollow = (before) => {
 };
 
 /** The hash of the page's address for a choice. @param {Choice} own */
-const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !== null && value !== '')
+const hashOf = (own) => '#' + Object.entries(own).filter(([, value]) => value !== null)
   .map(([key, value]) => `${key}=${encodeURIComponent(String(value))}`).join('&');
 
 /** @param {string} hash @returns {Choice} */
 const choiceOf = (hash) => {
-  const own = /** @type {any} */ (noChoice());
+  const own = /** @type {any} */ ({ ...NO_CHOICE });
   for (const [key, value] of new URLSearchParams(hash.slice(1).replaceAll('+', '%2B'))) {
     if (!(key in own)) continue;
     if (!NUMBERS.includes(key)) own[key] = value;
@@ -55,22 +53,17 @@ const choiceOf = (hash) => {
   return own;
 };
 
-/** Changes the choice and the address, and calls the functions that follow the changed keys. @param {Partial<Choice>} change */
+/** Changes the choice and the address. @param {Partial<Choice>} change */
 const choose = (change) => {
-  const before = chosen;
-  chosen = { ...chosen, ...change };
-  const keys = /** @type {(keyof Choice)[]} */ (Object.keys(chosen)).filter((key) => chosen[key] !== before[key]);
-  if (!keys.length) return;
-  const hash = hashOf(chosen);
-  if (keys.includes('view') && before.view) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
-  letFollow(before);
+  const next = { ...chosen, ...change };
+  const hash = hashOf(next);
+  if (hash === hashOf(chosen)) return;
+  if (chosen.view && next.view !== chosen.view) history.pushState(null, '', hash); else history.replaceState(null, '', hash);
+  take(next);
 };
 
-/** Takes the choice from the page's address when the reader enters an address or goes back. */
-const followAddress = () => addEventListener('popstate', () => {
+// The reader enters an address or goes back.
+addEventListener('popstate', () => {
   const next = choiceOf(location.hash);
-  if (!next.view) next.view = chosen.view;
-  const before = chosen;
-  chosen = next;
-  letFollow(before);
+  take({ ...next, view: next.view || chosen.view });
 });

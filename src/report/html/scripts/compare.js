@@ -38,14 +38,12 @@ const addOpener = (parent) => {
   addAs(parent, 'p', 'opened', '', 'soft').setAttribute('role', 'status');
 };
 
-/** Opens reports that the reader drops anywhere on the page. */
-const takeDrops = () => {
-  addEventListener('dragover', (event) => event.preventDefault());
-  addEventListener('drop', (event) => {
-    event.preventDefault();
-    openFiles(event.dataTransfer?.files ?? []);
-  });
-};
+// The reader can drop reports anywhere on the page.
+addEventListener('dragover', (event) => event.preventDefault());
+addEventListener('drop', (event) => {
+  event.preventDefault();
+  openFiles(event.dataTransfer?.files ?? []);
+});
 
 /** Adds a table of the numbers that `read` returns for both reports, matched by their names. @param {HTMLElement} parent @param {string} name
  * @param {(own: Json.Report) => [string, any][]} read */

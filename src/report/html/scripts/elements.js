@@ -248,20 +248,18 @@ const onResize = (own, show) => {
   })).observe(own);
 };
 
-/** Shows the text in `data-tip` of the element under the pointer. */
-const followPointer = () => {
-  const tip = byId('tip');
-  const hide = () => tip.classList.remove('shown');
-  document.addEventListener('pointermove', (event) => {
-    const over = event.target instanceof Element && event.target.closest('[data-tip]');
-    const text = over && /** @type {HTMLElement} */ (over).dataset.tip;
-    if (!text) return hide();
-    tip.textContent = printable(text);
-    tip.classList.add('shown');
-    const { offsetWidth: width, offsetHeight: height } = tip;
-    tip.style.left = `${Math.max(Math.min(event.clientX + 14, innerWidth - width - 8), 4)}px`;
-    tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18}px`;
-  });
-  document.addEventListener('pointerleave', hide);
-  addEventListener('scroll', hide, { passive: true });
-};
+// The text in `data-tip` of the element under the pointer is shown beside the pointer.
+const tip = byId('tip');
+const hideTip = () => tip.classList.remove('shown');
+document.addEventListener('pointermove', (event) => {
+  const over = event.target instanceof Element && event.target.closest('[data-tip]');
+  const text = over && /** @type {HTMLElement} */ (over).dataset.tip;
+  if (!text) return hideTip();
+  tip.textContent = printable(text);
+  tip.classList.add('shown');
+  const { offsetWidth: width, offsetHeight: height } = tip;
+  tip.style.left = `${Math.max(Math.min(event.clientX + 14, innerWidth - width - 8), 4)}px`;
+  tip.style.top = `${event.clientY + 18 + height > innerHeight ? event.clientY - height - 12 : event.clientY + 18}px`;
+});
+document.addEventListener('pointerleave', hideTip);
+addEventListener('scroll', hideTip, { passive: true });

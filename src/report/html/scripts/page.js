@@ -172,17 +172,25 @@ const addPaste = (parent) => {
 /** The views that this report has. */
 const viewsThere = () => VIEWS.filter(([, , isThere]) => isThere());
 
-/** Shows one view. It is built when it is first shown. */
+/** Unhides a view. It is built when it is first shown. @param {typeof VIEWS[0]} view */
+const unhide = ([id, , , build]) => {
+  const own = byId(`view-${id}`);
+  own.hidden = false;
+  if (!own.childElementCount) build(own);
+};
+
+/** Shows the chosen view, or the most important one. */
 const showView = () => {
   const there = viewsThere();
-  const [id, , , build] = there.find(([own]) => own === chosen.view) ?? there[0];
+  const wanted = [chosen.view, earlier ? 'compare' : 'split', 'ipus'].find((id) => there.some(([own]) => own === id));
+  const shown = there.find(([own]) => own === wanted) ?? there[0];
+  const [id] = shown;
   if (chosen.view !== id) return choose({ view: id });
   for (const view of /** @type {HTMLCollectionOf<HTMLElement>} */ (byId('views').children)) view.hidden = view.id !== `view-${id}`;
   for (const link of byId('bar').querySelectorAll('a')) {
     if (link.dataset.view === id) set(link, { 'aria-current': 'page' }); else link.removeAttribute('aria-current');
   }
-  const own = byId(`view-${id}`);
-  if (!own.childElementCount) build(own);
+  unhide(shown);
 };
 
 /** The links to all views. */
@@ -212,33 +220,20 @@ const show = (own) => {
   chosen = choiceOf(location.hash);
   showHead();
   showBar();
-  onChoice(['view'], showView);
-  const there = viewsThere().map(([id]) => id);
-  if (there.includes(chosen.view)) showView();
-  else choose({ view: earlier ? 'compare' : there.find((id) => id === 'split' || id === 'ipus') ?? there[0] });
+  follow(['view'], showView);
   byId('foot').replaceChildren();
   add(byId('foot'), 'p', `Made by PopLiner ${report.provenance.popliner}. All bytes are exact; steps, tiles and IPUs count from 0.`);
   addOpener(byId('foot'));
 };
 
-/** Unfolds everything and builds all views before the page is printed. */
-const unfoldForPrint = () => {
-  addEventListener('beforeprint', () => {
-    for (const [id, , , build] of report ? viewsThere() : []) {
-      const view = byId(`view-${id}`);
-      view.hidden = false;
-      if (!view.childElementCount) build(view);
-    }
-    document.querySelectorAll('details').forEach((own) => set(own, { open: '' }));
-  });
-  addEventListener('afterprint', () => { if (report) showView(); });
-};
+// Everything is built and unfolded before the page is printed.
+addEventListener('beforeprint', () => {
+  if (report) viewsThere().forEach(unhide);
+  document.querySelectorAll('details').forEach((own) => set(own, { open: '' }));
+});
+addEventListener('afterprint', () => { if (report) showView(); });
 
 const begin = async () => {
-  followPointer();
-  followAddress();
-  takeDrops();
-  unfoldForPrint();
   const text = await embedded();
   if (text !== null) {
     try {

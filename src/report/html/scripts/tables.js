@@ -148,7 +148,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     more.hidden = !more.hasChildNodes();
   };
   fill();
-  onChoice(['ipu', 'step', 'layer', 'variable'], mark, scroll);
+  follow(['ipu', 'step', 'layer', 'variable'], mark, scroll);
   edgeOf(scroll);
   return { set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
 };

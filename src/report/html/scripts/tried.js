@@ -242,7 +242,7 @@ const addTriedStrip = (tool, own) => {
   };
 
   follow(TRIED, show);
-  onChoice(['ipu'], showButtons);
+  follow(['ipu'], showButtons);
   onResize(strip, showStages);
 };
 
