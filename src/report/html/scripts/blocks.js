@@ -158,7 +158,7 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
   const layer = addSelect(controls, 'Layer', 'live-steps-layer', [['', 'all'],
     ...report.layers.map((own, place) => /** @type {[string, string]} */ ([String(place), short(layerName(own.name), 60)]))],
   (value) => choose({ layer: value === '' ? null : Number(value) }));
-  const changing = addField(controls, 'hide variables that are always live', 'checkbox', 'live-steps-changing');
+  const changing = addField(controls, 'hide variables that are always live', 'checkbox', 'live-steps-changing', () => show());
   const tables = addAs(parent, 'div', 'live-steps-variables');
   const pair = addAs(parent, 'div', 'live-steps-sums', '', 'pair');
   const [categories, layers] = [add(pair, 'div'), add(pair, 'div')];
@@ -190,7 +190,6 @@ const addStep = (parent, live, { steps, programs, operations, not_always_live: m
     addSums(layers, live.layers.map((one) => layerName(one.name)), live.layers, place, `${live.at}/layers`);
     if (live.layers.length) add(layers, 'p', 'A variable that several layers use counts in each of them.', 'soft');
   };
-  changing.addEventListener('change', show);
   follow(['step', 'layer'], show, head);
 };
 
@@ -232,8 +231,7 @@ const buildMemory = (parent) => {
       addStep(inner, live, steps);
     });
   } else if (liveness) {
-    const part = addPart(parent, 'live', 'Memory over the steps');
-    add(part, 'p', 'The report does not say which variables are live at each step.', 'soft');
+    const part = addPart(parent, 'live', 'Memory over the steps', 'The report does not say which variables are live at each step.');
     addCurve(part, 'curve', `Bytes of tile ${liveness.fullest_tile} over the steps`, liveness.fullest_tile_curve, '/liveness/fullest_tile_curve', report.provenance.target.bytes_per_tile);
   }
   addTileMap(parent);
@@ -249,8 +247,8 @@ const buildMemory = (parent) => {
 const addCategories = (parent) => {
   const all = report.memory.categories;
   if (!all.length) return;
-  const part = addPart(parent, 'categories', 'By category');
-  add(part, 'p', 'Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use.', 'soft');
+  const part = addPart(parent, 'categories', 'By category',
+    'Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use.');
   const columns = columnsOf([['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']]);
   const rows = rowsAt('/memory/categories', columns, (own) => Number(own.all_tiles) > 0).sort((a, b) => Number(b.cells[1]) - Number(a.cells[1]));
   addTable(part, 'Categories', columns, rows, { most: 30, look: lookOfCategory });

@@ -32,29 +32,22 @@ const addCoverage = (parent) => {
 /** @param {HTMLElement} parent */
 const addSummary = (parent) => {
   const part = addPart(parent, 'summary', 'How this report was made');
-  const made = report.provenance;
-  const { target, files } = made;
-  const list = add(part, 'dl', '', 'facts');
-  /** @param {string} name @param {string} text */
-  const fact = (name, text) => {
-    add(list, 'dt', name);
-    add(list, 'dd', short(text, 400));
-  };
-  fact(files.saved_model ? 'Saved model' : 'Profile', files.profile);
-  if (files.debug) fact('Debug contexts', files.debug);
-  add(list, 'dt', 'Target');
-  const { clock_hz: clock, tiles, bytes_per_tile: bytes } = target;
-  addLine(list, 'dd', [`${short(target.architecture)}, `, [tiles, '/provenance/target/tiles'], ' tiles of ', [bytes, '/provenance/target/bytes_per_tile'], ' bytes',
-    clock && ', ', clock && [clock, '/provenance/target/clock_hz'], clock && ' Hz']);
-  fact('Poplar version', made.poplar ?? 'not recorded');
-  fact('Compiled', made.compiled ?? 'not recorded');
-  if (report.fit) {
-    fact('Replicas', grouped(report.fit.replicas));
-    fact('Lowered variables', typeof report.fit.variables === 'number' ? grouped(report.fit.variables) : 'not recorded');
-    if (report.fit.comparison) fact('Predicted from', report.fit.comparison.profile);
-  } else fact('Memory model', made.memory_model);
-  fact('Arguments', made.arguments.map(quoted).join(' '));
-  fact('PopLiner', `version ${made.popliner}, report version ${report.version}`);
+  const { fit, provenance: made } = report;
+  const { files, target: { architecture, clock_hz: clock, tiles, bytes_per_tile: bytes } } = made;
+  addFacts(part, [
+    [files.saved_model ? 'Saved model' : 'Profile', files.profile],
+    ['Debug contexts', files.debug],
+    ['Target', [`${short(architecture)}, `, [tiles, '/provenance/target/tiles'], ' tiles of ', [bytes, '/provenance/target/bytes_per_tile'], ' bytes',
+      clock && ', ', clock && [clock, '/provenance/target/clock_hz'], clock && ' Hz']],
+    ['Poplar version', made.poplar ?? 'not recorded'],
+    ['Compiled', made.compiled ?? 'not recorded'],
+    ['Replicas', fit && grouped(fit.replicas)],
+    ['Lowered variables', fit && grouped(fit.variables ?? 'not recorded')],
+    ['Predicted from', fit?.comparison?.profile],
+    ['Memory model', !fit && made.memory_model],
+    ['Arguments', made.arguments.map(quoted).join(' ')],
+    ['PopLiner', `version ${made.popliner}, report version ${report.version}`],
+  ]);
   if (made.options) addTableAt(part, 'Options that differ from their defaults', '/provenance/options', [['Option', 'text', '/name'], ['Value', 'text', '/value'], ['Of', 'text', '/of']], { most: 30 });
   for (const [name, value] of [['framework.json', made.framework], ['app.json', made.app]]) {
     if (value === null || value === undefined) continue;

@@ -49,6 +49,17 @@ const addFigure = (list, name, value, more, look) => {
   return figure;
 };
 
+/** Adds names with their values; facts without a value are left out. @param {Element} parent
+ * @param {[string, string | Pieces | false | null | undefined, string?][]} facts */
+const addFacts = (parent, facts) => {
+  const list = add(parent, 'dl', '', 'facts');
+  for (const [name, value, look] of facts) {
+    if (!value) continue;
+    add(list, 'dt', name);
+    addLine(list, 'dd', typeof value === 'string' ? [short(value, 400)] : value, look);
+  }
+};
+
 /** Adds a button. @param {Element} parent @param {string} text @param {() => void} press
  * @param {string} [id] @param {string} [look] */
 const addButton = (parent, text, press, id, look) => {
@@ -59,10 +70,13 @@ const addButton = (parent, text, press, id, look) => {
   return own;
 };
 
-/** Adds a field with its name. @param {Element} parent @param {string} name @param {string} type
- * @param {string} id @param {Record<string, string | number>} [attributes] */
-const addField = (parent, name, type, id, attributes) =>
-  set(add(add(parent, 'label', `${name} `), 'input'), { type, id, ...attributes });
+/** Adds a field with its name. @param {Element} parent @param {string} name @param {string} type @param {string} id
+ * @param {() => void} enter is called after each change @param {Record<string, string | number>} [attributes] */
+const addField = (parent, name, type, id, enter, attributes) => {
+  const own = set(add(add(parent, 'label', `${name} `), 'input'), { type, id, ...attributes });
+  own.addEventListener('input', enter);
+  return own;
+};
 
 /** Adds a choice with its name. @param {Element} parent @param {string} name @param {string} id
  * @param {[string, string][]} options values and their names @param {(value: string) => void} pick */
@@ -207,10 +221,12 @@ const addSentences = (parent, id, look) => {
   list(box, -6);
 };
 
-/** Adds a part with a heading that links can point to. @param {Element} parent @param {string} id @param {string} title */
-const addPart = (parent, id, title) => {
+/** Adds a part with a heading that links can point to. @param {Element} parent @param {string} id @param {string} title
+ * @param {string} [said] an explanation */
+const addPart = (parent, id, title, said) => {
   const own = addAs(parent, 'section', id);
   add(own, 'h2', title);
+  if (said) add(own, 'p', said, 'soft');
   return own;
 };
 

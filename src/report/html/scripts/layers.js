@@ -2,9 +2,8 @@
 
 /** Builds the view of the layers. @param {HTMLElement} parent */
 const buildLayers = (parent) => {
-  const part = addPart(parent, 'layers', 'Layers');
+  const part = addPart(parent, 'layers', 'Layers', 'Each layer by itself, without what every stage needs. Choose one to highlight it everywhere.');
   const { layers } = report;
-  add(part, 'p', 'Each layer by itself, without what every stage needs. Choose one to highlight it everywhere.', 'soft');
   if (!isHuge) {
     addPartsLegend(part, layers.map((own) => own.parts));
     addLayerPlot(part, {

@@ -38,17 +38,14 @@ const FIRST = ['IPUs', 'State', 'Layers of each stage', 'Peak memory', 'Of the l
 /** @param {HTMLElement} parent */
 const buildPlan = (parent) => {
   if (report.plan) {
-    const plan = addPart(parent, 'plan', 'Configurations that fit');
-    add(plan, 'p', 'The best configuration comes first; the text above is about it. The other views show the split of this run.', 'soft');
-    addSentences(plan, 'recommendation');
-    addSentences(plan, 'bottlenecks');
-    addSentences(plan, 'plan');
-    addSentences(plan, 'tried');
+    const plan = addPart(parent, 'plan', 'Configurations that fit',
+      'The best configuration comes first; the text above is about it. The other views show the split of this run.');
+    for (const id of ['recommendation', 'bottlenecks', 'plan', 'tried']) addSentences(plan, id);
     addTablesOf(plan, 'plan', FIRST, { drawn: drawStages });
   }
   if (report.sweep) {
-    const sweep = addPart(parent, 'sweep', 'Numbers of IPUs');
-    add(sweep, 'p', 'The best split for each number of IPUs; if none fits, the one that needs the least memory.', 'soft');
+    const sweep = addPart(parent, 'sweep', 'Numbers of IPUs',
+      'The best split for each number of IPUs; if none fits, the one that needs the least memory.');
     addTablesOf(sweep, 'sweep', FIRST, known ? {
       drawn: drawStages, choose: (row) => choose({ view: 'split', ipus: at(row.at).ipus / at(row.at).replicas, cuts: startsOf(at(row.at)).join(',') || 'none' }),
     } : {});

@@ -11,8 +11,8 @@ const buildSplit = (parent) => {
   addTablesOf(stages, 'split', undefined, { choose: (_, ipu) => choose({ ipu }) });
   if (report.given) addSentences(addPart(parent, 'given', 'Beside the best'), 'given');
   if (report.cuts?.length) {
-    const cuts = addPart(parent, 'cuts', 'Cuts');
-    add(cuts, 'p', 'Bytes of the distinct variables that flow over each cut, in either direction. Always-live variables that both sides use are doubled: each side needs a copy.');
+    const cuts = addPart(parent, 'cuts', 'Cuts',
+      'Bytes of the distinct variables that flow over each cut, in either direction. Always-live variables that both sides use are doubled: each side needs a copy.');
     addTablesOf(cuts, 'cuts');
     const columns = columnsOf([['Cut', 'text'], ['Layers', 'layers', '/layers'], ['To IPU', 'count', '/to_stage'], ['Peak before the cut', 'bytes', '/fullest_tile_bytes/0'],
       ['Change', 'change', '/change/0'], ['Peak after it', 'bytes', '/fullest_tile_bytes/1'], ['Change after it', 'change', '/change/1']]);
@@ -30,13 +30,12 @@ const buildSplit = (parent) => {
     }
   }
   if (report.tied_weights?.length) {
-    const tied = addPart(parent, 'tied-weights', 'Tied weights');
-    add(tied, 'p', 'Weights that several layers use. Frameworks put a weight on one IPU, so these layers and all between them are in one stage.');
-    addSentences(tied, 'tied-weights');
+    addSentences(addPart(parent, 'tied-weights', 'Tied weights',
+      'Weights that several layers use. Frameworks put a weight on one IPU, so these layers and all between them are in one stage.'), 'tied-weights');
   }
   if (report.shared_variables?.length) {
-    const shared = addPart(parent, 'shared-variables', 'Shared variables');
-    add(shared, 'p', 'These layers share always-live variables, such as constants. A cut between them doubles the bytes.');
+    const shared = addPart(parent, 'shared-variables', 'Shared variables',
+      'These layers share always-live variables, such as constants. A cut between them doubles the bytes.');
     addTableAt(shared, 'Shared variables', '/shared_variables', [['Layers', 'layers', '/layers'], ['Bytes', 'bytes', '/bytes']], { most: 20 });
   }
 };

@@ -58,8 +58,7 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
   const most = manner.most ?? 60;
   if (rows.length > 12) {
     const tools = add(box, 'div', '', 'tools');
-    const field = addField(tools, 'Filter', 'search', '', { 'aria-label': `Filter ${name}` });
-    field.addEventListener('input', () => { filter = field.value.toLowerCase(); fill(); });
+    const field = addField(tools, 'Filter', 'search', '', () => { filter = field.value.toLowerCase(); fill(); }, { 'aria-label': `Filter ${name}` });
     set(addCopy(tools, tsv, 'Copy as TSV'), { 'aria-label': `Copy as TSV: ${name}` });
   }
   const scroll = set(add(box, 'div', '', 'scroll'), { tabindex: 0, role: 'group', 'aria-label': name });

@@ -62,10 +62,9 @@ const addTileMap = (parent) => {
   /** @type {HTMLElement} */ (ipu.parentElement).hidden = ipus.length < 2;
   ipu.value = ipus.length > 1 ? String(Math.max(ipuOf(own()), 0)) : '-1';
   const order = addSelect(controls, 'Order', 'tile-map-order', [['number', 'by number'], ['fullest', 'fullest first']], () => arrange());
-  const field = addField(controls, 'Tile', 'number', 'tile-map-tile', { min: 0, max: total.length - 1, step: 1 });
-  field.addEventListener('input', () => {
+  const field = addField(controls, 'Tile', 'number', 'tile-map-tile', () => {
     if (field.validity.valid && field.value && ipuOf(field.valueAsNumber) >= 0) choose({ tile: field.valueAsNumber });
-  });
+  }, { min: 0, max: total.length - 1, step: 1 });
   addLegend(part, layers);
   const host = add(part, 'div');
   /** @type {number[]} */
@@ -132,7 +131,14 @@ const addTileMap = (parent) => {
     detail.replaceChildren();
     const name = nameOf(tile);
     addAs(detail, 'h3', 'tile-map-name', name[0].toUpperCase() + name.slice(1));
-    addTileFacts(detail, tile, tiles, ipus[Math.max(ipuOf(tile), 0)]);
+    const { limit, at: limitAt } = ipus[Math.max(ipuOf(tile), 0)];
+    /** The value of a tile in a list of the report. @param {'total' | 'with_gaps' | 'always_live' | 'not_always_live'} list @returns {?Pieces} */
+    const valueIn = (list) => tiles[list]?.[tile] === undefined ? null : [[tiles[list][tile], `/memory/tiles/${list}/${tile}`]];
+    addFacts(detail, [
+      ['Bytes in use', valueIn('total')], ['With fragmentation', valueIn('with_gaps')], ['Always live', valueIn('always_live')],
+      ['Maximum of others at one step', valueIn('not_always_live')], ['Limit', [[limit, limitAt]]],
+      ['Free of the limit', grouped(limit - total[tile]), limit < total[tile] ? 'bad' : ''],
+    ]);
     const pair = add(detail, 'div', '', 'pair');
     const [left, right] = [add(pair, 'div'), add(pair, 'div')];
     const columns = columnsOf([['Category', 'text'], ['Bytes', 'bytes', `/bytes/${tile}`], ['Not overlapped', 'bytes'], ['Overlapped', 'bytes']]);
@@ -142,23 +148,6 @@ const addTileMap = (parent) => {
   };
   arrange();
   follow(['tile'], show);
-};
-
-/** @param {HTMLElement} parent @param {number} tile @param {Json.TileTotals} tiles @param {{limit: number, at: string}} ipu */
-const addTileFacts = (parent, tile, tiles, ipu) => {
-  const list = add(parent, 'dl', '', 'facts');
-  const free = ipu.limit - tiles.total[tile];
-  for (const [name, own, look] of /** @type {[string, Pieces[0], string?][]} */ ([
-    ['Bytes in use', [tiles.total[tile], `/memory/tiles/total/${tile}`]],
-    ['With fragmentation', tiles.with_gaps && [tiles.with_gaps[tile], `/memory/tiles/with_gaps/${tile}`]],
-    ['Always live', [tiles.always_live[tile], `/memory/tiles/always_live/${tile}`]],
-    ['Maximum of others at one step', [tiles.not_always_live[tile], `/memory/tiles/not_always_live/${tile}`]],
-    ['Limit', [ipu.limit, ipu.at]], ['Free of the limit', grouped(free), free < 0 ? 'bad' : ''],
-  ])) {
-    if (!own || own[0] === undefined) continue;
-    add(list, 'dt', name);
-    addLine(list, 'dd', [own], look);
-  }
 };
 
 /** @param {HTMLElement} parent @param {number} tile */

@@ -27,12 +27,9 @@ const addTriedSplit = (parent) => {
 /** Adds the fields for the number of IPUs, the memory of a tile, and the reserve. @param {HTMLElement} tool @param {Known} own */
 const addTriedFields = (tool, own) => {
   const controls = add(tool, 'div', '', 'controls');
-  const ipus = addField(controls, 'IPUs', 'number', 'what-if-ipus', { min: 1, max: own.mostIpus, step: 1 });
-  const memory = addField(controls, 'Memory of a tile in bytes', 'number', 'what-if-memory', { min: 1, max: 2 ** 40, step: 1 });
-  const reserve = addField(controls, 'Reserve in bytes', 'number', 'what-if-reserve', { min: 0, max: 2 ** 40, step: 1 });
-  ipus.addEventListener('input', () => {
+  const ipus = addField(controls, 'IPUs', 'number', 'what-if-ipus', () => {
     if (ipus.validity.valid && ipus.value) own.choose({ ipus: ipus.valueAsNumber });
-  });
+  }, { min: 1, max: own.mostIpus, step: 1 });
 
   /** Reads the fields of memory and reserve; an empty field stands for the value of the run. */
   const readMemory = () => {
@@ -46,8 +43,8 @@ const addTriedFields = (tool, own) => {
     reserve.setCustomValidity(isEnough ? '' : 'This leaves nothing of a tile: keep less free.');
     if (memory.validity.valid && reserve.validity.valid) own.choose({ memories, reserves });
   };
-  memory.addEventListener('input', readMemory);
-  reserve.addEventListener('input', readMemory);
+  const memory = addField(controls, 'Memory of a tile in bytes', 'number', 'what-if-memory', readMemory, { min: 1, max: 2 ** 40, step: 1 });
+  const reserve = addField(controls, 'Reserve in bytes', 'number', 'what-if-reserve', readMemory, { min: 0, max: 2 ** 40, step: 1 });
   follow(['ipus', 'memory', 'reserve'], () => {
     const now = own.tried();
     if (document.activeElement !== ipus) ipus.value = String(now.ipus);
