@@ -5,6 +5,7 @@
  *   indices of boundaries */
 
 /** @typedef {NonNullable<ReturnType<typeof tryable>>} Known */
+/** @typedef {ReturnType<Known['judged']>} Judged a split with all its numbers */
 
 /** The keys of a choice that make up a split to try. @type {(keyof Choice)[]} */
 const TRIED = ['cuts', 'ipus', 'memory', 'reserve'];
@@ -58,8 +59,8 @@ const tryable = () => {
     return sumOf(cycles.once, range) + (isAgain ? sumOf(isFollowed ? cycles.recomputed : cycles.recomputed_last, range) : 0);
   };
 
-  /** The cuts, the limits, and the bytes and cycles of each stage of a split. @param {Tried} now */
-  const computed = (now) => {
+  /** The limits, bytes and cycles of each stage of a split, and why it does not fit. @param {Tried} now */
+  const judged = (now) => {
     const ends = [...now.cuts, last];
     const all = limitsOf(now);
     const stages = ends.map((end, stage) => {
@@ -70,20 +71,19 @@ const tryable = () => {
       const range = /** @type {[number, number]} */ ([data.boundaries[start], data.boundaries[end]]);
       const limit = all.length > 1 ? all[stage] ?? Math.max(...all) : all[0];
       const isFollowed = after > 0 || ends.length > 1 && !!cycles?.is_out_first;
-      return { range, bytes, limit, cycles: cyclesOf(range, isFollowed) };
+      return { range, bytes, limit, cycles: cyclesOf(range, isFollowed), cutBytes: now.cuts[stage] ? data.cut_bytes[end - 1] : null };
     });
     return {
-      stages,
+      ...now, stages, faults: faultsOf(now, stages),
       peak: Math.max(...stages.map((stage) => stage.bytes)),
-      cuts: now.cuts.map((cut) => data.cut_bytes[cut - 1]),
-      cutBytes: now.cuts.reduce((sum, cut) => sum + data.cut_bytes[cut - 1], 0),
+      cutBytes: stages.reduce((sum, stage) => sum + (stage.cutBytes ?? 0), 0),
       slowest: cycles ? Math.max(...stages.map((stage) => stage.cycles ?? 0)) : null,
     };
   };
 
   /** The cycles of a step of a split; null if they are unknown, or too many for exact numbers.
-   * @param {ReturnType<typeof computed>} split */
-  const stepOf = ({ stages }) => {
+   * @param {{range: [number, number], cycles: ?number}[]} stages */
+  const stepOf = (stages) => {
     const numbers = cycles?.step;
     if (!cycles || !numbers) return null;
     const passes = stages.map(({ range, cycles: all }) => {
@@ -101,9 +101,9 @@ const tryable = () => {
     return Number.isSafeInteger(sum) ? sum : null;
   };
 
-  /** @param {Json.CheckedConstraint} rule @param {ReturnType<typeof computed>} split */
-  const isKept = (rule, split) => {
-    const stage = (/** @type {number} */ position) => split.stages.findIndex((one) => position < one.range[1]);
+  /** @param {Json.CheckedConstraint} rule @param {{range: [number, number]}[]} stages */
+  const isKept = (rule, stages) => {
+    const stage = (/** @type {number} */ position) => stages.findIndex((one) => position < one.range[1]);
     switch (rule.rule) {
       case 'pin': return stage(rule.position) === rule.ipu;
       case 'together': return stage(rule.first) === stage(rule.last);
@@ -111,16 +111,13 @@ const tryable = () => {
     }
   };
 
-  /** The reasons why a split does not fit; empty if it fits. @param {Tried} now
-   * @param {ReturnType<typeof computed>} split */
-  const faults = (now, split) => {
-    const found = split.stages.flatMap((one, ipu) => one.bytes > one.limit
+  /** The reasons why a split does not fit; empty if it fits. @param {Tried} now @param {StageBytes[]} stages */
+  const faultsOf = (now, stages) => {
+    const found = stages.flatMap((one, ipu) => one.bytes > one.limit
       ? [`IPU ${ipu} is ${counted(one.bytes - one.limit, 'byte')} over its limit`] : []);
     if (found.length > 4) found.splice(3, Infinity, `and so are ${found.length - 3} others`);
-    if (split.stages.length > now.ipus) {
-      found.push(`it has ${counted(split.stages.length, 'stage')}, and the number of IPUs is ${now.ipus}`);
-    }
-    const broken = data.constraints.filter((rule) => !isKept(rule, split));
+    if (stages.length > now.ipus) found.push(`it has ${counted(stages.length, 'stage')}, and the number of IPUs is ${now.ipus}`);
+    const broken = data.constraints.filter((rule) => !isKept(rule, stages));
     return [...found, ...broken.map((rule) => `it breaks ${short(rule.name)}`)];
   };
 
@@ -134,7 +131,7 @@ const tryable = () => {
   /** The reserves for these bytes of memory of a tile if the reader entered no reserve. @param {number[]} now */
   const reservesOf = (now) => String(now) === String(memories) ? reserves : [common(reserves) ?? 0];
 
-  /** The split that the reader tries. Choices that are impossible here are replaced by those of the run. @returns {Tried} */
+  /** The split that the reader tries. Choices that are impossible here are replaced by those of the run. */
   const tried = () => {
     const places = (chosen.cuts ?? '').split(',').map((one) => data.boundaries.indexOf(Number(one)));
     const isKnown = places.every((one, place) => one > (places[place - 1] ?? 0) && one < last) && places.length < data.max_stages;
@@ -144,7 +141,7 @@ const tryable = () => {
       ipus: chosen.ipus && chosen.ipus <= mostIpus ? chosen.ipus : start.ipus,
       memories: own, reserves: chosen.reserve === null ? reservesOf(own) : own.map(() => chosen.reserve ?? 0),
     };
-    return Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves };
+    return judged(Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves });
   };
 
   /** The choice that leads to a split; null for each value that is the run's. @param {Tried} now */
@@ -156,7 +153,7 @@ const tryable = () => {
   });
   let news = '';
   return {
-    data, last, positions, start, mostIpus, limitsOf, computed, stepOf, faults, cutsOf, tried,
+    data, last, positions, start, mostIpus, limitsOf, judged, stepOf, cutsOf, tried,
     /** The best split for the number of IPUs, if it is known. */
     best: () => data.best.find((own) => own.ipus === tried().ipus),
     /** Makes the reader try another split or other limits. @param {Partial<Tried>} change @param {string} [said] the change in words, for screen readers */
@@ -169,8 +166,6 @@ const tryable = () => {
     isTried: () => Object.values(choiceOf(tried())).some((value) => value !== null),
     /** Do cuts or limits differ from those of the run? */
     isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
-    /** The number of layers of a stage, without In and Out. @param {[number, number]} range */
-    layersIn: ([start, end]) => end - start - Number(start === 0) - Number(end === positions && report.pseudo_layers === 'in-and-out'),
   };
 };
 
@@ -224,18 +219,16 @@ const typedNames = () => {
   return names.map((name) => name.replaceAll('\\', '\\\\').replaceAll(',', '\\,'));
 };
 
-/** The command line that judges a split; empty if there is none.
- * @param {Known} known @param {Tried} now */
-const commandOf = (known, now) => {
+/** The command line that judges the split that the reader tries; empty if there is none. @param {Known} known */
+const commandOf = (known) => {
+  const now = known.tried();
   const names = typedNames();
   if (!names) return '';
-  const words = known.data.arguments;
   const ofIpus = (/** @type {number[]} */ list) => list.length > 1 ? list.slice(0, now.ipus) : list;
-  const isCommon = now.reserves.every((own) => own === now.reserves[0]);
-  const memory = !isCommon
+  const memory = common(now.reserves) === null
     ? [`--mem-per-tile=${known.limitsOf(now)}`]
     : [`--mem-per-tile=${ofIpus(now.memories)}`, ...(now.reserves[0] ? [`--reserve=${now.reserves[0]}`] : [])];
   const splits = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]).join(',');
   const ipus = now.ipus * (report.split?.replicas ?? 1);
-  return ['popliner', ...words, `--num-ipus=${ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
+  return ['popliner', ...known.data.arguments, `--num-ipus=${ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
 };

@@ -65,78 +65,54 @@ const showHead = () => {
   head.replaceChildren();
   add(head, 'p', `PopLiner report on ${short(report.provenance.files.profile)}`, 'eyebrow');
   const answer = addAs(head, 'div', 'answer');
-  follow(TRIED, () => {
-    answer.replaceChildren();
-    if (known?.isTried()) showTriedAnswer(answer, known); else showAnswer(answer);
-  });
+  follow(TRIED, () => showAnswer(answer));
   addPaste(head);
 };
 
-/** @param {HTMLElement} head @param {string} title @param {boolean} [fits] undefined without a verdict */
-const addTitle = (head, title, fits) => {
-  add(head, 'h1', title, fits === undefined ? '' : fits ? 'good' : 'bad');
-  document.title = `${title} \u2013 PopLiner`;
-};
+/** @typedef {{ipu: number, bytes: number, limit: number, free: number, tile?: number, root?: string}} NearStage `root` is the
+ *   place of the IPU in the report; a split that the reader tries has no place, and no tiles */
 
-/** Shows the answers of the run. @param {HTMLElement} head */
+/** Shows the answers of the run or, if the reader tries another split, those for that split. @param {HTMLElement} head */
 const showAnswer = (head) => {
-  addTitle(head, report.heading ?? 'Report', (report.split ?? report.fit)?.fits);
-  if (report.split && !report.split.fits) addSentences(head, 'verdict', 'said bad-list');
-  const stages = stagesOf();
+  const tried = known?.isTried() ? known.tried() : null;
+  const { split, fit, step, liveness, memory: { tiles, limit } } = report;
+  const fits = tried ? !tried.faults.length : (split ?? fit)?.fits;
+  const title = tried ? `With your changes, the model ${fits ? 'fits' : 'does not fit'} on ${counted(tried.stages.length, 'IPU')}` : report.heading ?? 'Report';
+  document.title = `${title} \u2013 PopLiner`;
+  head.replaceChildren();
+  add(head, 'h1', title, fits === undefined ? '' : fits ? 'good' : 'bad');
+  if (tried && !fits) add(head, 'p', `${tried.faults.join('; ')}.`, 'bad');
+  else if (split && !fits) addSentences(head, 'verdict', 'said bad-list');
   const figures = add(head, 'dl', '', 'figures');
-  const { step, liveness, memory: { tiles, limit } } = report;
+  /** @type {NearStage[]} */
+  const stages = tried ? tried.stages.map(({ bytes, limit: most }, ipu) => ({ ipu, bytes, limit: most, free: most - bytes }))
+    : stagesOf().map(({ ipu, at: root, tile: { tile, bytes, limit: most, free } }) => ({ ipu, bytes, limit: most, free, tile, root }));
   if (stages.length) {
-    const { at: root, ipu, tile } = nearestOf(stages);
-    addLimitFigures(figures, tile,
-      [[tile.bytes, `${root}/fullest_tile/bytes`], ' of ', [tile.limit, `${root}/fullest_tile/limit`], ` bytes; tile ${tile.tile} of IPU ${ipu}`],
-      [tile.free, `${root}/fullest_tile/free`]);
+    const nearest = stages.reduce((a, b) => Number(b.free) < Number(a.free) ? b : a);
+    const { ipu, root, free } = nearest;
+    const isOver = free < 0;
+    /** @param {'bytes' | 'limit' | 'free'} key @returns {Pieces[0]} */
+    const number = (key) => root ? [nearest[key], `${root}/fullest_tile/${key}`] : grouped(nearest[key]);
+    addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(nearest.bytes, nearest.limit)],
+      [number('bytes'), ' of ', number('limit'), root ? ` bytes; tile ${nearest.tile} of IPU ${ipu}` : ` bytes of IPU ${ipu}`]);
+    addFigure(figures, isOver ? 'Over the limit by' : 'Free there', [isOver ? grouped(String(free).slice(1)) : number('free')], ['bytes'], isOver ? 'bad' : '');
   } else {
     addFigure(figures, 'Fullest tile', tiles ? [[tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`]] : ['not recorded'],
       tiles ? [`bytes on tile ${tiles.fullest}`] : []);
     addFigure(figures, 'Limit of a tile', [[limit, '/memory/limit']], ['bytes']);
   }
-  if (step) {
+  if (tried) addStepFigure(figures, tried);
+  else if (step) {
     const isTimed = typeof step.milliseconds === 'number';
     addFigure(figures, 'A step', [isTimed ? `${digits(step.milliseconds ?? 0)} ms` : [step.cycles, '/step/cycles']],
       [isTimed ? '' : 'cycles; ', 'slowest is IPU ', [step.slowest_stage, '/step/slowest_stage']]);
   } else if (liveness) addFigure(figures, 'Steps of the program', [[liveness.steps, '/liveness/steps']]);
-  addWarningsFigure(figures);
-  addNearness(head, stages.map(({ ipu, tile: { tile, bytes, limit: most } }) => ({ ipu, bytes, limit: most, tile })));
-};
-
-/** Shows how near the fullest tile is to its limit, and how much of it is free. @param {HTMLElement} figures
- * @param {{bytes: number, limit: number, free: number}} tile @param {Pieces} place @param {Pieces[0]} free */
-const addLimitFigures = (figures, { bytes, limit, free: left }, place, free) => {
-  const isOver = left < 0;
-  addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(bytes, limit)], place);
-  addFigure(figures, isOver ? 'Over the limit by' : 'Free there', [isOver ? grouped(String(left).slice(1)) : free], ['bytes'], isOver ? 'bad' : '');
-};
-
-/** Shows the answers for the cuts and limits that the reader tries. @param {HTMLElement} head @param {Known} own */
-const showTriedAnswer = (head, own) => {
-  const now = own.tried();
-  const split = own.computed(now);
-  const faults = own.faults(now, split);
-  const count = counted(split.stages.length, 'IPU');
-  addTitle(head, `With your changes, the model ${faults.length ? 'does not fit' : 'fits'} on ${count}`, !faults.length);
-  if (faults.length) add(head, 'p', `${faults.join('; ')}.`, 'bad');
-  const figures = add(head, 'dl', '', 'figures');
-  const all = split.stages.map((one) => ({ ...one, free: one.limit - one.bytes }));
-  const least = all.reduce((a, b) => b.free < a.free ? b : a);
-  addLimitFigures(figures, least, [`${grouped(least.bytes)} of ${grouped(least.limit)} bytes of IPU ${all.indexOf(least)}`], grouped(least.free));
-  addStepFigure(figures, own, split);
-  addWarningsFigure(figures);
-  addNearness(head, split.stages.map((one, ipu) => ({ ...one, ipu })));
-};
-
-/** @param {HTMLElement} figures */
-const addWarningsFigure = (figures) => {
   const warnings = sentencesOf('warnings').length;
   if (warnings) addButton(addFigure(figures, 'Warnings', []), String(warnings), () => choose({ view: 'details' }), '', 'link');
+  addNearness(head, stages);
 };
 
-/** Shows how near each IPU is to its limit. @param {HTMLElement} parent
- * @param {{ipu: number, bytes: number, limit: number, tile?: number}[]} stages */
+/** Shows how near each IPU is to its limit. @param {HTMLElement} parent @param {NearStage[]} stages */
 const addNearness = (parent, stages) => {
   if (!stages.length) return;
   const list = set(add(parent, 'div', '', 'nearness'), { role: 'group', 'aria-label': 'How full each IPU is' });
@@ -160,7 +136,7 @@ const addPaste = (parent) => {
   addCopy(paste, () => shownConfiguration(form), 'Copy', 'paste-copy', text);
   follow(TRIED, () => {
     const now = known?.isMoved() ? known.tried() : null;
-    const isOver = now && known ? known.faults(now, known.computed(now)).length > 0 : !report.split?.fits;
+    const isOver = now ? now.faults.length > 0 : !report.split?.fits;
     said.textContent = `To paste (${form.form})${now ? ', with the cuts that you moved' : ''}${isOver ? ', which does not fit' : ''}:`;
     text.textContent = printable(shownConfiguration(form));
   });

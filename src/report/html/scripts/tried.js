@@ -20,7 +20,7 @@ const addTriedSplit = (parent) => {
   addTriedBest(tool, own);
   const { code } = addCommandLine(tool, 'what-if-command', 'what-if-copy');
   follow(TRIED, () => {
-    code.textContent = commandOf(own, own.tried()) || 'none: the report does not come from a command, or one of its names cannot be typed';
+    code.textContent = commandOf(own) || 'none: the report does not come from a command, or one of its names cannot be typed';
   });
 };
 
@@ -103,7 +103,7 @@ const addTriedStrip = (tool, own) => {
   const stageToCut = () => {
     if (!hasRoom()) return -1;
     if (chosenStage !== null && inside(chosenStage).length) return chosenStage;
-    const fill = own.computed(own.tried()).stages.map((one, stage) => inside(stage).length ? one.bytes / one.limit : -1);
+    const fill = own.tried().stages.map((one, stage) => inside(stage).length ? one.bytes / one.limit : -1);
     const highest = Math.max(...fill);
     return highest < 0 ? -1 : fill.indexOf(highest);
   };
@@ -120,10 +120,9 @@ const addTriedStrip = (tool, own) => {
   };
 
   const showStages = () => {
-    const { cuts } = own.tried();
-    const split = own.computed(own.tried());
+    const { cuts, stages } = own.tried();
     boxes.forEach((box, stage) => {
-      fillStageBox(box, split.stages[stage], stage);
+      fillStageBox(box, stages[stage], stage);
       set(box, { 'aria-label': printable(`${box.dataset.tip?.replaceAll('\n', ', ')}; cut it in two`) });
     });
     handles.forEach((handle, cut) => {
@@ -163,7 +162,7 @@ const addTriedStrip = (tool, own) => {
   const halve = (stage) => {
     const now = own.tried();
     const peak = (/** @type {number} */ place) => {
-      const { stages } = own.computed({ ...now, cuts: now.cuts.toSpliced(stage, 0, place) });
+      const { stages } = own.judged({ ...now, cuts: now.cuts.toSpliced(stage, 0, place) });
       return Math.max(stages[stage].bytes, stages[stage + 1].bytes);
     };
     const all = stage >= 0 && hasRoom() ? inside(stage).map((place) => ({ place, peak: peak(place) })) : [];
@@ -248,24 +247,22 @@ const addTriedVerdict = (tool, own) => {
   const verdict = set(addAs(tool, 'p', 'what-if-verdict'), { role: 'status' });
   const totals = addAs(tool, 'dl', 'what-if-totals', '', 'figures');
   follow(TRIED, () => {
-    const now = own.tried();
-    const split = own.computed(now);
-    const reasons = own.faults(now, split);
-    verdict.className = reasons.length ? 'bad' : 'good';
-    verdict.dataset.fits = String(!reasons.length);
-    verdict.textContent = printable(own.news() + (reasons.length ? `This split does not fit: ${reasons.join('; ')}.` : 'This split fits.'));
+    const split = own.tried();
+    const { faults } = split;
+    verdict.className = faults.length ? 'bad' : 'good';
+    verdict.dataset.fits = String(!faults.length);
+    verdict.textContent = printable(own.news() + (faults.length ? `This split does not fit: ${faults.join('; ')}.` : 'This split fits.'));
     totals.replaceChildren();
     addFigure(totals, 'Peak memory of any stage', [grouped(split.peak)], ['bytes']);
     addFigure(totals, 'Over all cuts', [grouped(split.cutBytes)], ['bytes']);
     if (split.slowest !== null) addFigure(totals, 'Slowest stage', [grouped(split.slowest)], ['cycles']);
-    addStepFigure(totals, own, split);
+    addStepFigure(totals, split);
   });
 };
 
-/** Shows the time of a step of a split, if it is known. @param {HTMLElement} figures @param {Known} own
- * @param {ReturnType<Known['computed']>} split */
-const addStepFigure = (figures, own, split) => {
-  const cycles = own.stepOf(split);
+/** Shows the time of a step of a split, if it is known. @param {HTMLElement} figures @param {Judged} split */
+const addStepFigure = (figures, split) => {
+  const cycles = known?.stepOf(split.stages) ?? null;
   if (cycles === null) return;
   const milliseconds = millisecondsOf(cycles);
   const figure = addFigure(figures, 'A step', [milliseconds === null ? '' : `${digits(milliseconds)} ms`]);
@@ -293,10 +290,8 @@ const addTriedStages = (tool, own) => {
     id: 'what-if-stages', isTried: true, choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
   });
   follow(TRIED, () => {
-    const { stages, cuts } = own.computed(own.tried());
-    table.set(stages.map(({ range, bytes, limit, cycles: time }, stage) => ({
-      at: String(stage),
-      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes, ...timesOf(time), cuts[stage] ?? null],
+    table.set(own.tried().stages.map(({ range, bytes, limit, cycles: time, cutBytes }, stage) => ({
+      at: String(stage), cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes, ...timesOf(time), cutBytes],
     })));
   });
 };
@@ -314,9 +309,8 @@ const addTriedBest = (tool, own) => {
     }
     const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
     const isLowest = report.proof?.objective === 'peak' && own.start.memories.length === 1;
-    const split = own.computed({ ...now, cuts: own.cutsOf(best.cuts) });
-    const { peak, cutBytes, slowest } = split;
-    const fits = !own.faults(now, split).length;
+    const { peak, cutBytes, slowest, faults } = own.judged({ ...now, cuts: own.cutsOf(best.cuts) });
+    const fits = !faults.length;
     row.dataset.fits = String(fits);
     const rank = isLowest || (isSame && !best.fits) ? 'with the lowest peak'
       : isSame ? 'that is the best' : 'that is the best within the limits of the run';
