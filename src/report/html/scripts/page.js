@@ -179,7 +179,6 @@ const showBar = () => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       choose({ view: id });
-      if (bar.getBoundingClientRect().top < 0) bar.scrollIntoView();
     });
     addAs(byId('views'), 'div', `view-${id}`);
   }

@@ -27,25 +27,16 @@ const addTileMap = (parent) => {
   const categories = map?.categories ?? [];
   /** The bytes of a category on a tile at addresses that no other variable shares. @param {Json.TileCategory} own @param {number} tile */
   const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
-  const drawn = categories.slice(0, 14);
-  const rest = categories.slice(14);
-  const layers = /** @type {[string, string][]} */ ([
-    ...drawn.map((own) => [lookOf(own.name), own.name]),
-    ...(rest.length ? [['tile-others', rest.map((own) => own.name).join(', ')]] : []),
-    ['tile-shared', !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses'],
-    ...(withGaps ? [['gaps', 'Fragmentation']] : []),
-  ]);
-  /** The bytes at the top of each category in the stack of a tile, from the bottom up. @param {number} tile */
-  const heights = (tile) => {
-    const reached = [];
-    let sum = 0;
-    for (const own of drawn) reached.push(sum += alone(own, tile));
-    for (const own of rest) sum += alone(own, tile);
-    if (rest.length) reached.push(sum);
-    reached.push(Math.max(sum, total[tile]));
-    if (withGaps) reached.push(Math.max(sum, total[tile], withGaps[tile] ?? 0));
-    return reached;
-  };
+  /** The bytes at the top of the first categories in the stack of a tile. @param {number} tile @param {number} [count] */
+  const topOf = (tile, count) => categories.slice(0, count).reduce((sum, own) => sum + alone(own, tile), 0);
+  /** The stack of a tile, from the bottom up. @type {{look: string, name: string, top: (tile: number) => number}[]} */
+  const layers = categories.slice(0, 14).map(({ name }, place) => ({ look: lookOf(name), name, top: (tile) => topOf(tile, place + 1) }));
+  if (categories.length > 14) layers.push({ look: 'tile-others', name: categories.slice(14).map((own) => own.name).join(', '), top: topOf });
+  layers.push({
+    look: 'tile-shared', name: !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses',
+    top: (tile) => Math.max(topOf(tile), total[tile]),
+  });
+  if (withGaps) layers.push({ look: 'gaps', name: 'Fragmentation', top: (tile) => Math.max(topOf(tile), total[tile], withGaps[tile] ?? 0) });
   const ipuOf = (/** @type {number} */ tile) => ipus.findIndex((own) => own.first <= tile && tile < own.end);
   const own = () => chosen.tile !== null && ipuOf(chosen.tile) >= 0 ? chosen.tile : tiles.fullest;
   /** The number of a tile in words; with several IPUs, also its number on its IPU. @param {number} tile */
@@ -65,7 +56,7 @@ const addTileMap = (parent) => {
   const field = addField(controls, 'Tile', 'number', 'tile-map-tile', () => {
     if (field.validity.valid && field.value && ipuOf(field.valueAsNumber) >= 0) choose({ tile: field.valueAsNumber });
   }, { min: 0, max: total.length - 1, step: 1 });
-  addLegend(part, layers);
+  addLegend(part, layers.map(({ look, name }) => [look, name]));
   const host = add(part, 'div');
   /** @type {number[]} */
   let all = [];
@@ -103,9 +94,8 @@ const addTileMap = (parent) => {
           return visible.slice(from, to).reduce((a, b) => total[b] > total[a] ? b : a);
         });
         const lefts = columns.map((_, column) => column * scale.width / columns.length);
-        const reached = columns.map(heights);
-        for (let layer = layers.length - 1; layer >= 0; layer--) {
-          draw(inner, 'path', { class: `column ${layers[layer][0]}`, d: outline(lefts, reached.map((one) => scale.y(one[layer])), scale.width, scale.bottom) });
+        for (const { look, top } of layers.toReversed()) {
+          draw(inner, 'path', { class: `column ${look}`, d: outline(lefts, columns.map((tile) => scale.y(top(tile))), scale.width, scale.bottom) });
         }
         draw(inner, 'path', { class: 'tile-total', d: outline(lefts, columns.map((tile) => scale.y(total[tile])), scale.width, scale.bottom) });
       },

@@ -8,39 +8,32 @@ const MOST_BATCHES = 64;
 /** The pieces of work of a step, slot by slot (docs/model.md, "Time"), and the cycles of each slot.
  * @param {Json.PassCycles[]} passes of each stage @param {number} batches */
 const stepSlots = (passes, batches) => {
-  const { pipeline } = report;
   const last = passes.length - 1;
-  /** @type {(keyof Json.PassCycles)[]} */
-  const back = pipeline?.is_training ? ['recomputed', 'backward'] : [];
-  const { every, turn } = stepOrder(passes.length);
+  const { every, turn, through } = stepOrder(passes.length);
   /** @type {Piece[][]} */
-  const slots = [];
-  /** @param {number} slot @param {number} ipu @param {(keyof Json.PassCycles)[]} kinds @param {number} batch */
-  const work = (slot, ipu, kinds, batch) => {
-    const pieces = kinds.map((kind) => ({ ipu, from: 0, to: passes[ipu][kind], kind, batch }));
-    (slots[slot] ??= []).push(...pieces.filter((own) => own.to > 0));
+  const slots = Array.from({ length: (batches - 1) * every + through }, () => []);
+  /** @param {number} slot @param {number} ipu @param {number} batch @param {(keyof Json.PassCycles)[]} kinds */
+  const work = (slot, ipu, batch, ...kinds) => {
+    for (const kind of kinds) if (passes[ipu][kind] > 0) slots[slot].push({ ipu, from: 0, to: passes[ipu][kind], kind, batch });
   };
   for (let batch = 0; batch < batches; batch++) {
     for (let ipu = 0; ipu <= last; ipu++) {
-      work(batch * every + ipu, ipu, ['forward'], batch);
-      if (back.length) work(batch * every + 2 * last + turn - ipu, ipu, back, batch);
+      work(batch * every + ipu, ipu, batch, 'forward');
+      if (report.pipeline?.is_training) work(batch * every + 2 * last + turn - ipu, ipu, batch, 'recomputed', 'backward');
     }
   }
   let cycles = 0;
-  const starts = [];
-  for (const slot of slots) {
-    starts.push(cycles);
-    /** @type {number[]} */
-    const busy = new Array(passes.length).fill(0);
-    for (const own of slot ?? []) {
-      const length = own.to;
-      own.from = cycles + busy[own.ipu];
-      own.to = own.from + length;
-      busy[own.ipu] += length;
+  const starts = slots.map((pieces) => {
+    const start = cycles;
+    const ends = passes.map(() => start);
+    for (const own of pieces) {
+      [own.from, own.to] = [ends[own.ipu], ends[own.ipu] + own.to];
+      ends[own.ipu] = own.to;
     }
-    cycles += Math.max(...busy, 0);
-  }
-  return { pieces: slots.flat().filter(Boolean), starts, cycles };
+    cycles = Math.max(...ends);
+    return start;
+  });
+  return { pieces: slots.flat(), starts, cycles };
 };
 
 /** The schedule in slots: does one stage work at a time, how many slots are between two micro-batches,
@@ -56,36 +49,24 @@ const stepOrder = (stages) => {
   return { isSerial, every, turn, through: isTraining ? 2 * stages - 1 + turn : stages };
 };
 
-/** The step of the run's split; null if the cycles of each pass are unknown. */
-const stepPieces = () => {
-  const { step, execution } = report;
-  const stages = execution?.stages ?? [];
-  const passes = /** @type {Json.PassCycles[]} */ (stages.map((own) => own.passes).filter(Boolean));
-  if (!step || !stages.length || isHuge || passes.length < stages.length) return null;
-  if (report.pseudo_layers === 'out-with-in' && stages.length > 1) return null;
-  const batches = Math.min(step.micro_batches, MOST_BATCHES);
-  return { ...stepSlots(passes, batches), batches, stages: stages.length };
-};
-
 /** Each kind of work with its CSS class and its name. @type {[keyof Json.PassCycles, string, string][]} */
 const WORK = [
   ['forward', 'tile-0', 'Forward'], ['backward', 'tile-1', 'Backward'], ['recomputed', 'recomputed', 'Recomputed'],
 ];
 
-/** @param {HTMLElement} parent */
-const addStepStrip = (parent) => {
-  const known = stepPieces();
-  const { step } = report;
-  if (!known || !step) {
-    if (step) add(parent, 'p', 'There is no drawing of the step: the cycles of each stage by pass are unknown, or Out runs on the first IPU.', 'soft');
+/** Draws the step of the run's split. @param {HTMLElement} parent @param {Json.StepFacts} step @param {Json.StageCycles[]} all */
+const addStepStrip = (parent, step, all) => {
+  const passes = all.flatMap((own) => own.passes ?? []);
+  const stages = all.length;
+  if (!stages || isHuge || passes.length < stages || report.pseudo_layers === 'out-with-in' && stages > 1) {
+    add(parent, 'p', 'There is no drawing of the step: the cycles of each stage by pass are unknown, or Out runs on the first IPU.', 'soft');
     return;
   }
-  const { pieces, starts, cycles, batches, stages } = known;
+  const batches = Math.min(step.micro_batches, MOST_BATCHES);
+  const { pieces, starts, cycles } = stepSlots(passes, batches);
   addLegend(parent, [...WORK.map(([, look, name]) => /** @type {[string, string]} */ ([look, name])), ['track', 'Idle']]);
   let value = 0;
   const names = Array.from({ length: stages }, (_, ipu) => `IPU ${ipu}`);
-  const busy = names.map((_, ipu) => Object.fromEntries(WORK.map(([kind]) => [kind,
-    pieces.filter((own) => own.ipu === ipu && own.kind === kind).reduce((sum, own) => sum + own.to - own.from, 0)])));
   const HEIGHT = Math.min(60 + stages * 34, 560);
   const plot = addPlot(parent, {
     id: 'step-strip', label: 'Work of each IPU over the cycles of a step', unit: 'cycle', height: HEIGHT, first: 0, last: Math.max(cycles - 1, 1),
@@ -125,9 +106,10 @@ const addStepStrip = (parent) => {
     },
     table: (inner) => addTable(inner, 'Cycles of each IPU in the step that is drawn',
       columnsOf([['IPU', 'text'], ['Forward', 'count'], ['Backward', 'count'], ['Recomputed', 'count'], ['Idle', 'count'], ['Idle share', 'share']]),
-      busy.map((own, ipu) => {
-        const idle = cycles - own.forward - own.backward - own.recomputed;
-        return { at: '', cells: [`IPU ${ipu}`, own.forward, own.backward, own.recomputed, idle, [idle, cycles]] };
+      names.map((name, ipu) => {
+        const busy = WORK.map(([kind]) => pieces.reduce((sum, own) => own.ipu === ipu && own.kind === kind ? sum + own.to - own.from : sum, 0));
+        const idle = cycles - busy.reduce((a, b) => a + b, 0);
+        return { at: '', cells: [name, ...busy, idle, [idle, cycles]] };
       })),
   });
   plot.figure.dataset.cycles = String(cycles);
@@ -169,7 +151,7 @@ const buildTime = (parent) => {
   addLine(part, 'p', [`Cycles as ${execution.source === 'executed-steps' ? 'measured when the model ran' : 'estimated by the compiler'}.`,
     ' All together: ', [total, '/execution/total'], '.']);
   addSentences(part, 'step');
-  addStepStrip(part);
+  if (report.step) addStepStrip(part, report.step, stages);
   if (stages.length) {
     const own = addPart(parent, 'cycles-by-stage', 'Stages');
     addBalance(own, stages);
