@@ -118,7 +118,12 @@ const addBlocks = (parent, live, { steps, programs }) => {
         : isAbove(place, share) ? `${grouped(live.bytes[place] - topOf(place))} bytes of smaller variables`
         : isBelow ? `${grouped(isOpen ? base - named : base)} bytes ${isOpen ? 'of smaller variables that are' : ''} always live` : short(programs[place] ?? '', 120));
     },
-    paint, table: (inner) => addStepTable(inner, live),
+    paint,
+    table: (inner) => {
+      const columns = columnsOf([['Step', 'count', '/live_steps/steps/{}'], ['Runs', 'name'], ['Variables live', 'count', `${live.at}/counts/{}`], ['Bytes', 'bytes', `${live.at}/bytes/{}`]]);
+      const rows = steps.map((step, own) => ({ at: String(own), cells: [step, programs[own], live.counts[own], live.bytes[own]] }));
+      addTable(inner, 'Chosen steps', columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
+    },
   });
   plot.svg.addEventListener('click', (event) => {
     const box = plot.svg.getBoundingClientRect();
@@ -138,14 +143,6 @@ const addBlocks = (parent, live, { steps, programs }) => {
   addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable: it is as high as its bytes and covers the steps at which it is live. Smaller variables are grey, above the blocks. At the bottom are ',
     [base, `${live.at}/always_live`], ` bytes that are always live. The chart has ${grouped(steps.length)} chosen steps: peaks, the first and last steps of layers and stages, and turning points between. `
     + 'Click a block or a step; drag over a part to enlarge it, or use two fingers. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);
-};
-
-/** @param {HTMLElement} inner @param {TileSteps} live */
-const addStepTable = (inner, live) => {
-  const { steps, programs } = /** @type {Json.LiveSteps} */ (report.live_steps);
-  const columns = columnsOf([['Step', 'count', '/live_steps/steps/{}'], ['Runs', 'name'], ['Variables live', 'count', `${live.at}/counts/{}`], ['Bytes', 'bytes', `${live.at}/bytes/{}`]]);
-  const rows = steps.map((step, own) => ({ at: String(own), cells: [step, programs[own], live.counts[own], live.bytes[own]] }));
-  addTable(inner, 'Chosen steps', columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
 };
 
 /** Shows the variables that are live at the chosen step. @param {HTMLElement} parent @param {TileSteps} live
@@ -201,12 +198,11 @@ const addSums = (parent, names, all, place, root) => {
   parent.replaceChildren();
   if (!all.length) return;
   const percent = shares(all.map((own) => own.bytes[place]));
-  const rows = all.map((own, number) => ({ at: String(number), cells: [names[number], own.bytes[place], percent[number]] }));
+  const rows = all.map((own, number) => ({ at: String(number), cells: [names[number], own.bytes[place], ...(isOfLayers ? [] : [percent[number]])] }));
   addTable(parent, name, columnsOf([[name, 'text'], ['Bytes', 'bytes', `${root}/{}/bytes/${place}`], !isOfLayers && ['Share', 'percent']]),
-    rows.map((row) => isOfLayers ? { ...row, cells: row.cells.slice(0, 2) } : row).filter((row) => Number(row.cells[1]) > 0), {
-      most: 12, look: (column, cell) => column.name === 'By category' ? lookOf(cell) : '',
-      ...(isOfLayers ? { choose: (row) => choose({ layer: Number(row.at) }), isChosen: (row) => Number(row.at) === chosen.layer } : {}),
-    });
+    rows.filter((row) => Number(row.cells[1]) > 0), isOfLayers
+      ? { most: 12, choose: (row) => choose({ layer: Number(row.at) }), isChosen: (row) => Number(row.at) === chosen.layer }
+      : { most: 12, look: (_, cell, row) => cell === row.cells[0] ? lookOf(cell) : '' });
 };
 
 /** Builds the view of memory over the steps. @param {HTMLElement} parent */
@@ -240,16 +236,8 @@ const buildMemory = (parent) => {
     addCurve(part, 'all-curve', 'Bytes of all tiles over the steps', liveness.all_tiles, '/liveness/all_tiles');
     addPeakVariables(part, liveness.peak_variables, '/liveness/peak_variables');
   }
-  addCategories(parent);
-};
-
-/** Adds a table of the recorded bytes by category. @param {HTMLElement} parent */
-const addCategories = (parent) => {
-  const all = report.memory.categories;
-  if (!all.length) return;
-  const part = addPart(parent, 'categories', 'By category',
-    'Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use.');
-  const columns = columnsOf([['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']]);
-  const rows = rowsAt('/memory/categories', columns, (own) => Number(own.all_tiles) > 0).sort((a, b) => Number(b.cells[1]) - Number(a.cells[1]));
-  addTable(part, 'Categories', columns, rows, { most: 30, look: lookOfCategory });
+  if (report.memory.categories.length) {
+    addCategories(addPart(parent, 'categories', 'By category',
+      'Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use.'), 'Categories', '/memory/categories');
+  }
 };

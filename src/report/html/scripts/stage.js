@@ -49,9 +49,7 @@ const addChosenStage = (parent) => {
       byId('stage-ipu').focus();
     }).value = String(ipu);
     addFullestTile(box, one);
-    if (compiled) addFolded(box, 'All its categories', (inner) => addTableAt(inner, `Categories of IPU ${ipu}`, `${one.at}/categories`,
-      [['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']],
-      { look: lookOfCategory }, (each) => Number(each.all_tiles) > 0));
+    if (compiled) addFolded(box, 'All its categories', (inner) => addCategories(inner, `Categories of IPU ${ipu}`, `${one.at}/categories`));
     addHistogram(box, (stage ?? compiled)?.tiles, `${one.at}/tiles`, Number(tile.limit));
     const isMeant = (/** @type {Json.Band} */ band) => !!stage?.layers.includes(band.layer ?? null);
     if (one.curve) {
@@ -88,6 +86,13 @@ const addFullestTile = (box, { stage, compiled, tile, at: root }) => {
   const kinds = Object.entries(stage?.fullest_tile.variable_kinds ?? {}).filter(([, bytes]) => bytes);
   if (kinds.length) addLine(box, 'p', ['Variables: ', ...kinds.flatMap(([kind, bytes], place) => /** @type {Pieces} */ ([
     `${place ? ', ' : ''}${kind.replace('_', ' ')} `, [bytes, `${root}/fullest_tile/variable_kinds/${kind}`]])), ' bytes.'], 'soft');
+};
+
+/** Adds a table of recorded bytes by category, the largest first. @param {HTMLElement} parent @param {string} name @param {string} pointer */
+const addCategories = (parent, name, pointer) => {
+  const columns = columnsOf([['Category', 'text', '/name'], ['All tiles', 'bytes', '/all_tiles'], ['Fullest tile', 'bytes', '/fullest_tile']]);
+  const rows = rowsAt(pointer, columns, (own) => Number(own.all_tiles) > 0).sort((a, b) => Number(b.cells[1]) - Number(a.cells[1]));
+  addTable(parent, name, columns, rows, { most: 30, look: lookOfCategory });
 };
 
 /** Draws the number of tiles in each range of bytes. @param {Element} parent @param {Json.Fullness | undefined} tiles

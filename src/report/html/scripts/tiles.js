@@ -37,13 +37,10 @@ const addTileMap = (parent) => {
     top: (tile) => Math.max(topOf(tile), total[tile]),
   });
   if (withGaps) layers.push({ look: 'gaps', name: 'Fragmentation', top: (tile) => Math.max(topOf(tile), total[tile], withGaps[tile] ?? 0) });
-  const ipuOf = (/** @type {number} */ tile) => ipus.findIndex((own) => own.first <= tile && tile < own.end);
-  const own = () => chosen.tile !== null && ipuOf(chosen.tile) >= 0 ? chosen.tile : tiles.fullest;
+  const ipuOf = (/** @type {number} */ tile) => ipus.find((own) => own.first <= tile && tile < own.end) ?? ipus[0];
+  const own = () => chosen.tile !== null && chosen.tile < total.length ? chosen.tile : tiles.fullest;
   /** The number of a tile in words; with several IPUs, also its number on its IPU. @param {number} tile */
-  const nameOf = (tile) => {
-    const place = ipus[Math.max(ipuOf(tile), 0)];
-    return ipus.length < 2 ? `tile ${grouped(tile)}` : `tile ${grouped(tile)}: tile ${grouped(tile - place.first)} of IPU ${place.ipu}`;
-  };
+  const nameOf = (tile) => `tile ${grouped(tile)}${ipus.length > 1 ? `: tile ${grouped(tile - ipuOf(tile).first)} of IPU ${ipuOf(tile).ipu}` : ''}`;
 
   const controls = add(part, 'div', '', 'controls');
   const ipu = addSelect(controls, 'IPU', 'tile-map-ipu', [['-1', 'all IPUs'], ...ipus.map((one, place) => /** @type {[string, string]} */ ([String(place), `IPU ${one.ipu}`]))], () => {
@@ -51,10 +48,10 @@ const addTileMap = (parent) => {
     if (!places.has(own())) choose({ tile: all.reduce((most, tile) => total[tile] > total[most] ? tile : most) });
   });
   /** @type {HTMLElement} */ (ipu.parentElement).hidden = ipus.length < 2;
-  ipu.value = ipus.length > 1 ? String(Math.max(ipuOf(own()), 0)) : '-1';
+  ipu.value = ipus.length > 1 ? String(ipus.indexOf(ipuOf(own()))) : '-1';
   const order = addSelect(controls, 'Order', 'tile-map-order', [['number', 'by number'], ['fullest', 'fullest first']], () => arrange());
   const field = addField(controls, 'Tile', 'number', 'tile-map-tile', () => {
-    if (field.validity.valid && field.value && ipuOf(field.valueAsNumber) >= 0) choose({ tile: field.valueAsNumber });
+    if (field.validity.valid && field.value) choose({ tile: field.valueAsNumber });
   }, { min: 0, max: total.length - 1, step: 1 });
   addLegend(part, layers.map(({ look, name }) => [look, name]));
   const host = add(part, 'div');
@@ -75,7 +72,7 @@ const addTileMap = (parent) => {
       named: (place) => grouped(all[place] ?? 0),
       value: () => places.get(own()) ?? null, choose: (place) => choose({ tile: all[place] }),
       bands: () => order.value === 'number' && shown.length > 1 ? shown.map((one, place) => ({ from: places.get(one.first) ?? 0, to: places.get(one.end - 1) ?? 0, name: `IPU ${one.ipu}`, isOther: place % 2 === 1 })) : [],
-      said: (place) => `${nameOf(all[place])}\n${grouped(total[all[place]])} bytes in use, ${ofLimit(total[all[place]], ipus[Math.max(ipuOf(all[place]), 0)].limit)} of the limit`,
+      said: (place) => `${nameOf(all[place])}\n${grouped(total[all[place]])} bytes in use, ${ofLimit(total[all[place]], ipuOf(all[place]).limit)} of the limit`,
       range: (from, to, isLow) => {
         let least = Infinity, most = 0;
         for (const tile of all.slice(from, to + 1)) {
@@ -115,13 +112,13 @@ const addTileMap = (parent) => {
     const tile = own();
     if (document.activeElement !== field) field.value = String(tile);
     if (!places.has(tile)) {
-      ipu.value = String(ipuOf(tile));
+      ipu.value = String(ipus.indexOf(ipuOf(tile)));
       arrange();
     }
     detail.replaceChildren();
     const name = nameOf(tile);
     addAs(detail, 'h3', 'tile-map-name', name[0].toUpperCase() + name.slice(1));
-    const { limit, at: limitAt } = ipus[Math.max(ipuOf(tile), 0)];
+    const { limit, at: limitAt } = ipuOf(tile);
     /** The value of a tile in a list of the report. @param {'total' | 'with_gaps' | 'always_live' | 'not_always_live'} list @returns {?Pieces} */
     const valueIn = (list) => tiles[list]?.[tile] === undefined ? null : [[tiles[list][tile], `/memory/tiles/${list}/${tile}`]];
     addFacts(detail, [
