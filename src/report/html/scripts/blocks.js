@@ -4,15 +4,6 @@
 /** @typedef {{number: number, own: Json.VariableAtSteps, spans: [number, number][]}} Block `spans` are places
  *  of chosen steps, both ends inclusive */
 
-/** The tiles whose variables the report has at chosen steps, the fullest tile first. @returns {TileSteps[]} */
-const knownTiles = () => {
-  const own = report.live_steps;
-  if (!own || isHuge) return [];
-  return [own, ...own.others].map((one, place) => ({
-    ...one, at: place ? `/live_steps/others/${place - 1}` : '/live_steps',
-  }));
-};
-
 /** Says which IPUs have this tile as their fullest tile. @param {number} tile */
 const fullestOf = (tile) => {
   const own = stagesOf().filter((one) => one.tile.tile === tile).map((one) => one.ipu);
@@ -208,9 +199,10 @@ const addSums = (parent, names, all, place, root) => {
 /** Builds the view of memory over the steps. @param {HTMLElement} parent */
 const buildMemory = (parent) => {
   if (report.split) add(parent, 'p', 'These are the recorded tiles of the compilation for one IPU. Split has the tiles of each stage.', 'soft');
-  const tiles = knownTiles();
   const { liveness, live_steps: steps } = report;
-  if (steps && tiles.length) {
+  if (steps && !isHuge) {
+    /** The fullest tile comes first. @type {TileSteps[]} */
+    const tiles = [steps, ...steps.others].map((one, place) => ({ ...one, at: place ? `/live_steps/others/${place - 1}` : '/live_steps' }));
     const part = addPart(parent, 'live', 'Memory over the steps');
     const controls = add(part, 'div', '', 'controls');
     const select = addSelect(controls, 'Tile', 'live-steps-tile', tiles.map((own) => [String(own.tile), `${own.tile}${fullestOf(own.tile)}`]),

@@ -193,12 +193,6 @@ const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, bat
   return isSerial ? even * batches : odd * Math.floor(slots / 2) + even * Math.ceil(slots / 2);
 };
 
-/** Cycles in milliseconds; null if the clock is unknown. @param {number} cycles */
-const millisecondsOf = (cycles) => {
-  const clock = report.provenance.target.clock_hz;
-  return clock ? cycles / clock * 1000 : null;
-};
-
 /** The number that all entries of a list have; null if entries differ. @param {number[]} list */
 const common = (list) => list.every((one) => one === list[0]) ? list[0] : null;
 
@@ -208,27 +202,22 @@ let known = null;
 /** A word of a command line with the quotes that a shell needs. @param {string} word */
 const quoted = (word) => /^[\w/.,:=@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-/** The names of positions from 1 on as `--splits` reads them; null if a name cannot be typed, or the
- * report was not made by a command. */
-const typedNames = () => {
-  const words = report.what_if?.arguments ?? [];
+/** The command line that judges the split that the reader tries; empty if the report was not made by a command, or a
+ * name cannot be typed. @param {Known} known */
+const commandOf = (known) => {
+  const words = known.data.arguments;
+  // Positions from 1 on as `--splits` reads them.
   const names = report.layers.slice(1).map((own) => own.name ?? '');
   const isPlainWord = (/** @type {string} */ word) => printable(word) === word && !/[\n\ufffd]/.test(word);
   const isRead = (/** @type {string} */ name) => !!name && name.trim() === name && isPlainWord(name);
-  if (!words.length || new Set(names).size < names.length || !names.every(isRead) || !words.every(isPlainWord)) return null;
-  return names.map((name) => name.replaceAll('\\', '\\\\').replaceAll(',', '\\,'));
-};
-
-/** The command line that judges the split that the reader tries; empty if there is none. @param {Known} known */
-const commandOf = (known) => {
+  if (!words.length || new Set(names).size < names.length || !names.every(isRead) || !words.every(isPlainWord)) return '';
   const now = known.tried();
-  const names = typedNames();
-  if (!names) return '';
   const ofIpus = (/** @type {number[]} */ list) => list.length > 1 ? list.slice(0, now.ipus) : list;
   const memory = common(now.reserves) === null
     ? [`--mem-per-tile=${known.limitsOf(now)}`]
     : [`--mem-per-tile=${ofIpus(now.memories)}`, ...(now.reserves[0] ? [`--reserve=${now.reserves[0]}`] : [])];
-  const splits = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]).join(',');
+  const starts = now.cuts.map((cut) => names[known.data.boundaries[cut] - 1]);
+  const splits = starts.map((name) => name.replaceAll('\\', '\\\\').replaceAll(',', '\\,')).join(',');
   const ipus = now.ipus * (report.split?.replicas ?? 1);
-  return ['popliner', ...known.data.arguments, `--num-ipus=${ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
+  return ['popliner', ...words, `--num-ipus=${ipus}`, ...memory, `--splits=${splits}`].map(quoted).join(' ');
 };

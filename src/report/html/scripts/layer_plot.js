@@ -47,11 +47,11 @@ const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
   if (isHuge) return;
   const { first_step: first, last_step: last, fixed, always_live: always, steps, bytes, peak } = curve;
   const base = fixed + always;
+  const bytesAt = (/** @type {number} */ step) => base + (bytes[placeOf(steps, step)] ?? 0);
   const { figure } = addPlot(parent, {
     id, label, unit: 'step', height: 250, first, last, limit, isLow: peak.bytes - base < peak.bytes / 4,
     bands: () => layerBands(isMeant), marks: passMarks(), value: () => chosen.step, choose: (step) => choose({ step }),
-    said: (step) => `step ${grouped(step)}\n${grouped(bytesAt(curve, step))} bytes`
-      + (limit ? `\n${ofLimit(bytesAt(curve, step), limit)} of the limit` : ''),
+    said: (step) => `step ${grouped(step)}\n${grouped(bytesAt(step))} bytes${limit ? `\n${ofLimit(bytesAt(step), limit)} of the limit` : ''}`,
     range: (from, to, low) => {
       const highest = Math.max(...bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), 0) + base;
       if (low) return [Math.max(base - (highest - base) * .1, 0), highest];

@@ -25,7 +25,7 @@ const buildLayers = (parent) => {
 /** Shows the chosen layer. @param {HTMLElement} parent */
 const addChosenLayer = (parent) => {
   const box = addAs(parent, 'div', 'layer');
-  const show = () => {
+  follow(['layer'], () => {
     box.replaceChildren();
     const own = chosen.layer === null ? undefined : report.layers[chosen.layer];
     if (!own) return;
@@ -39,6 +39,5 @@ const addChosenLayer = (parent) => {
     line.append(' ');
     addButton(line, 'Let go of it', () => choose({ layer: null }));
     if (!isHuge) addBar(box, partsOf(own.parts), Math.max(own.total, 1));
-  };
-  follow(['layer'], show);
+  });
 };

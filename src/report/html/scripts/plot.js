@@ -288,37 +288,36 @@ const addPlot = (parent, plot) => {
   /** The point, place and height at which the mouse button went down. @type {?{point: MouseEvent, place: number, height: number}} */
   let down = null;
   let isDragged = false;
-  /** The direction in which the mouse was dragged: none, horizontal, or also vertical. @param {MouseEvent} event */
+  /** The places and heights over which the mouse is dragged, if it is dragged far along or upwards. @param {MouseEvent} event */
   const dragged = (event) => {
-    if (!down) return { isAlong: false, isUp: false };
+    if (!down) return {};
     const [x, y] = [event.clientX - down.point.clientX, event.clientY - down.point.clientY].map(Math.abs);
-    return { isAlong: x > 12, isUp: y > 40 && !plot.lanes };
+    return {
+      along: x > 12 ? inOrder(down.place, placeAt(event)) : undefined,
+      up: y > 40 && !plot.lanes ? inOrder(down.height, heightAt(event)) : undefined,
+    };
   };
   svg.addEventListener('pointerdown', (event) => {
     isDragged = false;
     down = event.pointerType === 'mouse' ? { point: event, place: placeAt(event), height: heightAt(event) } : null;
   });
   svg.addEventListener('pointerup', (event) => {
-    const { isAlong, isUp } = dragged(event);
-    const start = down;
-    down = null;
+    const { along, up } = dragged(event);
+    [down, isDragged] = [null, !!along || !!up];
     svg.querySelector('.dragged')?.remove();
-    if (!start) return;
-    isDragged = isAlong || isUp;
-    const [left, right] = inOrder(start.place, placeAt(event));
-    if (isUp) enlarge(...inOrder(start.height, heightAt(event)));
-    if (isAlong) zoom(left, right - left);
+    if (up) enlarge(...up);
+    if (along) zoom(along[0], along[1] - along[0]);
   });
   svg.addEventListener('click', (event) => {
     if (!isDragged) plot.choose(under(event));
   });
   svg.addEventListener('pointermove', (event) => {
     const { top, height } = svg.getBoundingClientRect();
-    const { isAlong, isUp } = dragged(event);
+    const { along, up } = dragged(event);
     svg.querySelector('.dragged')?.remove();
-    if (down && (isAlong || isUp)) {
-      const [left, right] = isAlong ? inOrder(down.place, placeAt(event)).map(now.x) : [0, now.width];
-      const [high, low] = isUp ? inOrder(down.point.clientY - top, event.clientY - top) : [TOP, BOTTOM];
+    if (along || up) {
+      const [left, right] = along?.map(now.x) ?? [0, now.width];
+      const [low, high] = (up ?? [now.low, now.most]).map(now.y);
       draw(svg, 'rect', { class: 'dragged', x: left, width: right - left, y: high, height: low - high });
     }
     svg.dataset.tip = plot.said(under(event), Math.min(Math.max((event.clientY - top) / height, 0), 1));

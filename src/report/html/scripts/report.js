@@ -82,10 +82,6 @@ const digits = (number) => number >= 1000 ? grouped(Math.round(number))
 const layerName = (layer) => layer ?? { 'none-first': 'None', 'out-with-in': 'In Out' }[
   /** @type {'none-first'} */ (report.pseudo_layers)] ?? 'In';
 
-/** The names of the layers of a stage. @param {(?string)[]} layers */
-const layerNames = (layers) => layers.map((own) =>
-  own ?? (report.pseudo_layers === 'none-first' ? 'None' : 'In'));
-
 /** Replaces three or more names with the same prefix and consecutive numbers by one: `encoder.0-11`.
  * @param {string[]} names */
 const numberRuns = (names) => {
@@ -103,7 +99,7 @@ const numberRuns = (names) => {
 
 /** The layers of a stage in a line; a long list is shortened. @param {(?string)[]} layers */
 const layerList = (layers) => {
-  const names = layerNames(layers).map((own) => short(own, 60));
+  const names = layers.map((own) => short(own ?? (report.pseudo_layers === 'none-first' ? 'None' : 'In'), 60));
   const runs = names.length > 8 ? numberRuns(names) : names;
   return runs.length > 8 ? `${names[0]} \u2026 ${names.at(-1)} (${names.length})` : runs.join(' ');
 };
@@ -118,18 +114,10 @@ const sectionOf = (id) => report.sections?.find((own) => own.id === id);
 const sentencesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) =>
   'line' in own ? [own.line] : 'under' in own ? [own.under] : 'paragraph' in own ? [own.paragraph] : []);
 
-/** The tables of a section. @param {string} id */
-const tablesOf = (id) => (sectionOf(id)?.blocks ?? []).flatMap((own) => 'table' in own ? [own.table] : []);
-
 /** The index of the last entry of an ascending list that is at most `value`; 0 if there is none. @param {ArrayLike<number>} list @param {number} value */
 const placeOf = (list, value) => Math.max(Array.prototype.findLastIndex.call(list, (own) => own <= value), 0);
 
-/** The bytes of a curve at a step. @param {Json.Curve} curve @param {number} step */
-const bytesAt = (curve, step) => curve.fixed + curve.always_live
-  + (curve.steps.length ? curve.bytes[placeOf(curve.steps, step)] : 0);
-
-/** @typedef {{tile: number, bytes: number, limit: number, free: number, peak_step?: ?number, parts: Record<string, any>}} OneTile */
-/** @typedef {{ipu: number, at: string, tile: OneTile, curve?: ?Json.Curve, stage?: Json.Stage, compiled?: Json.IpuFit}} OneIpu
+/** @typedef {{ipu: number, at: string, tile: Json.FullestTile | Json.RecordedTileFacts, curve?: ?Json.Curve, stage?: Json.Stage, compiled?: Json.IpuFit}} OneIpu
  *   `at` is the IPU's place in the report */
 
 /** The stages of a split, or the IPUs of a compilation, as entries of one type. @param {Json.Report} [own] @returns {OneIpu[]} */

@@ -167,11 +167,12 @@ const edgeOf = (scroll) => {
 /** The tables of a section of the report. @param {Element} parent @param {string} id
  * @param {string[]} [only] names of columns, in order; an empty name stands for all others @param {Manner} [manner] */
 const addTablesOf = (parent, id, only = [''], manner) => {
-  for (const own of tablesOf(id)) {
-    const all = [...own.columns.keys()].filter((place) => isTelling(own.rows, place));
-    const places = only.flatMap((name) => all.filter((place) => name ? own.columns[place].name === name : !only.includes(own.columns[place].name)));
-    const rows = own.rows.map((/** @type {Row} */ row) => ({ at: row.at, cells: places.map((place) => row.cells[place]) }));
-    addTable(parent, sectionOf(id)?.title ?? '', places.map((place) => own.columns[place]), rows, manner);
+  const section = sectionOf(id);
+  for (const { columns, rows } of (section?.blocks ?? []).flatMap((own) => 'table' in own ? [own.table] : [])) {
+    const all = [...columns.keys()].filter((place) => isTelling(rows, place));
+    const places = only.flatMap((name) => all.filter((place) => name ? columns[place].name === name : !only.includes(columns[place].name)));
+    addTable(parent, section?.title ?? '', places.map((place) => columns[place]),
+      rows.map((row) => ({ at: row.at, cells: places.map((place) => row.cells[place]) })), manner);
   }
 };
 

@@ -63,9 +63,9 @@ const addTriedStrip = (tool, own) => {
   const buttons = add(tool, 'div', '', 'controls');
   const adding = addButton(buttons, 'Add a cut', () => halve(stageToCut()), 'what-if-add');
   const removing = addButton(buttons, 'Remove this cut', () => {
-    if (chosenCut !== null) removeCut(chosenCut);
+    if (picked.cut !== undefined) removeCut(picked.cut);
     // A disabled button would lose the focus.
-    if (chosenCut === null) adding.focus();
+    if (picked.cut === undefined) adding.focus();
   }, 'what-if-remove');
   const taking = addButton(buttons, 'Show the best for this number of IPUs', () => own.choose({ cuts: own.cutsOf(own.best()?.cuts ?? []) }), 'what-if-take');
   addButton(buttons, 'Reset', () => own.choose(own.start), 'what-if-reset');
@@ -77,10 +77,8 @@ const addTriedStrip = (tool, own) => {
   let boxes = [];
   /** @type {HTMLElement[]} */
   let handles = [];
-  /** The cut or stage of the strip that had the focus last. @type {?number} */
-  let chosenCut = null;
-  /** @type {?number} */
-  let chosenStage = null;
+  /** The cut or stage of the strip that had the focus last. @type {{cut?: number, stage?: number}} */
+  let picked = {};
 
   /** The lowest and the highest boundary to which a cut can be moved. @param {number} cut @returns {[number, number]} */
   const room = (cut) => {
@@ -92,8 +90,7 @@ const addTriedStrip = (tool, own) => {
   /** The boundaries inside a stage, at which it can be cut. @param {number} stage */
   const inside = (stage) => {
     const { cuts } = own.tried();
-    const [from, to] = [cuts[stage - 1] ?? 0, cuts[stage] ?? last];
-    return Array.from({ length: Math.max(to - from - 1, 0) }, (_, place) => from + 1 + place);
+    return [...data.boundaries.keys()].slice((cuts[stage - 1] ?? 0) + 1, cuts[stage] ?? last);
   };
   /** Does the report have the bytes of splits with one stage more than the tried split? */
   const hasRoom = () => own.tried().cuts.length + 1 < data.max_stages;
@@ -102,7 +99,7 @@ const addTriedStrip = (tool, own) => {
    * can. */
   const stageToCut = () => {
     if (!hasRoom()) return -1;
-    if (chosenStage !== null && inside(chosenStage).length) return chosenStage;
+    if (picked.stage !== undefined && inside(picked.stage).length) return picked.stage;
     const fill = own.tried().stages.map((one, stage) => inside(stage).length ? one.bytes / one.limit : -1);
     const highest = Math.max(...fill);
     return highest < 0 ? -1 : fill.indexOf(highest);
@@ -110,12 +107,12 @@ const addTriedStrip = (tool, own) => {
 
   const showButtons = () => {
     adding.disabled = stageToCut() < 0;
-    removing.disabled = chosenCut === null;
-    removing.textContent = chosenCut === null
-      ? 'Remove this cut' : `Remove the cut between IPU ${chosenCut} and IPU ${chosenCut + 1}`;
+    const { cut: gone } = picked;
+    removing.disabled = gone === undefined;
+    removing.textContent = gone === undefined ? 'Remove this cut' : `Remove the cut between IPU ${gone} and IPU ${gone + 1}`;
     taking.disabled = !own.best();
     most.textContent = hasRoom() ? '' : `The report has no splits of more than ${data.max_stages} stages.`;
-    handles.forEach((handle, cut) => handle.classList.toggle('is-chosen', cut === chosenCut));
+    handles.forEach((handle, cut) => handle.classList.toggle('is-chosen', cut === picked.cut));
     boxes.forEach((box, stage) => box.classList.toggle('is-chosen', chosen.ipu === stage));
   };
 
@@ -135,7 +132,7 @@ const addTriedStrip = (tool, own) => {
   const show = () => {
     const { cuts } = own.tried();
     if (boxes.length !== cuts.length + 1) {
-      [chosenCut, chosenStage] = [null, null];
+      picked = {};
       strip.replaceChildren();
       boxes = [...cuts, last].map((_, stage) => stageOf(stage));
       handles = cuts.map((_, cut) => handleOf(cut));
@@ -173,8 +170,7 @@ const addTriedStrip = (tool, own) => {
   const removeCut = (cut) => {
     const { cuts } = own.tried();
     own.choose({ cuts: cuts.toSpliced(cut, 1) }, `Cut removed ${before(cuts[cut])}. `);
-    chosenCut = handles.length ? Math.min(cut, handles.length - 1) : null;
-    showButtons();
+    pick(handles.length ? { cut: Math.min(cut, handles.length - 1) } : {});
   };
 
   /** @param {KeyboardEvent} event @param {number} cut */
@@ -183,7 +179,7 @@ const addTriedStrip = (tool, own) => {
     if (!isPlain(event)) return;
     if (event.key === 'Delete' || event.key === 'Backspace') {
       removeCut(cut);
-      (chosenCut === null ? adding : handles[chosenCut]).focus();
+      (handles[picked.cut ?? -1] ?? adding).focus();
     } else if (goal !== undefined) move(cut, goal);
     else return;
     event.preventDefault();
@@ -197,10 +193,10 @@ const addTriedStrip = (tool, own) => {
     return all.reduce((near, one) => far(one) < far(near) ? one : near);
   };
 
-  /** @param {?number} cut @param {?number} stage */
-  const pick = (cut, stage) => {
-    [chosenCut, chosenStage] = [cut, stage];
-    if (stage !== null) choose({ ipu: stage });
+  /** @param {typeof picked} next */
+  const pick = (next) => {
+    picked = next;
+    if (next.stage !== undefined) choose({ ipu: next.stage });
     showButtons();
   };
 
@@ -208,7 +204,7 @@ const addTriedStrip = (tool, own) => {
   const handleOf = (cut) => {
     const name = `Cut between IPU ${cut} and IPU ${cut + 1}`;
     const handle = set(add(strip, 'div', '', 'handle'), { tabindex: 0, role: 'slider', 'aria-label': name });
-    handle.addEventListener('focus', () => pick(cut, null));
+    handle.addEventListener('focus', () => pick({ cut }));
     handle.addEventListener('keydown', (event) => press(event, cut));
     handle.addEventListener('pointerdown', (event) => {
       handle.setPointerCapture(event.pointerId);
@@ -224,7 +220,7 @@ const addTriedStrip = (tool, own) => {
   /** @param {number} stage */
   const stageOf = (stage) => {
     const box = set(addStageBox(strip), { tabindex: 0, role: 'button' });
-    box.addEventListener('focus', () => pick(null, stage));
+    box.addEventListener('focus', () => pick({ stage }));
     box.addEventListener('keydown', (event) => {
       if (!isPlain(event) || !['Enter', ' '].includes(event.key)) return;
       event.preventDefault();
@@ -264,8 +260,8 @@ const addTriedVerdict = (tool, own) => {
 const addStepFigure = (figures, split) => {
   const cycles = known?.stepOf(split.stages) ?? null;
   if (cycles === null) return;
-  const milliseconds = millisecondsOf(cycles);
-  const figure = addFigure(figures, 'A step', [milliseconds === null ? '' : `${digits(milliseconds)} ms`]);
+  const clock = report.provenance.target.clock_hz;
+  const figure = addFigure(figures, 'A step', [clock && `${digits(cycles / clock * 1000)} ms`]);
   write(add(figure, 'small'), [[cycles, '/step/cycles'], ' cycles'], 'now');
 };
 
@@ -273,25 +269,22 @@ const addStepFigure = (figures, split) => {
 const addTriedStages = (tool, own) => {
   const tile = '/split/stages/{}/fullest_tile';
   const { cycles } = own.data;
+  const clock = report.provenance.target.clock_hz;
   const columns = columnsOf([
     ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', `${tile}/bytes`], ['Limit', 'bytes', `${tile}/limit`],
     ['Of the limit', 'share'], ['Free', 'free', `${tile}/free`],
     cycles && ['Cycles of a micro-batch', 'count', '/execution/stages/{}/micro_batch_cycles'],
-    cycles && !!report.provenance.target.clock_hz && ['Micro-batch (ms)', 'text'],
+    cycles && !!clock && ['Micro-batch (ms)', 'text'],
     ['Bytes over the cut after it', 'bytes', '/cuts/{}/bytes'],
   ]);
-  /** Writes cycles, with milliseconds if the clock is known. @param {?number} time */
-  const timesOf = (time) => {
-    if (time === null) return [];
-    const milliseconds = millisecondsOf(time);
-    return milliseconds === null ? [time] : [time, milliseconds.toFixed(3)];
-  };
   const table = addTable(addAs(tool, 'div', 'what-if-table'), 'Stages of the split', columns, [], {
     id: 'what-if-stages', isTried: true, choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
   });
   follow(TRIED, () => {
     table.set(own.tried().stages.map(({ range, bytes, limit, cycles: time, cutBytes }, stage) => ({
-      at: String(stage), cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes, ...timesOf(time), cutBytes],
+      at: String(stage),
+      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes,
+        ...(time === null ? [] : clock ? [time, (time / clock * 1000).toFixed(3)] : [time]), cutBytes],
     })));
   });
 };
