@@ -94,12 +94,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     first: Math.min(report.liveness?.fullest_tile_curve.first_step ?? 0, steps[0] ?? 0), last: lastStep, places: steps, limit, isLow: true,
     marks: passMarks(), bands: layerBands,
     value: () => chosen.step ?? peak, choose: (step) => choose({ step, tile: live.tile }),
-    range: (from, to, isLow) => {
-      const most = Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base);
-      // The limit is shown if the blocks still take at least a third of the height.
-      const top = isLow && limit > most && limit - base < (most - base) * 3 ? limit : most;
-      return isLow ? [Math.max(base - (most - base) * .08, 0), top] : [0, Math.max(most, limit < most * 1.6 ? limit : 0)];
-    },
+    range: (from, to) => [base, Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base)],
     said: (step, share) => {
       const place = placeOf(steps, step);
       const block = under(step, share);

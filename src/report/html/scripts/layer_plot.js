@@ -52,11 +52,7 @@ const addCurve = (parent, id, label, curve, pointer, limit, isMeant) => {
     id, label, unit: 'step', height: 250, first, last, limit, isLow: peak.bytes - base < peak.bytes / 4,
     bands: () => layerBands(isMeant), marks: passMarks(), value: () => chosen.step, choose: (step) => choose({ step }),
     said: (step) => `step ${grouped(step)}\n${grouped(bytesAt(step))} bytes${limit ? `\n${ofLimit(bytesAt(step), limit)} of the limit` : ''}`,
-    range: (from, to, low) => {
-      const highest = Math.max(...bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), 0) + base;
-      if (low) return [Math.max(base - (highest - base) * .1, 0), highest];
-      return [0, limit && limit < highest * 1.6 ? Math.max(limit, highest) : highest];
-    },
+    range: (from, to) => [base, Math.max(...bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), 0) + base],
     paint: (inner, { from, to, x, y, width, bottom }) => {
       const [start, end] = [placeOf(steps, from), placeOf(steps, to) + 1];
       const lefts = steps.slice(start, end).map((step) => Math.max(x(step), 0));

@@ -13,8 +13,8 @@
  * @property {() => ?number} value the chosen place
  * @property {(place: number) => void} choose
  * @property {(place: number, share: number) => string} said the text about a place, at a share of the height
- * @property {(from: number, to: number, isLow: boolean) => [number, number]} range of the
- *   vertical axis between two places; `isLow` leaves out the bytes that all places have
+ * @property {(from: number, to: number) => [number, number]} range the bytes that all places between two have, and the
+ *   highest bytes there
  * @property {boolean} [isLow] does the drawing begin without the bytes that all places have?
  * @property {string} [measure] the unit of the vertical axis
  * @property {number} [limit]
@@ -104,10 +104,14 @@ const addPlot = (parent, plot) => {
   /** @type {Scale} */
   let now;
 
-  /** The lowest and the highest number of the vertical axis, with a margin. @param {boolean} isOnlyMoving */
+  /** The lowest and the highest number of the vertical axis, with a margin. A limit that is near enough is on it.
+   * @param {boolean} isOnlyMoving are the bytes left out that all places have? */
   const upwards = (isOnlyMoving) => {
-    const [low, high] = plot.range(from, to, isOnlyMoving);
-    return [low, low + Math.max(high - low, 1) * 1.06];
+    const [base, highest] = plot.range(from, to);
+    const low = isOnlyMoving ? Math.max(base - (highest - base) * .1, 0) : 0;
+    const { limit: own = 0 } = plot;
+    const isNear = own < (isOnlyMoving ? base + (highest - base) * 3 : highest * 1.6);
+    return [low, low + Math.max((isNear ? Math.max(own, highest) : highest) - low, 1) * 1.06];
   };
 
   const show = () => {
@@ -260,7 +264,7 @@ const addPlot = (parent, plot) => {
   /** @param {Point} point */
   const under = (point) => Math.min(Math.floor(placeAt(point)), to);
 
-  const isTall = !plot.lanes && upwards(false)[0] !== plot.range(from, to, true)[0];
+  const isTall = !plot.lanes && upwards(true)[0] > 0;
   const isWhole = () => from === plot.first && to === plot.last;
   /** What keys do, and buttons, which some drawings lack. */
   const changes = [

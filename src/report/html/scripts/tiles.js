@@ -73,14 +73,13 @@ const addTileMap = (parent) => {
       value: () => places.get(own()) ?? null, choose: (place) => choose({ tile: all[place] }),
       bands: () => order.value === 'number' && shown.length > 1 ? shown.map((one, place) => ({ from: places.get(one.first) ?? 0, to: places.get(one.end - 1) ?? 0, name: `IPU ${one.ipu}`, isOther: place % 2 === 1 })) : [],
       said: (place) => `${nameOf(all[place])}\n${grouped(total[all[place]])} bytes in use, ${ofLimit(total[all[place]], ipuOf(all[place]).limit)} of the limit`,
-      range: (from, to, isLow) => {
+      range: (from, to) => {
         let least = Infinity, most = 0;
         for (const tile of all.slice(from, to + 1)) {
           least = Math.min(least, total[tile]);
           most = Math.max(most, total[tile], withGaps?.[tile] ?? 0);
         }
-        if (!isLow) return [0, limit < most * 1.6 ? Math.max(limit, most) : most];
-        return [Math.max(least - (most - least) * .2, 0), most];
+        return [least, most];
       },
       paint: (inner, scale) => {
         const visible = all.slice(scale.from, scale.to + 1);
