@@ -93,7 +93,8 @@ const addBlocks = (parent, live, { steps, programs }) => {
     id: 'live-steps', label: `Memory of tile ${live.tile} over the steps`, unit: 'step', height: HEIGHT,
     first: Math.min(report.liveness?.fullest_tile_curve.first_step ?? 0, steps[0] ?? 0), last: lastStep, places: steps, limit, isLow: true,
     marks: passMarks(), bands: layerBands,
-    value: () => chosen.step ?? peak, choose: (step) => choose({ step, tile: live.tile }),
+    value: () => chosen.step ?? peak,
+    choose: (step, share) => choose({ step, tile: live.tile, ...(share === undefined ? {} : { variable: under(step, share)?.own.name ?? null }) }),
     range: (from, to) => [base, Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base)],
     said: (step, share) => {
       const place = placeOf(steps, step);
@@ -110,11 +111,6 @@ const addBlocks = (parent, live, { steps, programs }) => {
       const rows = steps.map((step, own) => ({ at: String(own), cells: [step, programs[own], live.counts[own], live.bytes[own]] }));
       addTable(inner, 'Chosen steps', columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
     },
-  });
-  plot.svg.addEventListener('click', (event) => {
-    const box = plot.svg.getBoundingClientRect();
-    const block = chosen.step === null ? undefined : under(chosen.step, (event.clientY - box.top) / box.height);
-    choose({ variable: block ? block.own.name : null });
   });
   const opening = set(addButton(plot.tools, 'Show what is always live', () => {
     isOpen = !isOpen;

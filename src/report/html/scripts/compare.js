@@ -23,11 +23,11 @@ const openFiles = async (files) => {
       return;
     }
   }
-  if (!all.length) return;
-  const next = all[all.length - 1];
-  earlier = all.length > 1 ? all[0].own : null;
+  const next = all.pop();
+  if (!next) return;
+  earlier = all[0]?.own ?? null;
   show(next.own);
-  byId('opened').textContent = printable(all.length > 1 ? `This is ${next.name}, compared with ${all[0].name}.` : `This is ${next.name}.`);
+  byId('opened').textContent = printable(`This is ${next.name}${earlier ? `, compared with ${all[0].name}` : ''}.`);
 };
 
 /** Adds the fields in which the reader chooses reports. @param {HTMLElement} parent */

@@ -9,7 +9,10 @@ const saidOfLayer = (own) => `${layerName(own.name)}\n${grouped(own.total)} byte
 const addLayerPlot = (parent, { names, parts, total, ...own }) => addPlot(parent, {
   ...own, unit: 'layer', height: 240, first: 0, last: Math.max(names.length - 1, 0),
   named: (place) => short(printable(layerName(names[place])), 10),
-  bands: stageBands, value: () => chosen.layer, choose: (layer) => choose({ layer }),
+  bands: () => (report.split?.stages ?? []).map(({ positions, stage }) => ({
+    from: positions.start, to: positions.end - 1, name: `IPU ${stage}`, isOther: stage % 2 === 1,
+  })),
+  value: () => chosen.layer, choose: (layer) => choose({ layer }),
   range: (from, to) => [0, Math.max(...names.slice(from, to + 1).map((_, place) => total(from + place)), 1)],
   paint: (inner, scale) => {
     for (let place = scale.from; place <= scale.to; place++) {
@@ -31,11 +34,6 @@ const layerBands = (isMeant = () => true) => (report.liveness?.bands ?? []).filt
   const isOther = (stage < 0 ? place : stage) % 2 === 1;
   return { from, to, name: layerName(layer), isOther, look: place === chosen.layer ? 'band is-chosen' : undefined };
 });
-
-/** The positions of each stage, as bands. */
-const stageBands = () => (report.split?.stages ?? []).map(({ positions, stage }) => ({
-  from: positions.start, to: positions.end - 1, name: `IPU ${stage}`, isOther: stage % 2 === 1,
-}));
 
 /** The mark at which the backward pass begins. */
 const passMarks = () => typeof report.liveness?.turn === 'number' ? [{ at: report.liveness.turn, name: 'backward pass' }] : [];

@@ -11,7 +11,7 @@
  * @property {number} last the last place, inclusive
  * @property {ArrayLike<number>} [places] the places that keys move to; without it, all places
  * @property {() => ?number} value the chosen place
- * @property {(place: number) => void} choose
+ * @property {(place: number, share?: number) => void} choose chooses a place, at a share of the height if it was clicked
  * @property {(place: number, share: number) => string} said the text about a place, at a share of the height
  * @property {(from: number, to: number) => [number, number]} range the bytes that all places between two have, and the
  *   highest bytes there
@@ -129,7 +129,8 @@ const addPlot = (parent, plot) => {
     });
     drawBands(inner);
     plot.paint(inner, now);
-    drawLimit();
+    const own = limit();
+    if (own !== null) draw(svg, 'line', { class: 'limit', x1: 0, x2: '100%', y1: now.y(own), y2: now.y(own) });
     drawMarks();
     drawPlaces();
     draw(svg, 'line', { class: 'cursor', y1: TOP - 4, y2: BOTTOM });
@@ -156,11 +157,6 @@ const addPlot = (parent, plot) => {
       if (own === null || Math.abs(now.y(own) - y) >= 15) name(y, grouped(bytes));
     }
     name(plot.height - 6, plot.measure ?? 'bytes', 'unit');
-  };
-
-  const drawLimit = () => {
-    const own = limit();
-    if (own !== null) draw(svg, 'line', { class: 'limit', x1: 0, x2: '100%', y1: now.y(own), y2: now.y(own) });
   };
 
   /** @param {Element} inner */
@@ -238,11 +234,6 @@ const addPlot = (parent, plot) => {
   const enlargeBy = (factor, around = (now.low + now.most) / 2) =>
     enlarge(around - (around - now.low) * factor, around + (now.most - around) * factor);
 
-  const showWhole = () => {
-    part = null;
-    zoom(plot.first, Infinity);
-  };
-
   /** Shows the whole vertical axis, or leaves out the bytes that all places have. @param {boolean} low */
   const setLow = (low) => {
     [isLow, part] = [low, null];
@@ -261,6 +252,11 @@ const addPlot = (parent, plot) => {
   /** The bytes at the height of the pointer. @param {Point} point */
   const heightAt = ({ clientY }) =>
     now.low + (now.most - now.low) * (1 - (clientY - svg.getBoundingClientRect().top - TOP) / (BOTTOM - TOP));
+  /** The share of the drawing's height at the pointer, from 0 at the top to 1 at the bottom. @param {Point} point */
+  const heightShare = ({ clientY }) => {
+    const { top, height } = svg.getBoundingClientRect();
+    return Math.min(Math.max((clientY - top) / height, 0), 1);
+  };
   /** @param {Point} point */
   const under = (point) => Math.min(Math.floor(placeAt(point)), to);
 
@@ -272,7 +268,7 @@ const addPlot = (parent, plot) => {
     { name: 'Zoom out', id: 'out', keys: ['-'], make: () => zoomBy(2), isOff: isWhole },
     { name: 'Taller', id: 'taller', keys: ['t'], make: () => enlargeBy(.5), isOff: () => false, isThere: isTall },
     { name: 'Flatter', id: 'flatter', keys: ['f'], make: () => enlargeBy(2), isOff: () => !part, isThere: isTall },
-    { name: 'Whole', id: 'whole', keys: ['0'], make: showWhole, isOff: () => isWhole() && !part },
+    { name: 'Whole', id: 'whole', keys: ['0'], make: () => { part = null; zoom(plot.first, Infinity); }, isOff: () => isWhole() && !part },
   ];
   svg.addEventListener('keydown', (event) => {
     if (!isPlain(event)) return;
@@ -313,10 +309,9 @@ const addPlot = (parent, plot) => {
     if (along) zoom(along[0], along[1] - along[0]);
   });
   svg.addEventListener('click', (event) => {
-    if (!isDragged) plot.choose(under(event));
+    if (!isDragged) plot.choose(under(event), heightShare(event));
   });
   svg.addEventListener('pointermove', (event) => {
-    const { top, height } = svg.getBoundingClientRect();
     const { along, up } = dragged(event);
     svg.querySelector('.dragged')?.remove();
     if (along || up) {
@@ -324,7 +319,7 @@ const addPlot = (parent, plot) => {
       const [low, high] = (up ?? [now.low, now.most]).map(now.y);
       draw(svg, 'rect', { class: 'dragged', x: left, width: right - left, y: high, height: low - high });
     }
-    svg.dataset.tip = plot.said(under(event), Math.min(Math.max((event.clientY - top) / height, 0), 1));
+    svg.dataset.tip = plot.said(under(event), heightShare(event));
   });
   svg.addEventListener('wheel', (event) => {
     if (!event.ctrlKey) return;

@@ -96,16 +96,15 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
       const isNumber = WITH_NUMBERS.includes(kind);
       const isLink = number === 0 && manner.choose;
       const isOfLayers = !isLink && kind !== 'share' && Array.isArray(cell);
-      const own = add(line, number ? 'td' : 'th', isLink || isOfLayers ? '' : shownCell(kind, cell), isNumber ? 'n' : 'name');
-      if (isOfLayers) addLayersOf(own, cell);
+      const own = add(line, number ? 'td' : 'th', '', isNumber ? 'n' : 'name');
       if (!number) set(own, { scope: 'row' });
       if (kind === 'name' || kind === 'layers') own.classList.add('wrap');
       if (kind === 'free' && Number(cell) < 0) own.classList.add('bad');
       const look = manner.look?.(column, cell, row);
       if (look) addSwatch(own, look);
-      if (look) own.prepend(own.lastChild ?? '');
-      manner.drawn?.(own, column, row);
       const target = isLink ? addButton(own, shownCell(kind, cell), () => manner.choose?.(row, place), '', 'link') : own;
+      if (isOfLayers) addLayersOf(own, cell); else if (!isLink) own.append(printable(shownCell(kind, cell)));
+      manner.drawn?.(own, column, row);
       const pointer = isNumber && kind !== 'share' && cell !== null && cell !== undefined ? pointerOf(column, row) : '';
       if (pointer && manner.isTried) target.dataset.now = pointer;
       // Parts of 0 bytes are left out of the report.
@@ -144,7 +143,6 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     mark();
     more.textContent = shown.length ? '' : rows.length ? 'No row has that.' : 'Nothing.';
     if (!isWhole && shown.length > most) addButton(more, `Show all ${grouped(shown.length)} rows`, () => { isWhole = true; fill(); });
-    more.hidden = !more.hasChildNodes();
   };
   fill();
   follow(['ipu', 'step', 'layer', 'variable'], mark, scroll);

@@ -5,10 +5,9 @@ const ipusOfTiles = () => {
   const count = report.memory.tiles?.total.length ?? 0;
   if (!report.fit) return [{ ipu: null, first: 0, end: count, limit: report.memory.limit, at: '/memory/limit' }];
   const each = Math.max(report.fit.tiles_per_ipu, 1);
-  const all = report.fit.ipus.map((own, place) => ({
+  return report.fit.ipus.map((own, place) => ({
     ipu: own.ipu, first: place * each, end: Math.min((place + 1) * each, count), limit: own.fullest_tile.limit, at: `/fit/ipus/${place}/fullest_tile/limit`,
-  }));
-  return all.filter((own) => own.first < own.end);
+  })).filter((own) => own.first < own.end);
 };
 
 /** @param {HTMLElement} parent */
@@ -17,13 +16,8 @@ const addTileMap = (parent) => {
   const ipus = ipusOfTiles();
   if (!tiles?.total.length || !ipus.length) return;
   const part = addPart(parent, 'tile-map', 'Tiles');
-  if (isHuge) {
-    add(part, 'p', 'The map cannot be drawn: a number is too large for a browser.', 'soft');
-    return;
-  }
-  /** @type {number[]} */
-  const total = tiles.total;
-  const withGaps = tiles.with_gaps ?? null;
+  if (isHuge) return void add(part, 'p', 'The map cannot be drawn: a number is too large for a browser.', 'soft');
+  const { total, with_gaps: withGaps } = tiles;
   const categories = map?.categories ?? [];
   /** The bytes of a category on a tile at addresses that no other variable shares. @param {Json.TileCategory} own @param {number} tile */
   const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
@@ -48,7 +42,6 @@ const addTileMap = (parent) => {
     if (!places.has(own())) choose({ tile: all.reduce((most, tile) => total[tile] > total[most] ? tile : most) });
   });
   /** @type {HTMLElement} */ (ipu.parentElement).hidden = ipus.length < 2;
-  ipu.value = ipus.length > 1 ? String(ipus.indexOf(ipuOf(own()))) : '-1';
   const order = addSelect(controls, 'Order', 'tile-map-order', [['number', 'by number'], ['fullest', 'fullest first']], () => arrange());
   const field = addField(controls, 'Tile', 'number', 'tile-map-tile', () => {
     if (field.validity.valid && field.value) choose({ tile: field.valueAsNumber });
@@ -107,7 +100,7 @@ const addTileMap = (parent) => {
   };
 
   const detail = addAs(part, 'div', 'tile-detail');
-  const show = () => {
+  follow(['tile'], () => {
     const tile = own();
     if (document.activeElement !== field) field.value = String(tile);
     if (!places.has(tile)) {
@@ -131,25 +124,18 @@ const addTileMap = (parent) => {
     const rows = categories.map((one, place) => ({ at: `/memory/tile_map/categories/${place}`, cells: [one.name, one.bytes[tile] ?? 0, alone(one, tile), one.overlapped?.[tile] ?? 0] }));
     if (map) addTable(left, 'Categories of the tile', columns, rows.filter((row) => Number(row.cells[1]) > 0).sort((a, b) => Number(b.cells[1]) - Number(a.cells[1])), { most: 30, look: lookOfCategory });
     addTileVariables(right, tile);
-  };
-  arrange();
-  follow(['tile'], show);
+  });
 };
 
 /** @param {HTMLElement} parent @param {number} tile */
 const addTileVariables = (parent, tile) => {
   const own = report.memory.tile_map?.variables;
-  if (!own) {
-    add(parent, 'p', report.provenance.files.saved_model
-      ? 'A saved model has no names of variables: make the report from profile.pop to see the largest variables of a tile.'
+  const place = own?.tiles.indexOf(tile) ?? -1;
+  if (!own || place < 0) {
+    return void add(parent, 'p', own ? `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This tile is not one of them.`
+      : report.provenance.files.saved_model ? 'A saved model has no names of variables: make the report from profile.pop to see the largest variables of a tile.'
       : report.fit ? 'With --fit, popliner does not read single variables, so it cannot name the largest ones of a tile.'
-        : 'The report does not have the largest variables of a tile.', 'soft');
-    return;
-  }
-  const place = own.tiles.indexOf(tile);
-  if (place < 0) {
-    add(parent, 'p', `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This tile is not one of them.`, 'soft');
-    return;
+      : 'The report does not have the largest variables of a tile.', 'soft');
   }
   const columns = columnsOf([['Largest variables', 'name'], ['Bytes', 'bytes', '/1'], ['Category', 'text'], ['Live', 'text']]);
   const rows = own.largest[place].map((/** @type {[number, number]} */ [kind, bytes], /** @type {number} */ number) => {

@@ -59,8 +59,7 @@ const addStepStrip = (parent, step, all) => {
   const passes = all.flatMap((own) => own.passes ?? []);
   const stages = all.length;
   if (!stages || isHuge || passes.length < stages || report.pseudo_layers === 'out-with-in' && stages > 1) {
-    add(parent, 'p', 'There is no drawing of the step: the cycles of each stage by pass are unknown, or Out runs on the first IPU.', 'soft');
-    return;
+    return void add(parent, 'p', 'There is no drawing of the step: the cycles of each stage by pass are unknown, or Out runs on the first IPU.', 'soft');
   }
   const batches = Math.min(step.micro_batches, MOST_BATCHES);
   const { pieces, starts, cycles } = stepSlots(passes, batches);

@@ -129,18 +129,6 @@ const addTriedStrip = (tool, own) => {
     });
   };
 
-  const show = () => {
-    const { cuts } = own.tried();
-    if (boxes.length !== cuts.length + 1) {
-      picked = {};
-      strip.replaceChildren();
-      boxes = [...cuts, last].map((_, stage) => stageOf(stage));
-      handles = cuts.map((_, cut) => handleOf(cut));
-    }
-    showStages();
-    showButtons();
-  };
-
   /** @param {number} cut @param {number} place */
   const move = (cut, place) => {
     const [from, to] = room(cut);
@@ -233,8 +221,17 @@ const addTriedStrip = (tool, own) => {
     return box;
   };
 
-  follow(TRIED, show);
-  follow(['ipu'], showButtons);
+  follow(TRIED, () => {
+    const { cuts } = own.tried();
+    if (boxes.length !== cuts.length + 1) {
+      picked = {};
+      strip.replaceChildren();
+      boxes = [...cuts, last].map((_, stage) => stageOf(stage));
+      handles = cuts.map((_, cut) => handleOf(cut));
+    }
+    showStages();
+  });
+  follow([...TRIED, 'ipu'], showButtons);
   onResize(strip, showStages);
 };
 
@@ -295,11 +292,8 @@ const addTriedBest = (tool, own) => {
   follow(TRIED, () => {
     const now = own.tried();
     const best = own.best();
-    row.replaceChildren();
-    if (!best) {
-      row.textContent = `The report has no split for ${counted(now.ipus, 'IPU')}.`;
-      return;
-    }
+    row.textContent = best ? '' : `The report has no split for ${counted(now.ipus, 'IPU')}.`;
+    if (!best) return;
     const isSame = String(own.limitsOf(now)) === String(own.limitsOf({ ...own.start, ipus: now.ipus }));
     const isLowest = report.proof?.objective === 'peak' && own.start.memories.length === 1;
     const { peak, cutBytes, slowest, faults } = own.judged({ ...now, cuts: own.cutsOf(best.cuts) });
