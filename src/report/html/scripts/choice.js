@@ -9,8 +9,6 @@ const NO_CHOICE = {
   view: '', ipu: null, tile: null, step: null, layer: null, variable: null, cuts: null, ipus: null, memory: null, reserve: null,
 };
 
-const NUMBERS = ['ipu', 'tile', 'step', 'layer', 'ipus', 'memory', 'reserve'];
-
 /** The current choice. A layer is a position of the layer order. @type {Choice} */
 let chosen = NO_CHOICE;
 
@@ -47,7 +45,7 @@ const choiceOf = (hash) => {
   const own = /** @type {any} */ ({ ...NO_CHOICE });
   for (const [key, value] of new URLSearchParams(hash.slice(1).replaceAll('+', '%2B'))) {
     if (!(key in own)) continue;
-    if (!NUMBERS.includes(key)) own[key] = value;
+    if (['view', 'variable', 'cuts'].includes(key)) own[key] = value;
     else if (/^\d{1,15}$/.test(value)) own[key] = Number(value);
   }
   return own;

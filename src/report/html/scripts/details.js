@@ -5,31 +5,6 @@ const flat = (value, name = '') => value === null || typeof value !== 'object' ?
   : Object.entries(value).flatMap(([key, own]) => flat(own, name ? `${name}.${key}` : key));
 
 /** @param {HTMLElement} parent */
-const addProof = (parent) => {
-  if (!report.proof) return;
-  const part = addPart(parent, 'proof', 'Proof');
-  add(part, 'p', 'The objective was ').append(report.proof.objective, '.');
-  if (report.proof.objectives.length > 0) addSentences(part, 'proof');
-  else add(part, 'p', 'There is no proof that this split is the best: you gave it, no split fits, or the search proves nothing.');
-  addTableAt(part, 'Numbers that splits are compared by, the most important first', '/proof/objectives',
-    [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);
-};
-
-/** @param {HTMLElement} parent */
-const addCoverage = (parent) => {
-  const own = report.memory.coverage;
-  if (!own) return;
-  const part = addPart(parent, 'coverage', 'Coverage');
-  addSentences(part, 'coverage');
-  const columns = columnsOf([['Part', 'text'], ['What it is', 'text'], ['Bytes', 'bytes', '{}']]);
-  const rows = /** @type {[string, string, keyof Json.CoverageFacts][]} */ ([
-    ['Layers', 'operations whose names give their layer', 'layers'], ['Assigned', 'other operations, in the place where they count', 'assigned'],
-    ['By touch', 'part of the assigned bytes: counted in every place that uses them', 'by_touch'], ['Overhead', 'what every stage needs', 'overhead'], ['Rest', 'what nothing explains', 'rest'],
-  ]).map(([name, what, key]) => ({ at: `/memory/coverage/${key}`, cells: [name, what, own[key]] }));
-  addTable(part, 'Coverage', columns, rows.filter((row) => row.cells[2] !== 0 || row.cells[0] !== 'By touch'));
-};
-
-/** @param {HTMLElement} parent */
 const addSummary = (parent) => {
   const part = addPart(parent, 'summary', 'How this report was made');
   const { fit, provenance: made } = report;
@@ -59,12 +34,27 @@ const addSummary = (parent) => {
 /** Builds the view of the proof and of the files and options. @param {HTMLElement} parent */
 const buildDetails = (parent) => {
   if (sectionOf('warnings')) addSentences(addPart(parent, 'warnings', 'Warnings'), 'warnings', 'said');
-  if (report.contradictions?.length) {
-    const part = addPart(parent, 'contradictions', 'Where the profile contradicts itself');
-    const list = add(part, 'ul');
-    for (const own of report.contradictions) add(list, 'li', flat(own).map((pair) => pair.join(': ')).join('; '));
+  const { contradictions, proof, memory: { coverage } } = report;
+  if (contradictions?.length) {
+    const list = add(addPart(parent, 'contradictions', 'Where the profile contradicts itself'), 'ul');
+    for (const own of contradictions) add(list, 'li', flat(own).map((pair) => pair.join(': ')).join('; '));
   }
-  addProof(parent);
-  addCoverage(parent);
+  if (proof) {
+    const part = addPart(parent, 'proof', 'Proof');
+    add(part, 'p', 'The objective was ').append(proof.objective, '.');
+    if (proof.objectives.length > 0) addSentences(part, 'proof');
+    else add(part, 'p', 'There is no proof that this split is the best: you gave it, no split fits, or the search proves nothing.');
+    addTableAt(part, 'Numbers that splits are compared by, the most important first', '/proof/objectives',
+      [['Number', 'text', '/objective'], ['Integer program', 'count', '/integer_program'], ['Dynamic program', 'count', '/dynamic_program']]);
+  }
+  if (coverage) {
+    const part = addPart(parent, 'coverage', 'Coverage');
+    addSentences(part, 'coverage');
+    const rows = /** @type {[string, string, keyof Json.CoverageFacts][]} */ ([
+      ['Layers', 'operations whose names give their layer', 'layers'], ['Assigned', 'other operations, in the place where they count', 'assigned'],
+      ['By touch', 'part of the assigned bytes: counted in every place that uses them', 'by_touch'], ['Overhead', 'what every stage needs', 'overhead'], ['Rest', 'what nothing explains', 'rest'],
+    ]).filter(([, , key]) => coverage[key] !== 0 || key !== 'by_touch').map(([name, what, key]) => ({ at: `/memory/coverage/${key}`, cells: [name, what, coverage[key]] }));
+    addTable(part, 'Coverage', columnsOf([['Part', 'text'], ['What it is', 'text'], ['Bytes', 'bytes', '{}']]), rows);
+  }
   addSummary(parent);
 };

@@ -247,11 +247,11 @@ const goalOf = (event, place, far, first, last) => {
   return goal === undefined ? undefined : Math.min(Math.max(goal, first), last);
 };
 
-/** The position of the pointer in an element, from 0 at the left to 1 at the right. @param {Element} element
- * @param {{clientX: number}} event */
-const shareOf = (element, event) => {
-  const box = element.getBoundingClientRect();
-  return Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+/** The position of a pointer in an element, from 0 at the left and at the top to 1 at the right and at the bottom.
+ * @param {Element} element @param {{clientX: number, clientY: number}} point */
+const sharesOf = (element, { clientX, clientY }) => {
+  const { left, top, width, height } = element.getBoundingClientRect();
+  return [(clientX - left) / width, (clientY - top) / height].map((own) => Math.min(Math.max(own, 0), 1));
 };
 
 /** Calls `show` whenever the width of an element changes. @param {Element} own @param {() => void} show */

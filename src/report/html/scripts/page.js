@@ -69,8 +69,8 @@ const showHead = () => {
   addPaste(head);
 };
 
-/** @typedef {{ipu: number, bytes: number, limit: number, free: number, tile?: number, root?: string}} NearStage `root` is the
- *   place of the IPU in the report; a split that the reader tries has no place, and no tiles */
+/** @typedef {{ipu: number, at: string, tile: {bytes: number, limit: number, free: number, tile?: number}}} NearIpu of the run, or
+ *   of a split that the reader tries, which has no place in the report */
 
 /** Shows the answers of the run or, if the reader tries another split, those for that split. @param {HTMLElement} head */
 const showAnswer = (head) => {
@@ -84,18 +84,16 @@ const showAnswer = (head) => {
   if (tried && !fits) add(head, 'p', `${tried.faults.join('; ')}.`, 'bad');
   else if (split && !fits) addSentences(head, 'verdict', 'said bad-list');
   const figures = add(head, 'dl', '', 'figures');
-  /** @type {NearStage[]} */
-  const stages = tried ? tried.stages.map(({ bytes, limit: most }, ipu) => ({ ipu, bytes, limit: most, free: most - bytes }))
-    : stagesOf().map(({ ipu, at: root, tile: { tile, bytes, limit: most, free } }) => ({ ipu, bytes, limit: most, free, tile, root }));
+  /** @type {NearIpu[]} */
+  const stages = tried?.stages.map(({ bytes, limit: most }, ipu) => ({ ipu, at: '', tile: { bytes, limit: most, free: most - bytes } })) ?? stagesOf();
   if (stages.length) {
-    const nearest = stages.reduce((a, b) => Number(b.free) < Number(a.free) ? b : a);
-    const { ipu, root, free } = nearest;
-    const isOver = free < 0;
+    const { ipu, at: root, tile } = nearestOf(stages);
+    const isOver = tile.free < 0;
     /** @param {'bytes' | 'limit' | 'free'} key @returns {Pieces[0]} */
-    const number = (key) => root ? [nearest[key], `${root}/fullest_tile/${key}`] : grouped(nearest[key]);
-    addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(nearest.bytes, nearest.limit)],
-      [number('bytes'), ' of ', number('limit'), root ? ` bytes; tile ${nearest.tile} of IPU ${ipu}` : ` bytes of IPU ${ipu}`]);
-    addFigure(figures, isOver ? 'Over the limit by' : 'Free there', [isOver ? grouped(String(free).slice(1)) : number('free')], ['bytes'], isOver ? 'bad' : '');
+    const number = (key) => root ? [tile[key], `${root}/fullest_tile/${key}`] : grouped(tile[key]);
+    addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(tile.bytes, tile.limit)],
+      [number('bytes'), ' of ', number('limit'), root ? ` bytes; tile ${tile.tile} of IPU ${ipu}` : ` bytes of IPU ${ipu}`]);
+    addFigure(figures, isOver ? 'Over the limit by' : 'Free there', [isOver ? grouped(String(tile.free).slice(1)) : number('free')], ['bytes'], isOver ? 'bad' : '');
   } else {
     addFigure(figures, 'Fullest tile', tiles ? [[tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`]] : ['not recorded'],
       tiles ? [`bytes on tile ${tiles.fullest}`] : []);
@@ -112,11 +110,11 @@ const showAnswer = (head) => {
   addNearness(head, stages);
 };
 
-/** Shows how near each IPU is to its limit. @param {HTMLElement} parent @param {NearStage[]} stages */
+/** Shows how near each IPU is to its limit. @param {HTMLElement} parent @param {NearIpu[]} stages */
 const addNearness = (parent, stages) => {
   if (!stages.length) return;
   const list = set(add(parent, 'div', '', 'nearness'), { role: 'group', 'aria-label': 'How full each IPU is' });
-  for (const { ipu, bytes, limit, tile } of stages) {
+  for (const { ipu, tile: { bytes, limit, tile } } of stages) {
     const own = addButton(list, '', () => choose({ ipu, view: report.split ? 'split' : 'ipus' }), '', Number(bytes) > Number(limit) ? 'is-over' : '');
     add(add(own, 'span', '', 'gauge'), 'span').style.width = `${Math.min(Number(bytes) / (Number(limit) || 1), 1) * 100}%`;
     add(own, 'span', `IPU ${ipu}: ${ofLimit(bytes, limit)}`);

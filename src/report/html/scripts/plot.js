@@ -248,15 +248,10 @@ const addPlot = (parent, plot) => {
 
   /** @typedef {{clientX: number, clientY: number}} Point of a pointer */
   /** The place under the pointer, with fractions. @param {Point} point */
-  const placeAt = (point) => from + shareOf(svg, point) * (to + 1 - from);
+  const placeAt = (point) => from + sharesOf(svg, point)[0] * (to + 1 - from);
   /** The bytes at the height of the pointer. @param {Point} point */
   const heightAt = ({ clientY }) =>
     now.low + (now.most - now.low) * (1 - (clientY - svg.getBoundingClientRect().top - TOP) / (BOTTOM - TOP));
-  /** The share of the drawing's height at the pointer, from 0 at the top to 1 at the bottom. @param {Point} point */
-  const heightShare = ({ clientY }) => {
-    const { top, height } = svg.getBoundingClientRect();
-    return Math.min(Math.max((clientY - top) / height, 0), 1);
-  };
   /** @param {Point} point */
   const under = (point) => Math.min(Math.floor(placeAt(point)), to);
 
@@ -309,7 +304,7 @@ const addPlot = (parent, plot) => {
     if (along) zoom(along[0], along[1] - along[0]);
   });
   svg.addEventListener('click', (event) => {
-    if (!isDragged) plot.choose(under(event), heightShare(event));
+    if (!isDragged) plot.choose(under(event), sharesOf(svg, event)[1]);
   });
   svg.addEventListener('pointermove', (event) => {
     const { along, up } = dragged(event);
@@ -319,7 +314,7 @@ const addPlot = (parent, plot) => {
       const [low, high] = (up ?? [now.low, now.most]).map(now.y);
       draw(svg, 'rect', { class: 'dragged', x: left, width: right - left, y: high, height: low - high });
     }
-    svg.dataset.tip = plot.said(under(event), heightShare(event));
+    svg.dataset.tip = plot.said(under(event), sharesOf(svg, event)[1]);
   });
   svg.addEventListener('wheel', (event) => {
     if (!event.ctrlKey) return;

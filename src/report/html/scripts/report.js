@@ -125,7 +125,7 @@ const stagesOf = (own = report) => own.split
   ? own.split.stages.map((stage, place) => ({ stage, at: `/split/stages/${place}`, ipu: stage.stage, tile: stage.fullest_tile, curve: stage.fullest_tile_curve }))
   : (own.fit?.ipus ?? []).map((compiled, place) => ({ compiled, at: `/fit/ipus/${place}`, ipu: compiled.ipu, tile: compiled.fullest_tile, curve: compiled.curve }));
 
-/** The IPU that is nearest to its limit. @param {OneIpu[]} all */
+/** The IPU that is nearest to its limit. @template {{tile: {free: number}}} T @param {T[]} all */
 const nearestOf = (all) => all.reduce((a, b) => Number(b.tile.free) < Number(a.tile.free) ? b : a);
 
 /** The stage that contains a position. @param {number} position */

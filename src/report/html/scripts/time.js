@@ -40,9 +40,7 @@ const stepSlots = (passes, batches) => {
  * does the last stage wait a slot between its passes, and how many slots does a micro-batch take?
  * @param {number} stages */
 const stepOrder = (stages) => {
-  const { pipeline } = report;
-  const schedule = pipeline?.schedule ?? 'none';
-  const isTraining = !!pipeline?.is_training;
+  const { schedule = 'none', is_training: isTraining = false } = /** @type {Partial<Json.PipelineFacts>} */ (report.pipeline ?? {});
   const isSerial = stages === 1 || schedule === 'sequential' || (isTraining && schedule === 'none');
   const every = isSerial ? stages * (isTraining ? 2 : 1) : schedule === 'tf-interleaved' && isTraining ? 2 : 1;
   const turn = isSerial || schedule !== 'popart' ? 1 : 0;

@@ -176,7 +176,7 @@ const addTriedStrip = (tool, own) => {
   /** The boundary that is nearest to the pointer.
    * @param {MouseEvent} event @param {number[]} all */
   const nearest = (event, all) => {
-    const place = shareOf(strip, event) * positions;
+    const place = sharesOf(strip, event)[0] * positions;
     const far = (/** @type {number} */ one) => Math.abs(data.boundaries[one] - place);
     return all.reduce((near, one) => far(one) < far(near) ? one : near);
   };
