@@ -107,7 +107,8 @@ const addBlocks = (parent, live, { steps, programs }) => {
     },
     paint,
     table: (inner) => {
-      const columns = columnsOf([['Step', 'count', '/live_steps/steps/{}'], ['Runs', 'name'], ['Variables live', 'count', `${live.at}/counts/{}`], ['Bytes', 'bytes', `${live.at}/bytes/{}`]]);
+      const columns = columnsOf([['Step', 'count', '/live_steps/steps/{}'], ['Runs', 'name'],
+        ['Variables live', 'count', `${live.at}/counts/{}`], ['Bytes', 'bytes', `${live.at}/bytes/{}`]]);
       const rows = steps.map((step, own) => ({ at: String(own), cells: [step, programs[own], live.counts[own], live.bytes[own]] }));
       addTable(inner, 'Chosen steps', columns, rows, { most: 40, choose: (row) => choose({ step: row.cells[0] }) });
     },
@@ -220,7 +221,8 @@ const buildMemory = (parent) => {
     addPeakVariables(part, liveness.peak_variables, '/liveness/peak_variables');
   }
   if (report.memory.categories.length) {
-    addCategories(addPart(parent, 'categories', 'By category',
-      'Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use.'), 'Categories', '/memory/categories');
+    const part = addPart(parent, 'categories', 'By category',
+      'Variables that share memory at different steps all count here, so the categories of a tile can add up to more than it has in use.');
+    addCategories(part, 'Categories', '/memory/categories');
   }
 };

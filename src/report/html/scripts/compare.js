@@ -32,9 +32,8 @@ const openFiles = async (files) => {
 
 /** Adds the fields in which the reader chooses reports. @param {HTMLElement} parent */
 const addOpener = (parent) => {
-  const label = add(parent, 'label', 'Open a report of --export-json, or two to compare: ');
-  const field = set(addAs(label, 'input', 'open'), { type: 'file', multiple: '', accept: '.json,application/json' });
-  field.addEventListener('change', () => openFiles(field.files ?? []));
+  const field = addField(parent, 'Open a report of --export-json, or two to compare:', 'file', 'open', () => openFiles(field.files ?? []),
+    { multiple: '', accept: '.json,application/json' });
   addAs(parent, 'p', 'opened', '', 'soft').setAttribute('role', 'status');
 };
 

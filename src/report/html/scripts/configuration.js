@@ -48,7 +48,6 @@ const buildConfiguration = (parent) => {
     moved.textContent = isMoved ? 'This is the split with the cuts that you moved and the limits that you changed.' : '';
     text.textContent = printable(shownConfiguration(own));
     notes.textContent = printable(shownConfiguration(own, true));
-    notes.hidden = !notes.textContent;
     const line = known ? commandOf(known) : '';
     command.hidden = !line;
     code.textContent = `${line} --emit=${own.form}`;

@@ -53,8 +53,9 @@ const buildDetails = (parent) => {
     const rows = /** @type {[string, string, keyof Json.CoverageFacts][]} */ ([
       ['Layers', 'operations whose names give their layer', 'layers'], ['Assigned', 'other operations, in the place where they count', 'assigned'],
       ['By touch', 'part of the assigned bytes: counted in every place that uses them', 'by_touch'], ['Overhead', 'what every stage needs', 'overhead'], ['Rest', 'what nothing explains', 'rest'],
-    ]).filter(([, , key]) => coverage[key] !== 0 || key !== 'by_touch').map(([name, what, key]) => ({ at: `/memory/coverage/${key}`, cells: [name, what, coverage[key]] }));
-    addTable(part, 'Coverage', columnsOf([['Part', 'text'], ['What it is', 'text'], ['Bytes', 'bytes', '{}']]), rows);
+    ]).filter(([, , key]) => coverage[key] !== 0 || key !== 'by_touch');
+    addTable(part, 'Coverage', columnsOf([['Part', 'text'], ['What it is', 'text'], ['Bytes', 'bytes', '{}']]),
+      rows.map(([name, what, key]) => ({ at: `/memory/coverage/${key}`, cells: [name, what, coverage[key]] })));
   }
   addSummary(parent);
 };

@@ -93,9 +93,7 @@ const addFolded = (parent, name, fill) => {
   const own = add(parent, 'details');
   add(own, 'summary', name);
   const inner = add(own, 'div');
-  own.addEventListener('toggle', () => {
-    if (own.open && !inner.childElementCount) fill(inner);
-  });
+  own.addEventListener('toggle', () => fill(inner), { once: true });
 };
 
 /** Adds a button that copies a text. If the browser does not let a page copy, the text in `shown`, or

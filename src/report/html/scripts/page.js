@@ -93,7 +93,8 @@ const showAnswer = (head) => {
     const number = (key) => root ? [tile[key], `${root}/fullest_tile/${key}`] : grouped(tile[key]);
     addFigure(figures, isOver ? 'Furthest over its limit' : 'Nearest to its limit', [ofLimit(tile.bytes, tile.limit)],
       [number('bytes'), ' of ', number('limit'), root ? ` bytes; tile ${tile.tile} of IPU ${ipu}` : ` bytes of IPU ${ipu}`]);
-    addFigure(figures, isOver ? 'Over the limit by' : 'Free there', [isOver ? grouped(String(tile.free).slice(1)) : number('free')], ['bytes'], isOver ? 'bad' : '');
+    if (isOver) addFigure(figures, 'Over the limit by', [grouped(String(tile.free).slice(1))], ['bytes'], 'bad');
+    else addFigure(figures, 'Free there', [number('free')], ['bytes']);
   } else {
     addFigure(figures, 'Fullest tile', tiles ? [[tiles.total[tiles.fullest], `/memory/tiles/total/${tiles.fullest}`]] : ['not recorded'],
       tiles ? [`bytes on tile ${tiles.fullest}`] : []);

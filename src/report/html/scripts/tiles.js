@@ -132,8 +132,9 @@ const addTileVariables = (parent, tile) => {
   const own = report.memory.tile_map?.variables;
   const place = own?.tiles.indexOf(tile) ?? -1;
   if (!own || place < 0) {
+    const { saved_model: isSaved } = report.provenance.files;
     return void add(parent, 'p', own ? `The report lists the variables of the ${counted(own.tiles.length, 'fullest tile')}. This tile is not one of them.`
-      : report.provenance.files.saved_model ? 'A saved model has no names of variables: make the report from profile.pop to see the largest variables of a tile.'
+      : isSaved ? 'A saved model has no names of variables: make the report from profile.pop to see the largest variables of a tile.'
       : report.fit ? 'With --fit, popliner does not read single variables, so it cannot name the largest ones of a tile.'
       : 'The report does not have the largest variables of a tile.', 'soft');
   }

@@ -69,10 +69,7 @@ const addStepStrip = (parent, step, all) => {
     id: 'step-strip', label: 'Work of each IPU over the cycles of a step', unit: 'cycle', height: HEIGHT, first: 0, last: Math.max(cycles - 1, 1),
     places: starts, lanes: names, range: () => [0, stages],
     value: () => value,
-    choose: (place) => {
-      value = place;
-      plot.show();
-    },
+    choose: (place) => { value = place; plot.show(); },
     said: (place, share) => {
       const ipu = Math.min(Math.max(Math.floor((share * HEIGHT - 8) / (HEIGHT - 32) * stages), 0), stages - 1);
       const own = pieces.find((one) => one.ipu === ipu && one.from <= place && place < one.to);

@@ -4,9 +4,8 @@
 /** @param {HTMLElement} parent */
 const addTriedSplit = (parent) => {
   if (!known) {
-    add(parent, 'p', 'You cannot move cuts here: the report has no numbers of other splits, or they are too large. '
-      + '--splits judges any split.', 'soft').id = 'what-if-without';
-    return;
+    return void addAs(parent, 'p', 'what-if-without', 'You cannot move cuts here: the report has no numbers of other splits, or they are too large. '
+      + '--splits judges any split.', 'soft');
   }
   const own = known;
   const tool = addAs(parent, 'div', 'what-if-tool');
@@ -161,18 +160,6 @@ const addTriedStrip = (tool, own) => {
     pick(handles.length ? { cut: Math.min(cut, handles.length - 1) } : {});
   };
 
-  /** @param {KeyboardEvent} event @param {number} cut */
-  const press = (event, cut) => {
-    const goal = goalOf(event, own.tried().cuts[cut], 5, ...room(cut));
-    if (!isPlain(event)) return;
-    if (event.key === 'Delete' || event.key === 'Backspace') {
-      removeCut(cut);
-      (handles[picked.cut ?? -1] ?? adding).focus();
-    } else if (goal !== undefined) move(cut, goal);
-    else return;
-    event.preventDefault();
-  };
-
   /** The boundary that is nearest to the pointer.
    * @param {MouseEvent} event @param {number[]} all */
   const nearest = (event, all) => {
@@ -193,7 +180,16 @@ const addTriedStrip = (tool, own) => {
     const name = `Cut between IPU ${cut} and IPU ${cut + 1}`;
     const handle = set(add(strip, 'div', '', 'handle'), { tabindex: 0, role: 'slider', 'aria-label': name });
     handle.addEventListener('focus', () => pick({ cut }));
-    handle.addEventListener('keydown', (event) => press(event, cut));
+    handle.addEventListener('keydown', (event) => {
+      const goal = goalOf(event, own.tried().cuts[cut], 5, ...room(cut));
+      if (!isPlain(event)) return;
+      if (event.key === 'Delete' || event.key === 'Backspace') {
+        removeCut(cut);
+        (handles[picked.cut ?? -1] ?? adding).focus();
+      } else if (goal !== undefined) move(cut, goal);
+      else return;
+      event.preventDefault();
+    });
     handle.addEventListener('pointerdown', (event) => {
       handle.setPointerCapture(event.pointerId);
       handle.focus();
