@@ -26,17 +26,17 @@ pub fn operations(
         let has_no_variables = is_classic && layer == NO_LAYER;
         let placed = placement.operations.get(index);
     {
-        Text "Layer": if layer == NO_LAYER { "None" } else { &layering.names[layer as usize] },
-        Text "Note": layering.notes[index].to_string(),
-        Name "Full name": &*operation.name,
-        Bytes "Vertex state": parts.vertex_state,
-        Bytes "Vertex code": parts.vertex_code,
-        Bytes "Exchange code": parts.exchange_code,
-        Bytes "Control code": parts.control_code,
-        Bytes "Variables": if has_no_variables { 0 } else { parts.variables },
-        Layers "Counts in": places(placement, index),
-        Text "By": placed.map(|operation| operation.reason.to_string()),
-        Text "Pass": operation.pass.to_string(),
+        "Layer" Text (if layer == NO_LAYER { "None" } else { &layering.names[layer as usize] }),
+        "Note" Text (layering.notes[index].to_string()),
+        "Full name" Name (&*operation.name),
+        "Vertex state" Bytes (parts.vertex_state),
+        "Vertex code" Bytes (parts.vertex_code),
+        "Exchange code" Bytes (parts.exchange_code),
+        "Control code" Bytes (parts.control_code),
+        "Variables" Bytes (if has_no_variables { 0 } else { parts.variables }),
+        "Counts in" Layers (places(placement, index)),
+        "By" Text (placed.map(|operation| operation.reason.to_string())),
+        "Pass" Text (operation.pass.to_string()),
     });
     if is_classic {
         table.without(&["Counts in", "By", "Pass"])
@@ -66,13 +66,13 @@ pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();
     {
-        Text "Name": positions.name(position).to_string(),
-        Bytes "Vertex state": sums.vertex_state,
-        Bytes "Vertex code": sums.vertex_code,
-        Bytes "Exchange code": sums.exchange_code,
-        Bytes "Control code": sums.control_code,
-        Bytes "Variables": sums.variables,
-        Text "Total (MB)": megabytes(sums.total()),
+        "Name" Text (positions.name(position).to_string()),
+        "Vertex state" Bytes (sums.vertex_state),
+        "Vertex code" Bytes (sums.vertex_code),
+        "Exchange code" Bytes (sums.exchange_code),
+        "Control code" Bytes (sums.control_code),
+        "Variables" Bytes (sums.variables),
+        "Total (MB)" Text (megabytes(sums.total())),
     })
 }
 
@@ -88,29 +88,15 @@ fn megabytes(bytes: u64) -> String {
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let rows = [None].into_iter().chain(tiles.iter().map(Some));
     table!("memory-totals", rows, |row| {
-        Count "Tile": row.map_or("all, as one stage".into(), |(tile, _)| Cell::from(tile)),
-        Bytes "Always live": row.map(|(_, recorded)| recorded.always_live),
-        Bytes "Not always live": row.map(|(_, recorded)| recorded.not_always_live),
-        Bytes "Total": row.map_or(whole, |(_, recorded)| recorded.total),
+        "Tile" Count (row.map_or("all, as one stage".into(), |(tile, _)| Cell::from(tile))),
+        "Always live" Bytes (row.map(|(_, recorded)| recorded.always_live)),
+        "Not always live" Bytes (row.map(|(_, recorded)| recorded.not_always_live)),
+        "Total" Bytes (row.map_or(whole, |(_, recorded)| recorded.total)),
     })
 }
 
 /// Upper bound on rows in the table of operations without a layer.
 const MISSED_SHOWN: usize = 10;
-
-/// The operations of one layer, as a row of the list of layers shows them.
-#[derive(Clone, Default)]
-struct LayerRow {
-    operations: usize,
-    /// First and last liveness step, both inclusive, of the layer's operations; `None` if none has
-    /// steps. Operations of an operation group that also has operations of other layers are
-    /// ignored.
-    steps: Option<(u32, u32)>,
-    first: Option<usize>,
-    /// The index of the layer's operation with the most bytes over all tiles, and these bytes;
-    /// `None` before the first operation is counted.
-    largest: Option<(usize, u64)>,
-}
 
 /// Makes three tables: the layers, the modules of the model from the outermost ones down to its
 /// layers, and the largest operations without a layer.
@@ -123,12 +109,12 @@ pub fn layer_list(
     let parts = memory.operation_groups();
     // One row for each module that is a layer or contains layers, indented by its depth in the
     // model.
-    let modules = table!("modules",layering.tree(model).outline(), |row| {
-        Name "Module": format!("{}{}", "  ".repeat(row.depth), row.name),
-        Count "Operations": row.operations,
-        Bytes "Bytes": row.bytes,
-        Count "Runs": row.runs,
-        Text "Layer": row.layer,
+    let modules = table!("modules", layering.tree(model).outline(), |row| {
+        "Module" Name (format!("{}{}", "  ".repeat(row.depth), row.name)),
+        "Operations" Count (row.operations),
+        "Bytes" Bytes (row.bytes),
+        "Runs" Count (row.runs),
+        "Layer" Text (row.layer),
     });
     [
         listed_layers(model, layering, memory, &parts),
@@ -138,53 +124,37 @@ pub fn layer_list(
 }
 
 /// Makes the table of layers, in order: the operations of each layer, its bytes as a stage of its
-/// own summed over tiles, and its first and last step ([`LayerRow::steps`]). `parts` has the memory
-/// of each operation group, by the group's index.
+/// own summed over tiles, and the first and last liveness step of its operations, both inclusive,
+/// without those of groups that also have operations of other layers. `parts` has the memory of each
+/// operation group, by the group's index.
 fn listed_layers(
     model: &Model,
     layering: &Layering,
     memory: &MemoryModel<'_>,
     parts: &[Parts],
 ) -> Table {
-    let name = |operation: usize| &*model.operations[operation].name;
-    let layers = layering
-        .names
-        .iter()
-        .zip(rows(model, layering, parts))
-        .zip(memory.single_layers())
-        .skip(1);
-    table!("list-layers", layers, |((layer, row), memory)| {
-        Text "Layer": layer.as_str(),
-        Count "Operations": row.operations,
-        Bytes "Bytes": memory.sums().total(),
-        Count "First step": row.steps.map(|(first, _)| first),
-        Count "Last step": row.steps.map(|(_, last)| last),
-        Name "First operation": row.first.map(name),
-        Name "Largest operation": row.largest.map(|(operation, _)| name(operation)),
-    })
-}
-
-/// Collects the operations, the steps and the largest operation of each layer, by the layer's index
-/// in `layering`. `parts` has the memory of each operation group, by the group's index.
-fn rows(model: &Model, layering: &Layering, parts: &[Parts]) -> Vec<LayerRow> {
-    let shared = shared_groups(model, layering);
-    let mut rows = vec![LayerRow::default(); layering.len()];
-    for (index, operation) in model.operations.iter().enumerate() {
-        let row = &mut rows[layering.layers[index] as usize];
-        let group = operation.group as usize;
-        let bytes = parts[group].total();
-        row.operations += 1;
-        row.first = row.first.or(Some(index));
-        if row.largest.is_none_or(|(_, largest)| largest < bytes) {
-            row.largest = Some((index, bytes));
-        }
-        let window = model.operation_groups[group].window;
-        if let Some((first, last)) = window.filter(|_| !shared[group]) {
-            let (from, to) = row.steps.unwrap_or((first, last));
-            row.steps = Some((from.min(first), to.max(last)));
-        }
+    let mut operations = vec![Vec::new(); layering.len()];
+    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
+        operations[layer as usize].push(operation);
     }
-    rows
+    let is_shared = shared_groups(model, layering);
+    let window = |group: usize| model.operation_groups[group].window;
+    let name = |operation: &&Operation| operation.name.to_string();
+    let bytes = |operation: &&&Operation| parts[operation.group as usize].total();
+    let layers = layering.names.iter().zip(operations);
+    let layers = layers.zip(memory.single_layers()).skip(1);
+    table!("list-layers", layers, |((layer, own), memory)|
+        let groups = own.iter().map(|operation| operation.group as usize);
+        let windows = groups.filter(|&group| !is_shared[group]).filter_map(window);
+    {
+        "Layer" Text (layer.as_str()),
+        "Operations" Count (own.len()),
+        "Bytes" Bytes (memory.sums().total()),
+        "First step" Count (windows.clone().map(|(first, _)| first).min()),
+        "Last step" Count (windows.map(|(_, last)| last).max()),
+        "First operation" Name (own.first().map(name)),
+        "Largest operation" Name (own.iter().rev().max_by_key(bytes).map(name)),
+    })
 }
 
 /// Returns, by the index of each operation group, whether its operations belong to several layers.
@@ -220,11 +190,11 @@ fn without_layer(
     missed.sort_by_key(|(_, operation)| std::cmp::Reverse(bytes(operation)));
     missed.truncate(MISSED_SHOWN);
     table!("without-layer", missed, |(index, operation)| {
-        Name "Without a layer": &*operation.name,
-        Text "Note": layering.notes[index].to_string(),
-        Bytes "Bytes": bytes(operation),
-        Text "Counts in": places(placement, index),
-        Text "By": placement.operations.get(index).map(|place| place.reason.to_string()),
+        "Without a layer" Name (&*operation.name),
+        "Note" Text (layering.notes[index].to_string()),
+        "Bytes" Bytes (bytes(operation)),
+        "Counts in" Text (places(placement, index)),
+        "By" Text (placement.operations.get(index).map(|place| place.reason.to_string())),
     })
 }
 

@@ -67,10 +67,10 @@ fn by_kind<'a>(
 
 fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
     table!("diagnose-programs", by_kind(model, memory), |(operations, (kind, explained, missing))| {
-        Text "Operations": operations,
-        Text "Kind": kind,
-        Count "In an operation": explained,
-        Count "In none": missing.len(),
+        "Operations" Text (operations),
+        "Kind" Text (kind),
+        "In an operation" Count (explained),
+        "In none" Count (missing.len()),
     })
 }
 
@@ -82,38 +82,38 @@ fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
         largest.map(move |program| (operations, kind, program))
     });
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
-        Text "Operations": operations,
-        Text "Kind": kind,
-        Count "Program": program.id,
-        Name "Name": &*program.name,
-        Bytes "Bytes": program.bytes,
+        "Operations" Text (operations),
+        "Kind" Text (kind),
+        "Program" Count (program.id),
+        "Name" Name (&*program.name),
+        "Bytes" Bytes (program.bytes),
     })
 }
 
 fn code(memory: &MemoryModel<'_>) -> Table {
     let categories = both(|explaining| memory.code_categories(explaining));
     table!("diagnose-code", categories, |(operations, category)| {
-        Text "Operations": operations,
-        Text "Category": category.name,
-        Bytes "Predicted": category.predicted,
-        Bytes "Recorded": category.recorded,
-        Change "Difference": difference(category.predicted, category.recorded),
-        Text "Difference (%)": percentage(category.predicted, category.recorded),
-        Count "Worst tile": category.worst_tile,
-        Change "Difference there": category.worst_difference,
+        "Operations" Text (operations),
+        "Category" Text (category.name),
+        "Predicted" Bytes (category.predicted),
+        "Recorded" Bytes (category.recorded),
+        "Difference" Change (difference(category.predicted, category.recorded)),
+        "Difference (%)" Text (percentage(category.predicted, category.recorded)),
+        "Worst tile" Count (category.worst_tile),
+        "Difference there" Change (category.worst_difference),
     })
 }
 
 fn at_peak(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     let predicted = both(|explaining| vec![memory.predicted_at(explaining, peak)]);
     table!("diagnose-memory-peak", predicted, |(operations, predicted)| {
-        Text "Operations": operations,
-        Count "Tile": peak.tile,
-        Count "Step": peak.step,
-        Bytes "Predicted": predicted,
-        Bytes "Recorded": peak.bytes,
-        Change "Difference": difference(predicted, peak.bytes),
-        Text "Difference (%)": percentage(predicted, peak.bytes),
+        "Operations" Text (operations),
+        "Tile" Count (peak.tile),
+        "Step" Count (peak.step),
+        "Predicted" Bytes (predicted),
+        "Recorded" Bytes (peak.bytes),
+        "Difference" Change (difference(predicted, peak.bytes)),
+        "Difference (%)" Text (percentage(predicted, peak.bytes)),
     })
 }
 
@@ -126,10 +126,10 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
             .collect()
     });
     table!("diagnose-variables", unexplained, |(operations, variable)| {
-        Text "Operations": operations,
-        Name "Variable": &*variable.name,
-        Text "Category": &*variable.category,
-        Bytes "Bytes": variable.bytes,
+        "Operations" Text (operations),
+        "Variable" Name (&*variable.name),
+        "Category" Text (&*variable.category),
+        "Bytes" Bytes (variable.bytes),
     })
 }
 
@@ -137,12 +137,12 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
 /// the bytes that layers, other operations and every stage explain by the rules of `memory`.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
-        Text "Category": category,
-        Bytes "Recorded": coverage.recorded,
-        Bytes "Layers": coverage.layers,
-        Bytes "Assigned": coverage.assigned,
-        Bytes "Overhead": coverage.overhead,
-        Change "Rest": coverage.rest,
+        "Category" Text (category),
+        "Recorded" Bytes (coverage.recorded),
+        "Layers" Bytes (coverage.layers),
+        "Assigned" Bytes (coverage.assigned),
+        "Overhead" Bytes (coverage.overhead),
+        "Rest" Change (coverage.rest),
     })
 }
 

@@ -268,35 +268,21 @@ impl Table {
         }
     }
 
-    /// Makes a table of this name with the columns of `fields` and a row for each of `items`, which
-    /// are all items of one list of the report. `list` is the list's place in the JSON form, such as
-    /// `/cuts`.
-    pub(super) fn of<'a, T: 'a>(
-        name: &'static str,
-        fields: &[FilledColumn<T>],
-        report: &Report,
-        list: &str,
-        items: impl IntoIterator<Item = &'a T>,
-    ) -> Self {
-        let mut table = Self::new(
-            name,
-            fields.iter().map(|field| field.column.clone()).collect(),
-        );
-        table.pseudo_layers = report.pseudo_layers;
-        for (place, item) in items.into_iter().enumerate() {
-            let cells = fields.iter().map(|field| (field.cell)(item, report, place));
-            table.row(format!("{list}/{place}"), cells.collect());
+    /// Returns the table with the places of its rows, which are all items of one list of `report`:
+    /// `list` is the list's place in the JSON form, such as `/cuts`.
+    pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
+        self.pseudo_layers = report.pseudo_layers;
+        self.for_people = for_people;
+        for (place, row) in self.rows.iter_mut().enumerate() {
+            row.at = format!("{list}/{place}");
         }
-        table
+        self
     }
 
-    /// Adds a row with a cell for each column, in order. `at` is the row's place in the JSON form
-    /// (`Row::at`), or empty.
-    pub fn row(&mut self, at: impl Into<String>, cells: Vec<Cell>) {
-        self.rows.push(Row {
-            at: at.into(),
-            cells,
-        });
+    /// Adds a row with a cell for each column, in order.
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        let at = String::new();
+        self.rows.push(Row { at, cells });
     }
 
     /// Removes the columns with these names, if there are any.
@@ -397,63 +383,42 @@ impl Table {
         }));
         for (layer, cells) in layers.iter().zip(cells) {
             let row = [layer.into()].into_iter();
-            table.row("", row.chain(cells.iter().map(Cell::from)).collect());
+            table.row(row.chain(cells.iter().map(Cell::from)).collect());
         }
         table
     }
 }
 
-/// A column of a table, with the function that makes its cells from items of type `T`, one for each
-/// row.
-pub struct FilledColumn<T> {
-    pub column: Column,
-    /// Makes the cell of a row from the row's item, the report, and the index of the row.
-    pub cell: fn(&T, &Report, usize) -> Cell,
-}
-
-/// Declares an array of [`FilledColumn`]s in the order of the CSV form. Each line has a variant of
-/// `When` unless the column is always shown, the name, a variant of `Kind`, and in parentheses the
-/// cell: a closure as in [`FilledColumn::cell`] that returns what a [`Cell`] can be made from, or the
-/// path of a field of the item, such as `(.fullest_tile.bytes)`.
-macro_rules! fields {
-    ($($($when:ident)? $name:literal $kind:ident $cell:tt,)*) => {{
-        use $crate::report::table::{Column, FilledColumn, Kind, fields};
-        [$(FilledColumn {
-            column: Column::new($name, Kind::$kind, fields!(@at $cell))$(.shown($crate::report::table::When::$when))?,
-            cell: fields!(@cell $cell),
-        }),*]
+/// Makes a table. Its arguments are the name, an item for each row, the names of the item and, if
+/// cells need it, of the row's index, and the columns in the order of the CSV form. A column has a
+/// variant of `When` unless it is always shown, its name, a variant of `Kind`, and in parentheses the
+/// cell: the path of a field of the item, such as `(.fullest_tile.bytes)`, or an expression. `let`
+/// bindings for the cells may precede the columns.
+macro_rules! table {
+    ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
+        $($($when:ident)? $column:literal $kind:ident $cell:tt,)*
+    }) => {{
+        use $crate::report::table::{Column, Kind, Table, table};
+        let mut table = Table::new($name, vec![$(
+            Column::new($column, Kind::$kind, table!(@at $cell))
+                $(.shown($crate::report::table::When::$when))?
+        ),*]);
+        for $row in $rows {
+            $(let $place = table.rows.len();)?
+            $(let $variable = $value;)*
+            table.row(vec![$(table!(@cell $row $cell)),*]);
+        }
+        table
     }};
     (@at (.$first:ident $(.$more:ident)*)) => {
         concat!("/", stringify!($first) $(, "/", stringify!($more))*)
     };
-    (@at (.$first:ident?.$more:ident)) => {
-        concat!("/", stringify!($first), "/", stringify!($more))
-    };
+    (@at (.$first:ident?.$more:ident)) => { table!(@at (.$first.$more)) };
     (@at $cell:tt) => { "" };
-    (@cell (.$first:ident $(.$more:ident)*)) => { |row, _, _| (&row.$first$(.$more)*).into() };
-    (@cell (.$first:ident?.$more:ident)) => {
-        |row, _, _| row.$first.as_ref().map(|inner| &inner.$more).into()
+    (@cell $row:ident (.$first:ident?.$more:ident)) => {
+        $row.$first.as_ref().map(|inner| &inner.$more).into()
     };
-    (@cell (|$row:pat_param, $report:pat_param, $place:pat_param| $cell:expr)) => {
-        |$row, $report, $place| $cell.into()
-    };
-}
-pub(super) use fields;
-
-/// Makes a table whose rows have no place in the JSON form. Its arguments are the name, an item for
-/// each row, and for each column its kind, its name, and the cell as an expression of the item.
-/// `let` bindings for the cells may precede the columns.
-macro_rules! table {
-    ($name:literal, $rows:expr, |$row:pat_param| $(let $variable:ident = $value:expr;)* {
-        $($kind:ident $column:literal: $cell:expr,)*
-    }) => {{
-        use $crate::report::table::{Column, Kind, Table};
-        let mut table = Table::new($name, vec![$(Column::new($column, Kind::$kind, "")),*]);
-        for $row in $rows {
-            $(let $variable = $value;)*
-            table.row("", vec![$($crate::report::table::Cell::from($cell)),*]);
-        }
-        table
-    }};
+    (@cell $row:ident (.$($field:ident).+)) => { (&$row.$($field).+).into() };
+    (@cell $row:tt ($cell:expr)) => { $crate::report::table::Cell::from($cell) };
 }
 pub(super) use table;

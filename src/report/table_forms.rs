@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn cells_are_quoted_where_they_need_it_and_read_back() {
         let names = ["a,b", "say \"x\"", "two\\nlines", ""];
-        let table = table!("test", names, |name| { Text "Name": name, Bytes "Bytes": 1u64, });
+        let table = table!("test", names, |name| { "Name" Text (name), "Bytes" Bytes (1u64), });
         for (format, delimiter) in [(Format::Tsv, b'\t'), (Format::Csv, b',')] {
             let text = written(&table, format);
             let mut reader = csv::ReaderBuilder::new()

@@ -2,63 +2,60 @@
 //! form, and a list of columns for people. New columns come last, so that programs may use indices
 //! of columns.
 
-use super::table::{FilledColumn, fields};
-use super::{
-    BestSplit, Cell, Cut, LayerMemory, Report, SizeAnswer, Stage, StepFacts, Table, join, step,
-};
+use super::table::table;
+use super::{BestSplit, Cell, Report, StepFacts, Table, join, step};
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;
 
-const STAGES: &[FilledColumn<Stage>] = &fields![
-    "Stage" Count (.stage),
-    "First layer" Layers (|stage, _, _| Cell::Layer(stage.layer_from.clone())),
-    "Last layer" Layers (|stage, _, _| Cell::Layer(stage.layer_to.clone())),
-    "Layers" Layers (.layers),
-    "Fits" Text (|stage, _, _| stage.fullest_tile.bytes <= stage.fullest_tile.limit),
-    "Limit" Bytes (.fullest_tile.limit),
-    "Tile" Count (.fullest_tile.tile),
-    "Peak memory" Bytes (.fullest_tile.bytes),
-    "Free" Free (.fullest_tile.free),
-    "Variables" Bytes (.fullest_tile.parts.variables),
-    "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
-    "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
-    "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
-    "Control code" Bytes (.fullest_tile.parts.control_code),
-    "Overhead" Bytes (.fullest_tile.parts.overhead),
-    "Fragmentation" Bytes (.fullest_tile.parts.gaps),
-    "Peak step" Count (.fullest_tile.peak_step),
-    "Median tile" Bytes (.tiles.median),
-    "95th percentile tile" Bytes (.tiles.percentile_95),
-    "All tiles" Bytes (.total),
-    "Over the cut after it" Bytes (|_, report, place| report.cuts.get(place).map(|cut| cut.bytes)),
-    "Doubled by that cut" Bytes (|_, report, place| report.cuts.get(place).map(|cut| cut.duplicated)),
-    NotZero "Cycles" Count (|_, report, place| stage_cycles(report, place)),
-    ForPeople "Of the limit" Share (|stage, _, _| Cell::Share(stage.fullest_tile.bytes, stage.fullest_tile.limit)),
-    NotZero "Pipeline stages after it" Count (.pipeline?.depth),
-    NotZero "Copies" Count (.pipeline?.copies),
-    OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
-    OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
-    OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
-    OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
-    NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
-    ForPeople "Time" Count (|_, report, place| stage_cycles(report, place).map(|cycles| time(cycles, report))),
-    ForPrograms "Weights" Bytes (.fullest_tile.variable_kinds.weights),
-    ForPrograms "Gradients" Bytes (.fullest_tile.variable_kinds.gradients),
-    ForPrograms "Optimizer state variables" Bytes (.fullest_tile.variable_kinds.optimizer_state),
-    ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
-    ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
-    NotZeroAnywhere "AMP" Text (|stage, _, _| stage.amp.map(|amp| amp.to_string())),
-];
-
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by what they hold. No rows without a split.
 pub fn stages(report: &Report) -> Table {
+    let table = table!("stages", report.stages(), |stage, place| {
+        "Stage" Count (.stage),
+        "First layer" Layers (Cell::Layer(stage.layer_from.clone())),
+        "Last layer" Layers (Cell::Layer(stage.layer_to.clone())),
+        "Layers" Layers (.layers),
+        "Fits" Text (stage.fullest_tile.bytes <= stage.fullest_tile.limit),
+        "Limit" Bytes (.fullest_tile.limit),
+        "Tile" Count (.fullest_tile.tile),
+        "Peak memory" Bytes (.fullest_tile.bytes),
+        "Free" Free (.fullest_tile.free),
+        "Variables" Bytes (.fullest_tile.parts.variables),
+        "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
+        "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
+        "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
+        "Control code" Bytes (.fullest_tile.parts.control_code),
+        "Overhead" Bytes (.fullest_tile.parts.overhead),
+        "Fragmentation" Bytes (.fullest_tile.parts.gaps),
+        "Peak step" Count (.fullest_tile.peak_step),
+        "Median tile" Bytes (.tiles.median),
+        "95th percentile tile" Bytes (.tiles.percentile_95),
+        "All tiles" Bytes (.total),
+        "Over the cut after it" Bytes (report.cuts.get(place).map(|cut| cut.bytes)),
+        "Doubled by that cut" Bytes (report.cuts.get(place).map(|cut| cut.duplicated)),
+        NotZero "Cycles" Count (stage_cycles(report, place)),
+        ForPeople "Of the limit" Share (Cell::Share(stage.fullest_tile.bytes, stage.fullest_tile.limit)),
+        NotZero "Pipeline stages after it" Count (.pipeline?.depth),
+        NotZero "Copies" Count (.pipeline?.copies),
+        OnePercent "Stash" Bytes (.fullest_tile.parts.stash),
+        OnePercent "Accumulators" Bytes (.fullest_tile.parts.accumulators),
+        OnePercent "Transfer buffers" Bytes (.fullest_tile.parts.waiting),
+        OnePercent "Forwarded tensors" Bytes (.fullest_tile.parts.passing),
+        NotZeroAnywhere "Optimizer state" Bytes (.fullest_tile.parts.state),
+        ForPeople "Time" Count (stage_cycles(report, place).map(|cycles| time(cycles, report))),
+        ForPrograms "Weights" Bytes (.fullest_tile.variable_kinds.weights),
+        ForPrograms "Gradients" Bytes (.fullest_tile.variable_kinds.gradients),
+        ForPrograms "Optimizer state variables" Bytes (.fullest_tile.variable_kinds.optimizer_state),
+        ForPrograms "Activations" Bytes (.fullest_tile.variable_kinds.activations),
+        ForPrograms "Other variables" Bytes (.fullest_tile.variable_kinds.other),
+        NotZeroAnywhere "AMP" Text (stage.amp.map(|amp| amp.to_string())),
+    });
+    let for_people = "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
+         buffers, Forwarded tensors, Optimizer state, (Median tile)";
     Table {
-        for_people: "Stage, AMP, Layers, Peak memory, Of the limit, Time, Stash, Accumulators, Transfer \
-         buffers, Forwarded tensors, Optimizer state, (Median tile)",
         has_bars: true,
-        ..Table::of("stages", STAGES, report, "/split/stages", report.stages())
+        ..table.of(report, "/split/stages", for_people)
     }
 }
 
@@ -78,30 +75,27 @@ fn time(cycles: u64, report: &Report) -> String {
     }
 }
 
-const LAYERS: &[FilledColumn<LayerMemory>] = &fields![
-    "Layer" Layers (|layer, _, _| Cell::Layer(layer.name.clone())),
-    "All tiles" Bytes (.total),
-    "Variables" Bytes (.parts.variables),
-    "Vertex code" Bytes (.parts.vertex_code),
-    "Vertex state" Bytes (.parts.vertex_state),
-    "Exchange code" Bytes (.parts.exchange_code),
-    "Control code" Bytes (.parts.control_code),
-    "Overhead" Bytes (.parts.overhead),
-    "Fragmentation" Bytes (.parts.gaps),
-    "Tile" Count (.fullest_tile),
-    "Peak memory" Bytes (.fullest_tile_bytes),
-    "Cycles" Count (|_, report, place| report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
-    ForPeople "Of the limit" Share (|layer, report, _| Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
-    "Stage" Count (|_, report, place| report.stages().iter().position(|stage| stage.positions.contains(&(place as u32)))),
-];
-
 /// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
 /// its memory as a stage of its own.
 pub fn layers(report: &Report) -> Table {
-    Table {
-        for_people: "Layer, Peak memory, Of the limit, All tiles",
-        ..Table::of("layers", LAYERS, report, "/layers", &report.layers)
-    }
+    let table = table!("layers", &report.layers, |layer, place| {
+        "Layer" Layers (Cell::Layer(layer.name.clone())),
+        "All tiles" Bytes (.total),
+        "Variables" Bytes (.parts.variables),
+        "Vertex code" Bytes (.parts.vertex_code),
+        "Vertex state" Bytes (.parts.vertex_state),
+        "Exchange code" Bytes (.parts.exchange_code),
+        "Control code" Bytes (.parts.control_code),
+        "Overhead" Bytes (.parts.overhead),
+        "Fragmentation" Bytes (.parts.gaps),
+        "Tile" Count (.fullest_tile),
+        "Peak memory" Bytes (.fullest_tile_bytes),
+        "Cycles" Count (report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
+        ForPeople "Of the limit" Share (Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
+        "Stage" Count (report.stages().iter().position(|stage| stage.positions.contains(&(place as u32)))),
+    });
+    let for_people = "Layer, Peak memory, Of the limit, All tiles";
+    table.of(report, "/layers", for_people)
 }
 
 /// Upper bound on rows in the table of the largest layers.
@@ -117,120 +111,103 @@ pub fn largest_layers(report: &Report) -> Table {
     Table { rows, ..table }
 }
 
-const CUTS: &[FilledColumn<Cut>] = &fields![
-    "Cut" Text (|cut, _, _| format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage)),
-    "Before the layer" Layers (|cut, _, _| Cell::Layer(cut.layer_from.clone())),
-    "Over it" Bytes (.bytes),
-    "Doubled by it" Bytes (.duplicated),
-];
-
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
 /// it.
 pub fn cuts(report: &Report) -> Table {
-    Table {
-        for_people: "Cut, Before the layer, Over it",
-        ..Table::of("cuts", CUTS, report, "/cuts", &report.cuts)
-    }
+    let table = table!("cuts", &report.cuts, |cut| {
+        "Cut" Text (format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage)),
+        "Before the layer" Layers (Cell::Layer(cut.layer_from.clone())),
+        "Over it" Bytes (.bytes),
+        "Doubled by it" Bytes (.duplicated),
+    });
+    let for_people = "Cut, Before the layer, Over it";
+    table.of(report, "/cuts", for_people)
 }
-
-const SWEEP: &[FilledColumn<BestSplit>] = &fields![
-    "IPUs" Count (.ipus),
-    "Fits" Text (.fits),
-    "Peak memory" Bytes (.fullest_tile_bytes),
-    "Free" Free (.free),
-    "Over all cuts" Bytes (.cut_bytes),
-    "Cycles of the slowest stage" Count (.slowest_stage_cycles),
-    "Stages" Count (|row, _, _| row.stages.len()),
-    "Layers of each stage" Layers (.stages),
-    "Note" Text (.hint),
-    ForPeople "Of the limit" Share (|row, report, _| Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
-    "Cycles of a step" Count (.step?.cycles),
-    ForPeople "Step" Count (|row, report, _| row.step.as_ref().map(|step| time(step.cycles, report))),
-    NotZeroAnywhere "Schedule" Text (|row, report, _| if_open(report, &row.schedule)),
-    NotZeroAnywhere "Recompute" Text (|row, report, _| if_open(report, &row.recompute)),
-    NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
-    NotZeroAnywhere "State" Text (|row, _, _| elsewhere(row)),
-    ForPeople "Micro-batch" Count (|row, report, _| row.cycles_of_micro_batch().map(|cycles| time(cycles, report))),
-    NotZeroAnywhere "AMP" Text (|row, _, _| amps(row)),
-];
 
 /// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
 /// with the split that needs the least memory. No rows without a sweep.
 pub fn sweep_table(report: &Report) -> Table {
     let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
-    Table {
-        for_people: "IPUs, Fits, State, AMP, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
-         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
-        ..Table::of("sweep", SWEEP, report, "/sweep/rows", rows)
-    }
-}
-
-/// Returns the name of `part`, a setting of a pipeline such as its schedule; `None` unless the rows
-/// of the sweep can have different pipelines.
-fn if_open(report: &Report, part: &impl ToString) -> Option<String> {
     let sweep = report.sweep.as_ref();
-    sweep?.compares_pipelines.then(|| part.to_string())
+    let has_pipelines = sweep.is_some_and(|sweep| sweep.compares_pipelines);
+    let table = table!("sweep", rows, |row| {
+        "IPUs" Count (.ipus),
+        "Fits" Text (.fits),
+        "Peak memory" Bytes (.fullest_tile_bytes),
+        "Free" Free (.free),
+        "Over all cuts" Bytes (.cut_bytes),
+        "Cycles of the slowest stage" Count (.slowest_stage_cycles),
+        "Stages" Count (row.stages.len()),
+        "Layers of each stage" Layers (.stages),
+        "Note" Text (.hint),
+        ForPeople "Of the limit" Share (Cell::Share(row.fullest_tile_bytes, report.memory.limit)),
+        "Cycles of a step" Count (.step?.cycles),
+        ForPeople "Step" Count (row.step.as_ref().map(|step| time(step.cycles, report))),
+        NotZeroAnywhere "Schedule" Text (has_pipelines.then(|| row.schedule.to_string())),
+        NotZeroAnywhere "Recompute" Text (has_pipelines.then(|| row.recompute.to_string())),
+        NotZeroAnywhere "Micro-batches" Count (.step?.micro_batches),
+        NotZeroAnywhere "State" Text (elsewhere(row)),
+        ForPeople "Micro-batch" Count (row.cycles_of_micro_batch().map(|cycles| time(cycles, report))),
+        NotZeroAnywhere "AMP" Text (amps(row)),
+    });
+    let for_people = "IPUs, Fits, State, AMP, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)";
+    table.of(report, "/sweep/rows", for_people)
 }
-
-const SIZES: &[FilledColumn<SizeAnswer>] = &fields![
-    "Samples" Count (.micro_batch),
-    "Fits" Text (.answer.fits),
-    "IPUs" Count (.answer.ipus),
-    "Peak memory" Bytes (.answer.fullest_tile_bytes),
-    "Free" Free (.answer.free),
-    "Micro-batches" Count (|row, _, _| row.answer.step.as_ref().map(|step| step.micro_batches)),
-    "Samples a second" Count (|row, _, _| row.answer.number(|step| step.samples_per_second, 1)),
-    "Profile" Text (.profile),
-];
 
 /// Makes the table of the sizes of a micro-batch that were recorded: a row for each size with its
 /// answer.
 pub fn sizes(report: &Report) -> Table {
-    Table {
-        for_people: "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second, Profile",
-        ..Table::of("sizes", SIZES, report, "/sizes", &report.sizes)
-    }
+    let table = table!("sizes", &report.sizes, |size|
+        let answer = &size.answer;
+    {
+        "Samples" Count (.micro_batch),
+        "Fits" Text (.answer.fits),
+        "IPUs" Count (.answer.ipus),
+        "Peak memory" Bytes (.answer.fullest_tile_bytes),
+        "Free" Free (.answer.free),
+        "Micro-batches" Count (answer.step.as_ref().map(|step| step.micro_batches)),
+        "Samples a second" Count (answer.number(|step| step.samples_per_second, 1)),
+        "Profile" Text (.profile),
+    });
+    let for_people = "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second, Profile";
+    table.of(report, "/sizes", for_people)
 }
-
-const PLAN: &[FilledColumn<BestSplit>] = &fields![
-    "IPUs" Count (.ipus),
-    "Replicas" Count (.replicas),
-    "Schedule" Text (|row, _, _| row.schedule.to_string()),
-    "Recompute" Text (|row, _, _| row.recompute.to_string()),
-    "Peak memory" Bytes (.fullest_tile_bytes),
-    "Of the limit" Share (|row, _, _| Cell::Share(row.bytes_of_fullest_stage(), row.limit)),
-    "Micro-batches" Count (.step?.micro_batches),
-    "Cycles of a step" Count (.step?.cycles),
-    "Step (ms)" Count (|row, _, _| row.number(|step| step.milliseconds, 3)),
-    "Efficiency" Count (|row, _, _| row.number(|step| Some(step.efficiency), 3)),
-    "Samples a second" Count (|row, _, _| row.number(|step| step.samples_per_second, 1)),
-    "Layers of each stage" Layers (.stages),
-    "Command" Text (.command),
-    ForPrograms "Optimizer state" Text (|row, _, _| row.state.to_string()),
-    "Streamed" Bytes (|row, _, _| row.step.as_ref().and_then(|step| step.streamed_bytes)),
-    ForPeople "Micro-batch" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3).map(|time| time + " ms")),
-    ForPeople "State" Text (|row, _, _| elsewhere(row)),
-    NotZeroAnywhere "Samples" Count (|row, report, _| samples(report, row)),
-    ForPrograms "Micro-batch (ms)" Count (|row, _, _| row.number(StepFacts::milliseconds_of_micro_batch, 3)),
-    NotZeroAnywhere "AMP" Text (|row, _, _| amps(row)),
-];
 
 /// Makes the table of a plan: a row for each configuration that fits, in the plan's order. No rows
 /// without a plan.
 pub fn plan_table(report: &Report) -> Table {
     let rows = report.plan.iter().flat_map(|plan| &plan.rows);
-    Table {
-        for_people: "IPUs, Samples, State, AMP, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
+    let has_sizes = !report.sizes.is_empty();
+    let table = table!("plan", rows, |row|
+        let step = row.step.as_ref();
+        let of_micro_batch = row.number(StepFacts::milliseconds_of_micro_batch, 3);
+    {
+        "IPUs" Count (.ipus),
+        "Replicas" Count (.replicas),
+        "Schedule" Text (row.schedule.to_string()),
+        "Recompute" Text (row.recompute.to_string()),
+        "Peak memory" Bytes (.fullest_tile_bytes),
+        "Of the limit" Share (Cell::Share(row.bytes_of_fullest_stage(), row.limit)),
+        "Micro-batches" Count (.step?.micro_batches),
+        "Cycles of a step" Count (.step?.cycles),
+        "Step (ms)" Count (row.number(|step| step.milliseconds, 3)),
+        "Efficiency" Count (row.number(|step| Some(step.efficiency), 3)),
+        "Samples a second" Count (row.number(|step| step.samples_per_second, 1)),
+        "Layers of each stage" Layers (.stages),
+        "Command" Text (.command),
+        ForPrograms "Optimizer state" Text (row.state.to_string()),
+        "Streamed" Bytes (step.and_then(|step| step.streamed_bytes)),
+        ForPeople "Micro-batch" Count (of_micro_batch.clone().map(|time| time + " ms")),
+        ForPeople "State" Text (elsewhere(row)),
+        NotZeroAnywhere "Samples" Count (step.filter(|_| has_sizes).and_then(|step| step.micro_batch)),
+        ForPrograms "Micro-batch (ms)" Count (of_micro_batch),
+        NotZeroAnywhere "AMP" Text (amps(row)),
+    });
+    let for_people = "IPUs, Samples, State, AMP, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
          (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
-         second), Layers of each stage, Streamed",
-        ..Table::of("plan", PLAN, report, "/plan/rows", rows)
-    }
-}
-
-/// Returns the samples of a micro-batch of a configuration; `None` if all have the same number.
-fn samples(report: &Report, row: &BestSplit) -> Option<u64> {
-    let step = row.step.as_ref().filter(|_| !report.sizes.is_empty())?;
-    step.micro_batch
+         second), Layers of each stage, Streamed";
+    table.of(report, "/plan/rows", for_people)
 }
 
 /// Lists the available memory proportions of the stages; `None` if unknown.

@@ -71,9 +71,9 @@ impl Comparison<'_> {
             rows.truncate(VERDICT.len() - 2);
         }
         table!("compare-verdict", rows, |((name, before), now)| {
-            Text "Of the split": name,
-            Text "Before": before,
-            Text "Now": now,
+            "Of the split" Text (name),
+            "Before" Text (before),
+            "Now" Text (now),
         })
     }
 
@@ -82,12 +82,12 @@ impl Comparison<'_> {
         table!("compare-stages", self.stages.iter().enumerate(), |(number, stage)|
             let tile = stage.both(|memory| Some(memory.fullest_tile));
         {
-            Count "Stage": number,
-            Layers "Layers before": layers(&stage.before),
-            Layers "Layers now": layers(&stage.now),
-            Bytes "Peak memory before": tile[0],
-            Bytes "Peak memory now": tile[1],
-            Change "Difference": more(tile),
+            "Stage" Count (number),
+            "Layers before" Layers (layers(&stage.before)),
+            "Layers now" Layers (layers(&stage.now)),
+            "Peak memory before" Bytes (tile[0]),
+            "Peak memory now" Bytes (tile[1]),
+            "Difference" Change (more(tile)),
         })
     }
 
@@ -97,14 +97,14 @@ impl Comparison<'_> {
             let tile = layer.both(|memory| Some(memory.fullest_tile));
             let total = layer.both(|memory| memory.total);
         {
-            Text "Layer": layer.now.as_ref().or(layer.before.as_ref()).map(|memory| &memory.layers),
-            Text "Change": kind(layer),
-            Bytes "Peak memory before": tile[0],
-            Bytes "Peak memory now": tile[1],
-            Change "Difference": more(tile),
-            Bytes "Total before": total[0],
-            Bytes "Total now": total[1],
-            Change "Difference of totals": more(total),
+            "Layer" Text (layer.now.as_ref().or(layer.before.as_ref()).map(|memory| &memory.layers)),
+            "Change" Text (kind(layer)),
+            "Peak memory before" Bytes (tile[0]),
+            "Peak memory now" Bytes (tile[1]),
+            "Difference" Change (more(tile)),
+            "Total before" Bytes (total[0]),
+            "Total now" Bytes (total[1]),
+            "Difference of totals" Change (more(total)),
         })
     }
 

@@ -1,45 +1,9 @@
 //! Tables of a compilation, and of the prediction for it.
 
 use super::{IpuFit, StageComparison};
-use crate::report::table::{FilledColumn, fields, table};
+use crate::report::table::table;
 use crate::report::{Cell, Report, Table};
 use crate::wording::signed_share;
-
-const IPUS: &[FilledColumn<IpuFit>] = &fields![
-    "IPU" Count (.ipu),
-    NotZero "Layers" Layers (.layers),
-    "Fits" Text (.fits),
-    "Limit" Bytes (.fullest_tile.limit),
-    "Tile" Count (.fullest_tile.tile),
-    "On its IPU" Count (.fullest_tile.tile_of_ipu),
-    "Peak memory" Bytes (.fullest_tile.bytes),
-    ForPeople "Of the limit" Share (|ipu, _, _| Cell::Share(ipu.fullest_tile.bytes, ipu.fullest_tile.limit)),
-    "Free" Free (.fullest_tile.free),
-    NotZero "Tiles over" Count (.tiles_over),
-    NotZero "Overflowed" Bytes (.overflowed),
-    "Median tile" Bytes (.tiles.median),
-    "95th percentile tile" Bytes (.tiles.percentile_95),
-    "All tiles" Bytes (.total),
-    "Variables" Bytes (.fullest_tile.parts.variables),
-    "Stash" Bytes (.fullest_tile.parts.stash),
-    "Accumulators" Bytes (.fullest_tile.parts.accumulators),
-    "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
-    "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
-    "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
-    "Control code" Bytes (.fullest_tile.parts.control_code),
-    "Host exchange code" Bytes (.fullest_tile.parts.host_exchange_code),
-    "Global exchange code" Bytes (.fullest_tile.parts.global_exchange_code),
-    "Fragmentation" Bytes (.fullest_tile.parts.gaps),
-    "With fragmentation" Bytes (.fullest_tile.with_gaps),
-    "Always live" Bytes (.fullest_tile.always_live),
-    "Not always live" Bytes (.fullest_tile.not_always_live),
-    "Peak step" Count (.fullest_tile.peak_step),
-    "All stashed" Bytes (.named?.stashed),
-    "All restored" Bytes (.named?.restored),
-    "All accumulators" Bytes (.named?.accumulators),
-    "All received" Bytes (.named?.received),
-    "Cycles" Count (.cycles),
-];
 
 fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
     report.fit.iter().flat_map(|fit| &fit.ipus)
@@ -48,11 +12,46 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
 /// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
 /// they hold.
 pub fn ipus(report: &Report) -> Table {
+    let table = table!("fit", all_ipus(report), |ipu| {
+        "IPU" Count (.ipu),
+        NotZero "Layers" Layers (.layers),
+        "Fits" Text (.fits),
+        "Limit" Bytes (.fullest_tile.limit),
+        "Tile" Count (.fullest_tile.tile),
+        "On its IPU" Count (.fullest_tile.tile_of_ipu),
+        "Peak memory" Bytes (.fullest_tile.bytes),
+        ForPeople "Of the limit" Share (Cell::Share(ipu.fullest_tile.bytes, ipu.fullest_tile.limit)),
+        "Free" Free (.fullest_tile.free),
+        NotZero "Tiles over" Count (.tiles_over),
+        NotZero "Overflowed" Bytes (.overflowed),
+        "Median tile" Bytes (.tiles.median),
+        "95th percentile tile" Bytes (.tiles.percentile_95),
+        "All tiles" Bytes (.total),
+        "Variables" Bytes (.fullest_tile.parts.variables),
+        "Stash" Bytes (.fullest_tile.parts.stash),
+        "Accumulators" Bytes (.fullest_tile.parts.accumulators),
+        "Vertex code" Bytes (.fullest_tile.parts.vertex_code),
+        "Vertex state" Bytes (.fullest_tile.parts.vertex_state),
+        "Exchange code" Bytes (.fullest_tile.parts.exchange_code),
+        "Control code" Bytes (.fullest_tile.parts.control_code),
+        "Host exchange code" Bytes (.fullest_tile.parts.host_exchange_code),
+        "Global exchange code" Bytes (.fullest_tile.parts.global_exchange_code),
+        "Fragmentation" Bytes (.fullest_tile.parts.gaps),
+        "With fragmentation" Bytes (.fullest_tile.with_gaps),
+        "Always live" Bytes (.fullest_tile.always_live),
+        "Not always live" Bytes (.fullest_tile.not_always_live),
+        "Peak step" Count (.fullest_tile.peak_step),
+        "All stashed" Bytes (.named?.stashed),
+        "All restored" Bytes (.named?.restored),
+        "All accumulators" Bytes (.named?.accumulators),
+        "All received" Bytes (.named?.received),
+        "Cycles" Count (.cycles),
+    });
+    let for_people = "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
+         tile)";
     Table {
-        for_people: "IPU, Layers, Peak memory, Of the limit, Free, Tiles over, Overflowed, (Median \
-         tile)",
         has_bars: true,
-        ..Table::of("fit", IPUS, report, "/fit/ipus", all_ipus(report))
+        ..table.of(report, "/fit/ipus", for_people)
     }
 }
 
@@ -65,28 +64,12 @@ pub fn categories(report: &Report) -> Table {
             .map(|category| (ipu.ipu, category))
     });
     table!("fit-categories", used, |(ipu, category)| {
-        Count "IPU": ipu,
-        Text "Category": &*category.name,
-        Bytes "All tiles": category.all_tiles,
-        Bytes "On the fullest tile": category.fullest_tile,
+        "IPU" Count (ipu),
+        "Category" Text (&*category.name),
+        "All tiles" Bytes (category.all_tiles),
+        "On the fullest tile" Bytes (category.fullest_tile),
     })
 }
-
-const STAGES: &[FilledColumn<StageComparison>] = &fields![
-    "Stage" Count (.stage),
-    "IPU" Count (.ipu),
-    "Layers" Layers (.layers),
-    "Predicted" Bytes (.predicted),
-    "Recorded" Bytes (.recorded),
-    "Difference" Change (.difference),
-    ForPeople "Of the predicted" Text (|stage, _, _| signed_share(stage.difference, stage.predicted)),
-    "Reserve" Bytes (.reserve),
-    "Free" Free (.free),
-    "Most of it" Text (|stage, _, _| stage.worst_part().map(|part| part.name)),
-    "All tiles predicted" Bytes (.predicted_total),
-    "All tiles recorded" Bytes (.recorded_total),
-    "Difference of all tiles" Change (.total_difference),
-];
 
 fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
     let comparison = report.comparison().into_iter();
@@ -96,17 +79,24 @@ fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
 /// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
 /// predicted and recorded bytes on the fullest tile and over all tiles.
 pub fn stages(report: &Report) -> Table {
-    Table {
-        for_people: "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
-         Reserve, (Free), Most of it",
-        ..Table::of(
-            "compare-stages",
-            STAGES,
-            report,
-            "/fit/comparison/stages",
-            compared(report),
-        )
-    }
+    let table = table!("compare-stages", compared(report), |stage| {
+        "Stage" Count (.stage),
+        "IPU" Count (.ipu),
+        "Layers" Layers (.layers),
+        "Predicted" Bytes (.predicted),
+        "Recorded" Bytes (.recorded),
+        "Difference" Change (.difference),
+        ForPeople "Of the predicted" Text (signed_share(stage.difference, stage.predicted)),
+        "Reserve" Bytes (.reserve),
+        "Free" Free (.free),
+        "Most of it" Text (stage.worst_part().map(|part| part.name)),
+        "All tiles predicted" Bytes (.predicted_total),
+        "All tiles recorded" Bytes (.recorded_total),
+        "Difference of all tiles" Change (.total_difference),
+    });
+    let for_people = "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
+         Reserve, (Free), Most of it";
+    table.of(report, "/fit/comparison/stages", for_people)
 }
 
 /// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
@@ -115,12 +105,12 @@ pub fn parts(report: &Report) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
     table!("compare-parts", used, |(stage, part)| {
-        Count "Stage": stage.stage,
-        Count "IPU": stage.ipu,
-        Text "Part": part.name,
-        Bytes "Predicted": part.predicted,
-        Bytes "Recorded": part.recorded,
-        Change "Difference": part.difference,
+        "Stage" Count (stage.stage),
+        "IPU" Count (stage.ipu),
+        "Part" Text (part.name),
+        "Predicted" Bytes (part.predicted),
+        "Recorded" Bytes (part.recorded),
+        "Difference" Change (part.difference),
     })
 }
 
