@@ -14,8 +14,7 @@ pub(super) use pipeline::{
 pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
 
 use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas};
-use super::step::three_digits;
-use super::{BestSplit, CoverageFacts, PlanFacts, Proof, Report, Split};
+use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
@@ -57,15 +56,13 @@ pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
 
 /// Writes on how many IPUs a split fits, with a hint if the framework needs a power of two.
 fn fits_on(report: &Report, split: &Split) -> String {
-    let count = split.stages.len();
-    let line = format!("fits on {}", on_ipus(count as u64, split.replicas));
+    let count = split.stages.len() as u64;
+    let line = format!("fits on {}", on_ipus(count, split.replicas));
     match report.framework() {
         _ if count == 1 => line + ": a pipeline is not needed",
         Some(Framework::Poptorch) if !count.is_power_of_two() => {
-            format!(
-                "{line}; PopTorch needs a power of 2: use {}",
-                count.next_power_of_two() as u64 * split.replicas
-            )
+            let use_ipus = count.next_power_of_two() * split.replicas;
+            format!("{line}; PopTorch needs a power of 2: use {use_ipus}")
         }
         _ => line,
     }
@@ -99,14 +96,9 @@ pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.fitting_split()?;
     let fewest = split.fewest_ipus?;
     let is_less = u64::from(fewest) < split.stages.len() as u64 * split.replicas;
-    is_less.then(|| {
-        format!(
-            "{} {} enough ({})",
-            counted(fewest, "IPU"),
-            if fewest == 1 { "is" } else { "are" },
-            code(format!("--num-ipus {fewest}"))
-        )
-    })
+    let are = if fewest == 1 { "is" } else { "are" };
+    let (ipus, option) = (counted(fewest, "IPU"), format!("--num-ipus {fewest}"));
+    is_less.then(|| format!("{ipus} {are} enough ({})", code(option)))
 }
 
 /// Says why a split does not fit, as the end of a sentence that begins with "the split".
@@ -215,10 +207,19 @@ pub fn proof(proof: &Proof) -> Option<String> {
 /// Says which stage of the recommended configuration needs the most memory, which is the slowest,
 /// and whether little memory is left; empty if none is recommended.
 pub fn bottlenecks(report: &Report) -> Vec<String> {
-    let first = report.plan.as_ref().and_then(PlanFacts::recommended);
-    let full = first.filter(|row| row.ipus > 1);
-    let full = full.and_then(|row| nearly_full(row.bytes_of_fullest_stage(), row.limit));
-    first.map(bottlenecks_of).into_iter().chain(full).collect()
+    let Some(row) = report.plan.as_ref().and_then(PlanFacts::recommended) else {
+        return Vec::new();
+    };
+    let bytes = row.bytes_of_fullest_stage();
+    let mut line = needs_most(row.fullest_stage, bytes, row.limit);
+    if let Some(step) = row.step.as_ref().filter(|_| row.ipus > 1) {
+        line += &format!("; stage {} is the slowest", step.slowest_stage);
+    }
+    if let Some(time) = row.step.as_ref().and_then(pipeline::time_of) {
+        line += &format!("; {time}");
+    }
+    let full = nearly_full(bytes, row.limit).filter(|_| row.ipus > 1);
+    [line].into_iter().chain(full).collect()
 }
 
 /// Says that no configuration fits, if none does, and which times are unknown.
@@ -246,37 +247,18 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
     let mut steps = rows.iter().filter_map(|row| row.step.as_ref());
+    let loading = "loading and storing optimizer state (give --streaming-bandwidth)";
     let what = match (steps.any(|step| step.streamed_bytes.is_some()), is_sharded) {
         (false, false) => return None,
-        (true, false) => "loading and storing optimizer state (give --streaming-bandwidth)",
-        (false, true) => "gathering optimizer state from replicas",
-        (true, true) => {
-            "loading and storing optimizer state (give --streaming-bandwidth) and gathering it from \
-             replicas"
-        }
+        (true, false) => loading.to_string(),
+        (false, true) => "gathering optimizer state from replicas".to_string(),
+        (true, true) => format!("{loading} and gathering it from replicas"),
     };
     Some(match rows.len() {
         count if count == plan.rows.len() => format!("the time of a step does not include {what}"),
         1 => format!("the time of the last row does not include {what}"),
         count => format!("the times of the last {count} rows do not include {what}"),
     })
-}
-
-/// Says which stage of a split needs the most memory, which stage is the slowest, and how long a
-/// step takes.
-fn bottlenecks_of(row: &BestSplit) -> String {
-    let mut line = needs_most(row.fullest_stage, row.bytes_of_fullest_stage(), row.limit);
-    let Some(step) = &row.step else {
-        return line;
-    };
-    if row.ipus > 1 {
-        line += &format!("; stage {} is the slowest", step.slowest_stage);
-    }
-    if let Some(time) = step.milliseconds {
-        let batches = pipeline::micro_batches(step);
-        line += &format!("; a step of {batches} takes {} ms", three_digits(time));
-    }
-    line
 }
 
 /// Says which numbers of IPUs, schedules, recomputations and places of optimizer state the search

@@ -3,7 +3,7 @@
 
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
-use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
+use crate::report::phrases::{Amount, Count, code, in_parentheses, join, name, stages};
 use crate::report::step::three_digits;
 use crate::report::{BestSplit, PipelineFacts, Report, StepFacts};
 use crate::wording::counted;
@@ -14,11 +14,18 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
+    let no_state = facts.state_bytes.filter(|&bytes| bytes == 0).map(|_| {
+        format!(
+            "the profile has no optimizer state, so {} only makes updates and passes count \
+             separately",
+            facts.pipeline.state
+        )
+    });
     let lines = [
         Some(chosen(report, facts)),
         recorded(facts),
         by_default(facts),
-        no_state(facts),
+        no_state,
         deciding(report),
     ];
     lines.into_iter().flatten().collect()
@@ -34,18 +41,6 @@ fn elsewhere(facts: &PipelineFacts) -> String {
         }
         state => format!(", optimizer state {state}"),
     }
-}
-
-/// Says that the profile has no optimizer state that could be kept off the chip; `None` if it has
-/// some.
-fn no_state(facts: &PipelineFacts) -> Option<String> {
-    let state = facts.pipeline.state;
-    (facts.state_bytes == Some(0)).then(|| {
-        format!(
-            "the profile has no optimizer state, so {state} only makes updates and passes count \
-             separately"
-        )
-    })
 }
 
 /// Says that the fullest stage needs the most memory in the weight update, so that state kept
@@ -121,19 +116,15 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
         };
         return format!("pipeline: schedule none{elsewhere}, {why}");
     }
-    let recompute = if facts.is_training {
-        format!(", recompute {}", facts.pipeline.recompute)
-    } else {
-        String::new()
+    let recompute = match facts.is_training {
+        true => format!(", recompute {}", facts.pipeline.recompute),
+        false => String::new(),
     };
-    let adds_accumulators = facts.trains() && !facts.recording.accumulates;
-    let accumulators = match (adds_accumulators, facts.pipeline.accumulator) {
-        (false, _) => "",
-        (true, Accumulator::AsWeight) => {
-            ", accumulators in the types of their weights by --accumulator"
-        }
-        (true, Accumulator::Float16) => ", 16-bit accumulators",
-        (true, Accumulator::Float32) => ", 32-bit accumulators",
+    let accumulators = match facts.pipeline.accumulator {
+        _ if !facts.trains() || facts.recording.accumulates => "",
+        Accumulator::AsWeight => ", accumulators in the types of their weights by --accumulator",
+        Accumulator::Float16 => ", 16-bit accumulators",
+        Accumulator::Float32 => ", 32-bit accumulators",
     };
     format!("pipeline: schedule {schedule}{recompute}{accumulators}{elsewhere}")
 }
@@ -142,18 +133,20 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 /// for the usual recording, which accumulates gradients without recomputation.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
     let recording = &facts.recording;
-    let state = match (recording.loads_state, recording.gathers_state) {
-        (false, false) => "",
-        (true, false) => ", and with tensors that are loaded from outside the IPUs",
-        (false, true) => ", and with tensors that are gathered from replicas",
-        (true, true) => {
-            ", and with tensors that are loaded from outside the IPUs and gathered from replicas"
-        }
-    };
+    let places = [
+        (recording.loads_state, "loaded from outside the IPUs"),
+        (recording.gathers_state, "gathered from replicas"),
+    ];
+    let places = places.iter().filter(|(is_so, _)| *is_so);
+    let places = join(places.map(|(_, place)| place), " and ");
     let is_usual = recording.accumulates && !recording.recomputes;
-    if !facts.trains() || is_usual && state.is_empty() {
+    if !facts.trains() || is_usual && places.is_empty() {
         return None;
     }
+    let state = match &*places {
+        "" => String::new(),
+        places => format!(", and with tensors that are {places}"),
+    };
     let accumulation = "accumulators are added for the weights that are updated, and gradients \
                         end with the passes";
     let recomputation = "the profile has only the activations that recomputation keeps";
@@ -181,9 +174,9 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
         Framework::Poptorch => "PopTorch recomputes by itself",
         _ => "turn recomputation on, as the configuration of --emit does",
     };
+    let option = code("--recompute none");
     Some(format!(
-        "{head}; without it this split needs {bytes} on its fullest tile ({})",
-        code("--recompute none")
+        "{head}; without it this split needs {bytes} on its fullest tile ({option})"
     ))
 }
 
@@ -192,12 +185,9 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| {
-            if other.fits {
-                needing(other, "")
-            } else {
-                other_split(other)
-            }
+        .map(|other| match other.fits {
+            true => needing(other, ""),
+            false => other_split(other),
         })
         .collect()
 }
@@ -217,13 +207,10 @@ pub fn with_replicas(report: &Report) -> Option<String> {
         (None, Some(time)) => format!("process {batches} in {} ms", three_digits(time)),
         (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
     };
-    let exchange = if facts.is_training {
-        format!(
-            ", beside the time to exchange {} of gradients in each step",
-            Amount(facts.gradient_bytes.unwrap_or(0))
-        )
-    } else {
-        String::new()
+    let bytes = Amount(facts.gradient_bytes.unwrap_or(0));
+    let exchange = match facts.is_training {
+        true => format!(", beside the time to exchange {bytes} of gradients in each step"),
+        false => String::new(),
     };
     Some(format!(
         "{} on {} each {time}{exchange} ({})",
@@ -236,12 +223,11 @@ pub fn with_replicas(report: &Report) -> Option<String> {
 /// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
 /// and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    let fits = if alternative.fits {
-        "fits"
-    } else {
-        "does not fit"
+    let verdict = match alternative.fits {
+        true => " it fits:",
+        false => " it does not fit:",
     };
-    needing(alternative, &format!(" it {fits}:"))
+    needing(alternative, verdict)
 }
 
 /// Says how many bytes the best split with other options needs on its fullest tile, and how long a
@@ -252,30 +238,33 @@ pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
         _ if alternative.options.contains("--optimizer-state") => String::new(),
         state => format!(" and optimizer state {state}"),
     };
+    let step = alternative.step.as_ref().filter(|_| alternative.fits);
+    let time = step.and_then(time_of).map(|time| format!(", and {time}"));
+    let streamed = step.filter(|step| step.streaming_is_counted == Some(false));
+    let streamed = streamed.filter(|_| time.is_some()).and_then(time_to_stream);
     format!(
-        "with {}{state}{verdict} the best split {} needs {} {} on its fullest tile{}",
+        "with {}{state}{verdict} the best split {} needs {} {} on its fullest tile{}{}",
         code(&*alternative.options),
         stages(&alternative.stages),
         Amount(alternative.fullest_tile_bytes),
         in_parentheses(alternative.change),
-        time(alternative).unwrap_or_default()
+        time.unwrap_or_default(),
+        streamed.map_or(String::new(), |streamed| format!(" and {streamed}"))
     )
 }
 
-/// Says how long a step of another split takes; `None` if the split does not fit or the time is
-/// unknown.
-fn time(alternative: &BestSplit) -> Option<String> {
-    let step = alternative.step.as_ref().filter(|_| alternative.fits)?;
-    let time = three_digits(step.milliseconds?);
-    let streamed = match (step.streamed_bytes.map(Amount), step.streaming_is_counted) {
-        (Some(bytes), Some(false)) => {
-            format!(" and the time to load and store {bytes} outside the IPUs")
-        }
-        _ => String::new(),
-    };
+/// Says how long a step takes; `None` if its time is unknown.
+pub fn time_of(step: &StepFacts) -> Option<String> {
+    let (batches, time) = (micro_batches(step), three_digits(step.milliseconds?));
+    Some(format!("a step of {batches} takes {time} ms"))
+}
+
+/// Names the time that a step takes to load and store optimizer state; `None` if all of it is on the
+/// chip.
+fn time_to_stream(step: &StepFacts) -> Option<String> {
+    let bytes = Amount(step.streamed_bytes?);
     Some(format!(
-        ", and a step of {} takes {time} ms{streamed}",
-        micro_batches(step)
+        "the time to load and store {bytes} outside the IPUs"
     ))
 }
 
@@ -307,16 +296,12 @@ pub fn micro_batches(step: &StepFacts) -> String {
 }
 
 fn time_of_step(step: &StepFacts) -> String {
-    let batches = micro_batches(step);
-    let why = if step.given_micro_batches.is_none() && step.micro_batches > 1 {
-        " (assumed; give your number with --micro-batches)"
-    } else {
-        ""
+    let why = match step.given_micro_batches {
+        None if step.micro_batches > 1 => " (assumed; give your number with --micro-batches)",
+        _ => "",
     };
-    let mut line = format!(
-        "a step of {batches}{why} takes {} cycles",
-        Count(step.cycles)
-    );
+    let (batches, cycles) = (micro_batches(step), Count(step.cycles));
+    let mut line = format!("a step of {batches}{why} takes {cycles} cycles");
     if let Some(milliseconds) = step.milliseconds {
         line += &format!(", {} ms", three_digits(milliseconds));
     }
@@ -363,8 +348,7 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
 /// Says how many bytes a step loads and stores outside the IPUs, and whether its time includes
 /// that; `None` if all optimizer state is on the chip.
 fn streaming(step: &StepFacts) -> Option<String> {
-    let bytes = Amount(step.streamed_bytes?);
-    let time = format!("the time to load and store {bytes} outside the IPUs");
+    let time = time_to_stream(step)?;
     Some(match step.streaming_is_counted {
         Some(true) => format!("this includes {time}"),
         _ => format!(
