@@ -132,18 +132,9 @@ impl Report {
     /// Takes over the stages that are compiled as in another profile: `other` is the report on the
     /// same split in that profile, and `is_own` says which stages are.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
-        fn own<T>(
-            mine: &mut [T],
-            theirs: Vec<T>,
-            is_own: impl Fn(usize) -> bool,
-        ) -> impl Iterator<Item = (&mut T, T)> {
-            let stages = mine.iter_mut().zip(theirs).enumerate();
-            stages
-                .filter(move |(stage, _)| is_own(*stage))
-                .map(|(_, both)| both)
-        }
         if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
-            for (mine, theirs) in own(&mut mine.stages, theirs.stages, &is_own) {
+            let stages = mine.stages.iter_mut().zip(theirs.stages);
+            for (_, (mine, theirs)) in stages.enumerate().filter(|(stage, _)| is_own(*stage)) {
                 *mine = Stage {
                     amp: mine.amp,
                     ..theirs
@@ -151,7 +142,8 @@ impl Report {
             }
         }
         if let (Some(mine), Some(theirs)) = (&mut self.execution, other.execution) {
-            for (mine, theirs) in own(&mut mine.stages, theirs.stages, &is_own) {
+            let stages = mine.stages.iter_mut().zip(theirs.stages);
+            for (_, (mine, theirs)) in stages.enumerate().filter(|(stage, _)| is_own(*stage)) {
                 *mine = theirs;
             }
         }
@@ -179,22 +171,21 @@ impl Inputs<'_> {
     /// Returns the weights that several layers use, each with the stages of the split that use it;
     /// without a split, with no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
-        self.placement
-            .ties
-            .iter()
-            .map(|tie| {
-                let is_in = |range: &Range<usize>| {
-                    let mut places = tie.places.iter();
-                    places.any(|&place| range.contains(&self.placement.positions.of_place(place)))
-                };
-                WeightTie {
-                    stages: (0..)
-                        .zip(self.stages())
-                        .filter_map(|(stage, range)| is_in(range).then_some(stage))
-                        .collect(),
-                    ..tie.clone()
-                }
-            })
-            .collect()
+        let stages_of = |tie: &WeightTie| {
+            let positions = &self.placement.positions;
+            let is_in = |range: &Range<usize>| {
+                let mut places = tie.places.iter();
+                places.any(|&place| range.contains(&positions.of_place(place)))
+            };
+            let stages = (0..).zip(self.stages());
+            stages
+                .filter_map(|(stage, range)| is_in(range).then_some(stage))
+                .collect()
+        };
+        let ties = self.placement.ties.iter().map(|tie| WeightTie {
+            stages: stages_of(tie),
+            ..tie.clone()
+        });
+        ties.collect()
     }
 }

@@ -3,9 +3,11 @@
 //! `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` are made of them.
 
 use super::form_source::FormSource;
-use super::lines::{FREE, LAST_STAGE, Lines, STAGE};
+use super::lines::{Draft, Lines, STAGE};
+use super::template::OF_COUNTS;
 use crate::escape::{is_digits, printable};
 use crate::model::PseudoLayers;
+use crate::report::join;
 use std::ops::Range;
 
 /// Groups consecutive layers, which have these `names`, into blocks, such as the blocks of a
@@ -44,83 +46,134 @@ fn block(name: &str) -> Option<&str> {
     None
 }
 
-/// Returns, for each position of the layer order before Out, `item` for the first layer of a block
-/// and an empty string for any other position. Adds `notes` on layers outside blocks, on In and Out
-/// and on unused IPUs, and warns of stages that begin inside a block.
-pub fn items(source: FormSource<'_>, item: &str, notes: &mut Lines<'_>) -> Vec<String> {
-    let layers: Vec<(u32, &str)> = source.layers().collect();
-    let blocks = blocks(layers.iter().map(|&(_, name)| name));
-    numbers(&layers, &blocks, notes);
-    let end = layers.last().map_or(1, |&(position, _)| position + 1);
-    let mut items = vec![String::new(); end as usize];
-    let mut others: Vec<&str> = layers.iter().map(|&(_, name)| name).collect();
-    for layers_of in blocks.iter().map(|block| &layers[block.clone()]) {
-        items[layers_of[0].0 as usize] = item.to_string();
-        others.retain(|other| layers_of.iter().all(|(_, name)| name != other));
-        for &(position, name) in &layers_of[1..] {
+impl<'a> FormSource<'a> {
+    /// Returns the layers of each block, each with its position in the layer order.
+    fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
+        let layers: Vec<_> = self.layers().collect();
+        let blocks = blocks(layers.iter().map(|&(_, name)| name)).into_iter();
+        blocks.map(|block| layers[block].to_vec()).collect()
+    }
+
+    /// Returns whether each stage of the split begins with a whole block (or with Out), so that
+    /// counts of blocks say where it begins.
+    pub fn begins_with_blocks(self) -> bool {
+        let blocks = self.blocks();
+        let mut inner = blocks.iter().flat_map(|block| &block[1..]);
+        !inner.any(|&(position, _)| self.split.begins_at(position))
+    }
+
+    /// Returns whether the model is a vision transformer, which has a module named `vit`.
+    pub fn is_vit(self) -> bool {
+        let mut modules = self.split.modules.iter();
+        modules.any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
+    }
+}
+
+impl Draft<'_> {
+    /// Makes `item` the item of the first layer of each block, and an empty string that of any other
+    /// position before Out. Adds notes on layers outside blocks, on In and Out and on unused IPUs,
+    /// and warns of stages that begin inside a block.
+    pub fn count(&mut self, item: &str) {
+        let (source, blocks) = (self.source, self.source.blocks());
+        note_numbers(&blocks, &mut self.notes);
+        let end = source
+            .layers()
+            .last()
+            .map_or(1, |(position, _)| position + 1);
+        let mut items = vec![String::new(); end as usize];
+        for block in &blocks {
+            items[block[0].0 as usize] = item.to_string();
+            for &(position, name) in &block[1..] {
+                let warning = format!(
+                    "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside one, \
+                     at {}. Give --emit poptorch, or --together to keep the block in one stage.",
+                    printable(name)
+                );
+                self.notes.begin(position, true, &warning);
+            }
+        }
+        let is_outside = |layer: &(u32, &str)| !blocks.iter().any(|block| block.contains(layer));
+        let others = join(
+            source.layers().filter(is_outside).map(|(_, name)| name),
+            " ",
+        );
+        if !others.is_empty() {
+            self.notes.add(format!(
+                "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
+                printable(&others)
+            ));
+        }
+        OF_COUNTS.lines().for_each(|line| self.add(line));
+        // Counts put layers before the first block on the first IPU, and those after the last block on
+        // the last, as `--layers-per-ipu` does. No count begins another stage with such a layer, or
+        // with Out apart from them.
+        let last = blocks.last().and_then(|block| block.last());
+        let after = last.map_or(1, |&(position, _)| position + 1);
+        for (position, name) in source.layers_and_out().filter(is_outside) {
+            let judge = match source.other {
+                Some(_) => "Give",
+                None => "Judge the split that they make with --layers-per-ipu, or give",
+            };
             let warning = format!(
-                "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside one, at \
-                 {}. Give --emit poptorch, or --together to keep the block in one stage.",
+                "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} \
+                 --emit poptorch.",
                 printable(name)
             );
-            notes.begin(position, true, &warning);
+            if position != after {
+                self.notes.begin(position, true, &warning);
+            }
+        }
+        (self.notes.items, self.text.items) = (items.clone(), items);
+    }
+
+    /// Makes the items of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, such as `"emb"` for
+    /// In and `"hid"` for a block. Adds the notes of [`count`](Self::count).
+    pub fn parts_of_bert(&mut self) {
+        const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
+        self.count("\"hid\"");
+        let items = &mut self.text.items;
+        items[0] = "\"emb\"".to_string();
+        match (self.source.report.pseudo_layers, items.last_mut()) {
+            // Operations after the layers run in the stage of the last layer.
+            (PseudoLayers::NoneFirst, Some(last)) => {
+                *last += if last.is_empty() { "" } else { ", " };
+                *last += OUT;
+            }
+            _ => items.push(OUT.to_string()),
         }
     }
-    if !others.is_empty() {
-        notes.add(format!(
-            "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
-            printable(&others.join(" "))
-        ));
-    }
-    if source.report.pseudo_layers != PseudoLayers::NoneFirst {
-        notes.add(format!(
-            "In (embedding and the like) belongs on IPU 0, Out (head, loss) on IPU {}: make \
-             sure that the model's code puts them there.",
-            source.out().map_or("0", |_| LAST_STAGE)
-        ));
-    }
-    notes.add(format!("Unused IPUs: {FREE} (see --num-ipus)."));
-    outside_blocks(source, &blocks, notes);
-    items
-}
 
-/// Adds `notes` that warn of stages that begin with a layer outside blocks, or with Out apart from
-/// such layers, where no count begins a stage. Counts put layers before the first block on the first
-/// IPU, and those after the last block on the last, as `--layers-per-ipu` does. `blocks` has ranges
-/// of indices of layers.
-fn outside_blocks(source: FormSource<'_>, blocks: &[Range<usize>], notes: &mut Lines<'_>) {
-    let after = blocks.last().map_or(0, |block| block.end);
-    let is_outside = |at: &usize| *at != after && !blocks.iter().any(|block| block.contains(at));
-    let places = (0..).zip(source.layers_and_out());
-    for (_, (position, name)) in places.filter(|(at, _)| is_outside(at)) {
-        let judge = match source.other {
-            Some(_) => "Give",
-            None => "Judge the split that they make with --layers-per-ipu, or give",
+    /// Adds notes on text generation, which compiles the encoder and the decoder separately, so that
+    /// no stage may contain layers of both. No notes for models without an encoder and a decoder.
+    pub fn generation(&mut self) {
+        let of = |part| {
+            let layers = self.source.layers();
+            layers.filter(move |(_, name)| has_part(name, part))
         };
+        let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
+        else {
+            return;
+        };
+        if first < last {
+            return;
+        }
+        let note = format!(
+            "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its \
+             last layer is on IPU {STAGE}."
+        );
+        self.notes.at(last, &note);
         let warning = format!(
-            "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} --emit \
-             poptorch.",
+            "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
             printable(name)
         );
-        notes.begin(position, true, &warning);
+        self.notes.begin(first, false, &warning);
     }
-}
-
-/// Returns whether each stage of the split begins with a whole block (or with Out), so that counts of
-/// blocks say where it begins.
-pub fn begin_stages(source: FormSource<'_>) -> bool {
-    let layers: Vec<(u32, &str)> = source.layers().collect();
-    let blocks = blocks(layers.iter().map(|&(_, name)| name));
-    let mut inner = blocks.into_iter().flat_map(|block| &layers[block][1..]);
-    !inner.any(|&(position, _)| source.split.begins_at(position))
 }
 
 /// Adds a note on the order in which `blocks` are counted, unless their names show it, or on
-/// numbers that are missing between blocks. `layers` has the position and the name of each layer,
-/// and `blocks` ranges of indices in `layers`.
-fn numbers(layers: &[(u32, &str)], blocks: &[Range<usize>], notes: &mut Lines<'_>) {
-    let firsts: Vec<&str> = blocks.iter().map(|range| layers[range.start].1).collect();
-    let names = unique_names(&firsts);
+/// numbers that are missing between blocks. A block has its layers with their positions.
+fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
+    let names = unique_names(&Vec::from_iter(blocks.iter().map(|block| block[0].1)));
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();
     match numbers.as_deref() {
         Some([first, .., last]) if last.saturating_sub(*first) >= blocks.len() as u64 => {
@@ -143,75 +196,17 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let unique = |first| {
         let alike = firsts.iter().filter(|other| short(other) == short(first));
-        if alike.count() > 1 {
-            *first
-        } else {
-            short(first)
+        match alike.count() {
+            1 => short(first),
+            _ => *first,
         }
     };
     firsts.iter().map(unique).collect()
 }
 
-/// Returns, for each position of the layer order, the items of `pipeline_stages` in Graphcore's
-/// BERT for TensorFlow 2, such as `"emb"` for In and `"hid"` for a block. Adds the `notes` of
-/// [`items`].
-pub fn parts_of_bert(source: FormSource<'_>, notes: &mut Lines<'_>) -> Vec<String> {
-    const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
-    let mut items = items(source, "\"hid\"", notes);
-    items[0] = "\"emb\"".to_string();
-    match (source.report.pseudo_layers, items.last_mut()) {
-        // Operations after the layers run in the stage of the last layer.
-        (PseudoLayers::NoneFirst, Some(last)) => {
-            *last += if last.is_empty() { "" } else { ", " };
-            *last += OUT;
-        }
-        _ => items.push(OUT.to_string()),
-    }
-    items
-}
-
-impl FormSource<'_> {
-    /// Returns whether the model is a vision transformer, which has a module named `vit`.
-    pub fn is_vit(self) -> bool {
-        let mut begins = self
-            .split
-            .modules
-            .iter()
-            .filter_map(|own| own.begin.as_ref());
-        begins.any(|module| has_part(module, "vit"))
-    }
-}
-
 /// Returns whether a name has `part` between its dots and slashes.
 fn has_part(name: &str, part: &str) -> bool {
     name.split(['.', '/']).any(|own| own == part)
-}
-
-/// Adds `notes` on text generation, which compiles the encoder and the decoder separately, so that
-/// no stage may contain layers of both. No notes for models without an encoder and a decoder.
-pub fn generation(source: FormSource<'_>, notes: &mut Lines<'_>) {
-    let of = |part| {
-        source
-            .layers()
-            .filter(move |(_, name)| has_part(name, part))
-    };
-    let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
-    else {
-        return;
-    };
-    if first < last {
-        return;
-    }
-    let note = format!(
-        "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its \
-         last layer is on IPU {STAGE}."
-    );
-    notes.at(last, &note);
-    let warning = format!(
-        "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
-        printable(name)
-    );
-    notes.begin(first, false, &warning);
 }
 
 #[cfg(test)]

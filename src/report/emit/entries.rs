@@ -1,8 +1,7 @@
 //! Forms that name, for each IPU or stage, the module or layer at which it begins.
 
 use super::form_source::FormSource;
-use super::lines::{Lines, STAGE};
-use super::poptorch::functional;
+use super::lines::{Draft, STAGE};
 use crate::escape::{printable, quoted};
 use crate::model::Framework;
 
@@ -32,6 +31,19 @@ impl<'a> FormSource<'a> {
         let mut stages = self.split.stages.iter().skip(1);
         self.is_keras() && stages.all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
+
+    /// Returns the innermost module at which a position of the layer order begins. For TensorFlow,
+    /// returns the module that begins there, below the model: the first Keras layer or a scope; if it
+    /// is unknown, the layer's `name`. `None` if the profile does not show it.
+    fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
+        if !self.is_keras() {
+            return self.torch_calls(position)?.leaf.as_deref();
+        }
+        let calls = self.calls(position, Framework::Tensorflow)?;
+        let below = calls.begin.as_ref().and_then(|path| path.split_once('.'));
+        let is_layer = Some(position) != self.out();
+        below.map(|(_, path)| path).or(is_layer.then_some(name))
+    }
 }
 
 /// Returns `module` in quotes, and no comment. If it is unknown, returns a placeholder that has the
@@ -46,93 +58,85 @@ fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     }
 }
 
-/// Adds to `text` the entries of `train_split_edges` of mmcv's runners for IPUs (`eval_split_edges`
-/// for inference): for each IPU except the first, the module at which it begins, by its name below
-/// the model of the configuration. mmcv makes a `poptorch.BeginBlock` of each entry; what runs
-/// before the first entry is on IPU 0. Adds to `notes` warnings of stages that begin with
-/// operations outside modules.
-pub fn mmcv(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    for (position, name) in source.layers_and_out() {
-        let calls = source.torch_calls(position);
-        // mmcv compiles a module of its own, which has the model as its attribute `model`.
-        let path = calls.and_then(|calls| calls.begin.as_deref());
-        let path = path.map(|path| path.strip_prefix("model.").unwrap_or(path));
-        let (module, comment) = entry(path, name, "module");
-        let edge = format!("    dict(layer_to_call={module}, ipu_id={STAGE}),{comment}");
-        text.begin(position, true, &edge);
-        functional(source, position, notes);
-    }
-}
-
-/// Adds to `text` the Python contexts of PopART's builder that set the virtual graph (an IPU) and
-/// the pipeline stage of each layer: every operation of a pipeline has both, and a session needs
-/// virtual graphs to be set by hand. Pipelining on one IPU is an error there.
-pub fn popart(source: FormSource<'_>, text: &mut Lines<'_>) {
-    for (position, layer) in source.layers() {
-        let line = format!(
-            "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
-             ...  # layer {}",
-            printable(layer)
-        );
-        text.at(position, &line);
-    }
-}
-
-/// Adds to `text` the entries of `pipeline_stages` of Keras on IPUs: for each stage except the
-/// first, the layer at which it begins. There, every call of a layer has a pipeline stage, stages
-/// count from 0 without gaps, and `device_mapping` has the IPU of each stage. A model lists its
-/// calls in the order in which they run, so calls without an entry take the stage of the call
-/// before. Adds to `notes` warnings of stages whose first operations belong to a layer that runs
-/// before, too.
-pub fn keras(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let line = |position, name: &str, stage: &str| {
-        let begin = source.keras_begin(position).map(String::as_str);
-        let (layer, comment) = entry(begin, name, "Keras layer");
-        format!("    {layer}: {stage},{comment}")
-    };
-    for (position, name) in source.layers_and_out() {
-        text.begin(position, true, &line(position, name, STAGE));
-        let earlier = source.keras_layers(position).first();
-        if let Some(begin) = source.keras_begin(position)
-            && let Some(earlier) = earlier.filter(|&layer| layer != begin)
-        {
-            let warning = format!(
-                "WARNING: layer {} runs before stage {STAGE}, too, so what it does in this stage \
-                 before layer {} stays in the stage before.",
-                printable(earlier),
-                printable(begin)
-            );
-            notes.begin(position, true, &warning);
+impl Draft<'_> {
+    /// Adds the entries of `train_split_edges` of mmcv's runners for IPUs (`eval_split_edges` for
+    /// inference): for each IPU except the first, the module at which it begins, by its name below the
+    /// model of the configuration. mmcv makes a `poptorch.BeginBlock` of each entry; what runs before
+    /// the first entry is on IPU 0. Adds warnings of stages that begin with operations outside modules.
+    pub fn edges(&mut self) {
+        let source = self.source;
+        for (position, name) in source.layers_and_out() {
+            let calls = source.torch_calls(position);
+            // mmcv compiles a module of its own, which has the model as its attribute `model`.
+            let path = calls.and_then(|calls| calls.begin.as_deref());
+            let path = path.map(|path| path.strip_prefix("model.").unwrap_or(path));
+            let (module, comment) = entry(path, name, "module");
+            let edge = format!("    dict(layer_to_call={module}, ipu_id={STAGE}),{comment}");
+            self.text.begin(position, true, &edge);
+            self.warn_functional(position);
         }
     }
-    text.by_stages(|stages| {
-        let last = source.forward_stages(stages).saturating_sub(1).to_string();
-        let is_apart = source.out_returns(stages);
-        is_apart.then(|| line(source.place_of_out(), "Out", &last))
-    });
-}
 
-/// Adds to `text` the entries of `pipeline_splits` of Graphcore's vision examples: for each IPU
-/// except the first, the module at which it begins. The CNNs for PopTorch name modules without
-/// parts, with slashes; the CNNs for TensorFlow 2 name Keras layers, those for TensorFlow 1 name
-/// scopes, with slashes.
-pub fn pipeline_splits(source: FormSource<'_>, text: &mut Lines<'_>) {
-    for (position, name) in source.layers_and_out() {
-        let path = split_at(source, position, name).map(|path| path.replace('.', "/"));
-        let (module, comment) = entry(path.as_deref(), name, "module");
-        text.begin(position, true, &format!("- {module}{comment}"));
+    /// Adds the Python contexts of PopART's builder that set the virtual graph (an IPU) and the
+    /// pipeline stage of each layer: every operation of a pipeline has both, and a session needs
+    /// virtual graphs to be set by hand. Pipelining on one IPU is an error there.
+    pub fn layers(&mut self) {
+        for (position, layer) in self.source.layers() {
+            let line = format!(
+                "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
+                 ...  # layer {}",
+                printable(layer)
+            );
+            self.text.at(position, &line);
+        }
     }
-}
 
-/// Returns the innermost module at which a position of the layer order begins. For TensorFlow,
-/// returns the module that begins there, below the model: the first Keras layer or a scope; if it
-/// is unknown, the layer's `name`. `None` if the profile does not show it.
-fn split_at<'a>(source: FormSource<'a>, position: u32, name: &'a str) -> Option<&'a str> {
-    if !source.is_keras() {
-        return source.torch_calls(position)?.leaf.as_deref();
+    /// Adds the entries of `pipeline_stages` of Keras on IPUs: for each stage except the first, the
+    /// layer at which it begins. There, every call of a layer has a pipeline stage, stages count from
+    /// 0 without gaps, and `device_mapping` has the IPU of each stage. A model lists its calls in the
+    /// order in which they run, so calls without an entry take the stage of the call before. Adds
+    /// warnings of stages whose first operations belong to a layer that runs before, too.
+    pub fn keras_stages(&mut self) {
+        let source = self.source;
+        let line = |position, name: &str, stage: &str| {
+            let begin = source.keras_begin(position).map(String::as_str);
+            let (layer, comment) = entry(begin, name, "Keras layer");
+            format!("    {layer}: {stage},{comment}")
+        };
+        for (position, name) in source.layers_and_out() {
+            self.text
+                .begin(position, true, &line(position, name, STAGE));
+            let earlier = source.keras_layers(position).first();
+            if let (Some(begin), Some(earlier)) = (source.keras_begin(position), earlier)
+                && begin != earlier
+            {
+                let warning = format!(
+                    "WARNING: layer {} runs before stage {STAGE}, too, so what it does in this stage \
+                     before layer {} stays in the stage before.",
+                    printable(earlier),
+                    printable(begin)
+                );
+                self.notes.begin(position, true, &warning);
+            }
+        }
+        self.text.by_stages(|stages| {
+            let last = source.forward_stages(stages).saturating_sub(1).to_string();
+            let is_apart = source.out_returns(stages);
+            is_apart.then(|| line(source.place_of_out(), "Out", &last))
+        });
     }
-    let calls = source.calls(position, Framework::Tensorflow)?;
-    let below = calls.begin.as_ref().and_then(|path| path.split_once('.'));
-    let is_layer = Some(position) != source.out();
-    below.map(|(_, path)| path).or(is_layer.then_some(name))
+
+    /// Adds the entries of `pipeline_splits` of Graphcore's vision examples: for each IPU except the
+    /// first, the module at which it begins. The CNNs for PopTorch name modules without parts, with
+    /// slashes; the CNNs for TensorFlow 2 name Keras layers, those for TensorFlow 1 name scopes, with
+    /// slashes.
+    pub fn pipeline_splits(&mut self) {
+        for (position, name) in self.source.layers_and_out() {
+            let path = self.source.split_at(position, name);
+            let path = path.map(|path| path.replace('.', "/"));
+            let (module, comment) = entry(path.as_deref(), name, "module");
+            let line = format!("- {module}{comment}");
+            self.text.begin(position, true, &line);
+        }
+    }
 }

@@ -9,10 +9,6 @@ use serde::Serialize;
 
 /// Stands in a line for the number of the stage that contains [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
-/// Stands in a line for the number of the last stage.
-pub const LAST_STAGE: &str = "\0last-stage\0";
-/// Stands in a line for the number of IPUs without a stage. If it is 0, the line is left out.
-pub const FREE: &str = "\0free\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits that have the
 /// line. Without conditions, every split has it.
@@ -53,6 +49,13 @@ pub struct Line {
     items: Vec<String>,
 }
 
+/// A form that is being written: the notes and the lines to paste that it has so far.
+pub struct Draft<'a> {
+    pub source: FormSource<'a>,
+    pub notes: Lines<'a>,
+    pub text: Lines<'a>,
+}
+
 /// Collects the lines of configuration for one split, or for every split of the same layers.
 pub struct Lines<'a> {
     source: FormSource<'a>,
@@ -76,7 +79,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line that every split has. `text` may contain placeholders such as [`LAST_STAGE`].
+    /// Adds a line that every split has.
     pub fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }

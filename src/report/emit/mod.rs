@@ -28,7 +28,7 @@ use super::Report;
 use crate::model::Framework;
 use clap::ValueEnum;
 use form_source::FormSource;
-use lines::Lines;
+use lines::{Draft, Lines};
 use serde::Serialize;
 
 /// The name of the model in the user's code unless `--module-root` gives another one.
@@ -77,7 +77,7 @@ impl EmitForm {
             Framework::Poptorch => EmitForm::Poptorch,
             Framework::Popart => EmitForm::Popart,
             Framework::Tensorflow if source.has_keras_names() => EmitForm::Keras,
-            Framework::Tensorflow if counts::begin_stages(source) => EmitForm::TfStages,
+            Framework::Tensorflow if source.begins_with_blocks() => EmitForm::TfStages,
             Framework::Tensorflow => EmitForm::PipelineSplits,
             Framework::Popxl | Framework::Poplar => return None,
         })
@@ -101,11 +101,6 @@ impl EmitForm {
     /// outside blocks to the model's code.
     pub fn has_counts(self) -> bool {
         matches!(self, EmitForm::Examples | EmitForm::Optimum)
-    }
-
-    /// Returns whether the form has comments, in which notes for the user can be. JSON has none.
-    fn has_comments(self) -> bool {
-        !matches!(self, EmitForm::Optimum | EmitForm::TfStages)
     }
 }
 
@@ -170,9 +165,17 @@ pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    let mut notes = Lines::new(source, Some(if form.has_comments() { "# " } else { "" }));
-    let mut text = Lines::new(source, None);
-    template::write(form, source, &mut notes, &mut text);
-    text.all.append(&mut notes.all);
-    text.all
+    // JSON has no comments.
+    let mark = match form {
+        EmitForm::Optimum | EmitForm::TfStages => "",
+        _ => "# ",
+    };
+    let mut draft = Draft {
+        source,
+        notes: Lines::new(source, Some(mark)),
+        text: Lines::new(source, None),
+    };
+    draft.fill(form);
+    draft.text.all.append(&mut draft.notes.all);
+    draft.text.all
 }

@@ -2,7 +2,7 @@
 //! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
 
 use super::form_source::FormSource;
-use super::lines::{Lines, STAGE};
+use super::lines::{Draft, Lines, STAGE};
 use crate::escape::{is_digits, is_obeyed, printable, quoted};
 use crate::memory::Recompute;
 use crate::message::BadValue;
@@ -10,10 +10,6 @@ use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 impl<'a> FormSource<'a> {
-    fn expression(self, path: &str) -> String {
-        attribute(self.root, path)
-    }
-
     /// Returns the modules that a position of the layer order calls; `None` unless the profile was
     /// recorded with PopTorch.
     pub fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
@@ -31,103 +27,108 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     }
 }
 
-/// Adds to `text` a `BeginBlock` at the module that begins each stage, in execution order, and to
-/// `notes` warnings of stages that begin with operations outside modules.
-pub fn blocks(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let known = |position| {
-        let begin = source.torch_calls(position)?.begin.as_deref()?;
-        Some(source.expression(begin))
-    };
-    let of_layer = |(position, layer): (u32, &str), ipu: &str| {
-        let what = format!("the module of layer {}", printable(layer));
-        block(known(position), &what, ipu)
-    };
-    // In needs no block if it has a stage of its own: operations before the first block are on IPU
-    // 0.
-    match (known(0), source.layers().next()) {
-        (Some(before), _) => text.add(block(Some(before), "", "0")),
-        (None, Some(first)) => text.begin(first.0, false, &of_layer(first, "0")),
-        (None, None) => {}
-    }
-    for layer in source.layers() {
-        text.begin(layer.0, true, &of_layer(layer, STAGE));
-        functional(source, layer.0, notes);
-    }
-    let after = known(source.place_of_out());
-    let what = "the first module of Out, such as the head";
-    if let Some(out) = source.out() {
-        functional(source, out, notes);
-        text.begin(out, true, &block(after, what, STAGE));
-    } else {
-        let after = block(after, what, "0");
-        text.by_stages(|stages| source.out_returns(stages).then(|| after.clone()));
-    }
-}
-
-/// Adds a warning for splits in which a stage begins at `position`, if it begins there with
-/// operations that belong to no module of the stage, which a `BeginBlock` would leave on the IPU
-/// before.
-pub fn functional(source: FormSource<'_>, position: u32, notes: &mut Lines<'_>) {
-    let Some(calls) = source.torch_calls(position) else {
-        return;
-    };
-    let inside = match &calls.inside {
-        Some(path) => source.expression(path),
-        None => source.root.to_string(),
-    };
-    let instead = format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
-    let text = match (&calls.begin, calls.operations_before) {
-        (Some(_), 0) => return,
-        (Some(nearest), count) => format!(
-            "WARNING: {} before {} in its stage belong to no module that begins there, so they stay on \
-             the IPU before. To begin the stage with them, {instead}.",
-            counted(u64::from(count), "operation"),
-            source.expression(nearest)
-        ),
-        (None, _) => format!(
-            "WARNING: no module begins where IPU {STAGE} does, or it runs several times. \
-             Instead of the block, {instead}."
-        ),
-    };
-    notes.begin(position, true, &text);
-}
-
-/// Adds to `text` Python code that makes checkpoints of the layers' outputs, so that recomputation
-/// starts there, and `notes` on layers whose module is unknown. Nothing if the pipeline keeps no
-/// checkpoints.
-pub fn checkpoints(source: FormSource<'_>, notes: &mut Lines<'_>, text: &mut Lines<'_>) {
-    let checkpoints = source.checkpoints();
-    if checkpoints == Recompute::None {
-        return;
-    }
-    let add = |lines: &mut Lines<'_>, position: u32, line: &str| match checkpoints {
-        Recompute::Stage => lines.begin(position + 1, true, line),
-        _ => lines.add(line),
-    };
-    let mut lines = Lines::new(source, None);
-    for (position, layer) in source.layers() {
-        let calls = source.torch_calls(position);
-        let output = calls.and_then(|calls| calls.output.as_deref());
-        match output.map(|path| source.expression(path)) {
-            Some(module) => add(&mut lines, position, &format!("    {module},")),
-            None => add(
-                notes,
-                position,
-                &format!(
-                    "Pass the output of layer {} through poptorch.recomputationCheckpoint(...), so \
-                     that recomputation starts again there.",
-                    printable(layer)
-                ),
-            ),
+impl Draft<'_> {
+    /// Adds a `BeginBlock` at the module that begins each stage, in execution order, and warnings of
+    /// stages that begin with operations outside modules.
+    pub fn blocks(&mut self) {
+        let source = self.source;
+        let known = |position| {
+            let begin = source.torch_calls(position)?.begin.as_deref()?;
+            Some(attribute(source.root, begin))
+        };
+        let of_layer = |(position, layer): (u32, &str), ipu: &str| {
+            let what = format!("the module of layer {}", printable(layer));
+            block(known(position), &what, ipu)
+        };
+        // In needs no block if it has a stage of its own: operations before the first block are on
+        // IPU 0.
+        match (known(0), source.layers().next()) {
+            (Some(before), _) => self.text.add(block(Some(before), "", "0")),
+            (None, Some(first)) => self.text.begin(first.0, false, &of_layer(first, "0")),
+            (None, None) => {}
+        }
+        for layer in source.layers() {
+            self.text.begin(layer.0, true, &of_layer(layer, STAGE));
+            self.warn_functional(layer.0);
+        }
+        let after = known(source.place_of_out());
+        let what = "the first module of Out, such as the head";
+        if let Some(out) = source.out() {
+            self.warn_functional(out);
+            self.text.begin(out, true, &block(after, what, STAGE));
+        } else {
+            let after = block(after, what, "0");
+            let text = |stages| source.out_returns(stages).then(|| after.clone());
+            self.text.by_stages(text);
         }
     }
-    if !lines.all.is_empty() {
-        text.add("\nfor layer in [");
-        text.all.append(&mut lines.all);
-        text.add(
-            "]:\n    layer.register_forward_hook(\n        \
-             lambda layer, inputs, output: poptorch.recomputationCheckpoint(output)\n    )",
-        );
+
+    /// Adds a warning for splits in which a stage begins at `position`, if it begins there with
+    /// operations that belong to no module of the stage, which a `BeginBlock` would leave on the IPU
+    /// before.
+    pub fn warn_functional(&mut self, position: u32) {
+        let root = self.source.root;
+        let Some(calls) = self.source.torch_calls(position) else {
+            return;
+        };
+        let inside = calls.inside.as_ref();
+        let inside = inside.map_or(root.to_string(), |path| attribute(root, path));
+        let instead =
+            format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
+        let text = match (&calls.begin, calls.operations_before) {
+            (Some(_), 0) => return,
+            (Some(nearest), count) => format!(
+                "WARNING: {} before {} in its stage belong to no module that begins there, so they \
+                 stay on the IPU before. To begin the stage with them, {instead}.",
+                counted(u64::from(count), "operation"),
+                attribute(root, nearest)
+            ),
+            (None, _) => format!(
+                "WARNING: no module begins where IPU {STAGE} does, or it runs several times. \
+                 Instead of the block, {instead}."
+            ),
+        };
+        self.notes.begin(position, true, &text);
+    }
+
+    /// Adds Python code that makes checkpoints of the layers' outputs, so that recomputation starts
+    /// there, and notes on layers whose module is unknown. Nothing if the pipeline keeps no
+    /// checkpoints.
+    pub fn checkpoints(&mut self) {
+        let (source, checkpoints) = (self.source, self.source.checkpoints());
+        if checkpoints == Recompute::None {
+            return;
+        }
+        let mut modules = Lines::new(source, None);
+        for (position, layer) in source.layers() {
+            let calls = source.torch_calls(position);
+            let (lines, line) = match calls.and_then(|calls| calls.output.as_deref()) {
+                Some(path) => (
+                    &mut modules,
+                    format!("    {},", attribute(source.root, path)),
+                ),
+                None => (
+                    &mut self.notes,
+                    format!(
+                        "Pass the output of layer {} through poptorch.recomputationCheckpoint(...), \
+                         so that recomputation starts again there.",
+                        printable(layer)
+                    ),
+                ),
+            };
+            match checkpoints {
+                Recompute::Stage => lines.begin(position + 1, true, &line),
+                _ => lines.add(line),
+            }
+        }
+        if !modules.all.is_empty() {
+            self.text.add("\nfor layer in [");
+            self.text.all.append(&mut modules.all);
+            self.text.add(
+                "]:\n    layer.register_forward_hook(\n        \
+                 lambda layer, inputs, output: poptorch.recomputationCheckpoint(output)\n    )",
+            );
+        }
     }
 }
 
@@ -157,7 +158,10 @@ fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {
-            _ if is_index(part) => module += &format!("[{part}]"),
+            // Python writes numbers without leading zeros.
+            _ if is_digits(part) && (part == "0" || !part.starts_with('0')) => {
+                module += &format!("[{part}]")
+            }
             _ if is_name(part) => module += &format!(".{part}"),
             _ => return format!("{root}.get_submodule({})", quoted(&path.replace('/', "."))),
         }
@@ -172,11 +176,6 @@ const KEYWORDS: [&str; 35] = [
     "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
     "with", "yield",
 ];
-
-/// Returns whether `part` is a number as Python writes it, without leading zeros.
-fn is_index(part: &str) -> bool {
-    is_digits(part) && (part == "0" || !part.starts_with('0'))
-}
 
 /// Returns whether `part` is a Python name. Only ASCII is allowed, since Python reads some other
 /// letters as different ones.

@@ -5,9 +5,9 @@
 //! line with only a word after `@` stands for the lines of a function; `@text` is where the lines to
 //! paste begin, and `@end` ends the form.
 
+use super::EmitForm;
 use super::form_source::FormSource;
-use super::lines::Lines;
-use super::{EmitForm, counts, entries, poptorch};
+use super::lines::Draft;
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences, with_commas};
@@ -17,55 +17,52 @@ use crate::wording::{capital, grouped};
 /// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
+/// The template of the notes on what counts of blocks leave out.
+pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
+
 /// The value of a form's option for the available memory proportion, with the reason, as each form
 /// writes it after the option's name.
 const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
                           operations that were compiled with it";
 
-/// Fills the template of the common notes and the template of `form`. Adds notes to `notes` and
-/// lines to paste to `text`, for every split that `source` stands for.
-pub fn write<'a>(
-    form: EmitForm,
-    source: FormSource<'a>,
-    notes: &mut Lines<'a>,
-    text: &mut Lines<'a>,
-) {
-    for line in OF_ALL.lines().chain(form.template().lines()) {
-        let (conditions, line) = conditions_of(line);
-        let hold = |stages| {
-            conditions
-                .split_whitespace()
-                .all(|condition| source.holds(condition, stages))
-        };
-        match (line.strip_prefix('@'), line.strip_prefix("# ")) {
-            (Some(_), _) if !hold(source.split.stages.len()) => {}
-            (Some("end"), _) => break,
-            // Notes of the template before `@text` stand above the configuration, all others below.
-            (Some("text"), _) => text.all.append(&mut notes.all),
-            (Some("blocks"), _) => poptorch::blocks(source, notes, text),
-            (Some("checkpoints"), _) => poptorch::checkpoints(source, notes, text),
-            (Some("edges"), _) => entries::mmcv(source, notes, text),
-            (Some("layers"), _) => entries::popart(source, text),
-            (Some("stages"), _) => entries::keras(source, notes, text),
-            (Some("entries"), _) => entries::pipeline_splits(source, text),
-            (Some("generation"), _) => counts::generation(source, notes),
-            (Some(items), _) => {
-                let items = match items {
-                    "parts-of-bert" => counts::parts_of_bert(source, notes),
-                    _ => counts::items(source, "1", notes),
-                };
-                (notes.items, text.items) = (items.clone(), items);
-            }
-            (None, note) => {
-                let (lines, line) = match note {
-                    Some(note) => (&mut *notes, note),
-                    None => (&mut *text, line),
-                };
-                lines.by_stages(|stages| {
-                    hold(stages).then(|| source.filled(line, stages)).flatten()
-                });
+impl Draft<'_> {
+    /// Fills the template of the common notes and the template of `form`: adds notes, and lines to
+    /// paste, for every split that the source stands for.
+    pub fn fill(&mut self, form: EmitForm) {
+        for line in OF_ALL.lines().chain(form.template().lines()) {
+            let (conditions, rest) = conditions_of(line);
+            match rest.strip_prefix('@') {
+                None => self.add(line),
+                Some(_) if !self.source.hold(conditions, self.source.split.stages.len()) => {}
+                Some("end") => break,
+                // Notes before `@text` stand above the configuration, all others below.
+                Some("text") => self.text.all.append(&mut self.notes.all),
+                Some("blocks") => self.blocks(),
+                Some("checkpoints") => self.checkpoints(),
+                Some("edges") => self.edges(),
+                Some("layers") => self.layers(),
+                Some("stages") => self.keras_stages(),
+                Some("entries") => self.pipeline_splits(),
+                Some("generation") => self.generation(),
+                Some("parts-of-bert") => self.parts_of_bert(),
+                Some(_) => self.count("1"),
             }
         }
+    }
+
+    /// Adds what a line of a template that stands for no function becomes.
+    pub fn add(&mut self, line: &str) {
+        let (conditions, line) = conditions_of(line);
+        let (lines, line) = match line.strip_prefix("# ") {
+            Some(note) => (&mut self.notes, note),
+            None => (&mut self.text, line),
+        };
+        let source = self.source;
+        lines.by_stages(|stages| {
+            source
+                .filled(line, stages)
+                .filter(|_| source.hold(conditions, stages))
+        });
     }
 }
 
@@ -79,12 +76,12 @@ fn conditions_of(line: &str) -> (&str, &str) {
 }
 
 impl FormSource<'_> {
-    fn holds(self, condition: &str, stages: usize) -> bool {
-        let (name, expected) = match condition.strip_prefix('!') {
-            Some(name) => (name, false),
-            None => (condition, true),
-        };
-        self.condition(name, stages) == Some(expected)
+    /// Returns whether all of these conditions hold for a split into `stages` stages.
+    fn hold(self, conditions: &str, stages: usize) -> bool {
+        conditions.split_whitespace().all(|condition| {
+            let name = condition.trim_start_matches('!');
+            self.condition(name, stages) == Some(name == condition)
+        })
     }
 
     /// Returns whether the condition `name`, a word in brackets in a template, holds for a split
@@ -205,7 +202,7 @@ mod tests {
         let forms = EmitForm::value_variants()
             .iter()
             .map(|form| form.template());
-        for line in forms.chain([OF_ALL]).flat_map(str::lines) {
+        for line in forms.chain([OF_ALL, OF_COUNTS]).flat_map(str::lines) {
             let (conditions, line) = conditions_of(line);
             for condition in conditions.split(' ').filter(|name| !name.is_empty()) {
                 let name = condition.trim_start_matches('!');
@@ -213,7 +210,7 @@ mod tests {
             }
             let filled = source.filled(line, 2).unwrap_or_default();
             for slot in filled.split('\0').skip(1).step_by(2) {
-                let of_cuts = "stages last-stage fullest counts numbers lists shortfall";
+                let of_cuts = "stages last-stage fullest counts numbers lists free shortfall";
                 assert!(
                     of_cuts.split(' ').any(|name| name == slot),
                     "{slot} in {line}"
