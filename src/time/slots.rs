@@ -97,20 +97,26 @@ impl Slots {
         slots: impl Fn(u64, u64) -> Vec<(u64, u64)>,
     ) -> Self {
         let passes = passes(order, stages);
-        let kinds = match order.every {
-            None => passes
-                .iter()
-                .map(|pass| SlotKind::new(micro_batches, stages, [pass]))
-                .collect(),
-            Some(every) => slots(passes.len() as u64, every)
-                .into_iter()
-                .map(|(slot, count)| {
-                    let active = active_passes(&passes, slot, (every, micro_batches));
-                    SlotKind::new(count, stages, active)
-                })
-                .collect(),
+        let count = passes.len() as u64;
+        let slots = match order.every {
+            None => (0..count).map(|slot| (slot, micro_batches)).collect(),
+            Some(every) => slots(count, every),
         };
-        Self { kinds }
+        let kind = |(slot, count)| {
+            let mut kind = SlotKind {
+                count,
+                forward: vec![false; stages],
+                backward: vec![false; stages],
+            };
+            for (ahead, back) in active_passes(&passes, slot, (order.every, micro_batches)) {
+                ahead.iter().for_each(|&stage| kind.forward[stage] = true);
+                back.iter().for_each(|&stage| kind.backward[stage] = true);
+            }
+            kind
+        };
+        Self {
+            kinds: slots.into_iter().map(kind).collect(),
+        }
     }
 
     /// Returns the number of slots in the step.
@@ -119,33 +125,15 @@ impl Slots {
     }
 }
 
-impl SlotKind {
-    fn new<'a>(
-        count: u64,
-        stages: usize,
-        active: impl IntoIterator<Item = &'a ActiveStages>,
-    ) -> Self {
-        let mut kind = Self {
-            count,
-            forward: vec![false; stages],
-            backward: vec![false; stages],
-        };
-        for (ahead, back) in active {
-            ahead.iter().for_each(|&stage| kind.forward[stage] = true);
-            back.iter().for_each(|&stage| kind.backward[stage] = true);
-        }
-        kind
-    }
-}
-
 /// Iterates over those of `passes` that run in slot number `slot` (from 0), each on another
-/// micro-batch, if one of `micro_batches` enters every `every` slots. `passes` has the passes of
-/// one micro-batch in order ([`passes`]).
+/// micro-batch, if one of `micro_batches` enters every `every` slots, or one after the other.
+/// `passes` has the passes of one micro-batch in order ([`passes`]).
 fn active_passes(
     passes: &[ActiveStages],
     slot: u64,
-    (every, micro_batches): (u64, u64),
+    (every, micro_batches): (Option<u64>, u64),
 ) -> impl Iterator<Item = &ActiveStages> {
+    let every = every.unwrap_or(u64::MAX);
     passes
         .iter()
         .enumerate()
@@ -161,23 +149,17 @@ fn active_passes(
 /// Returns the passes of one micro-batch through `stages` stages, one for each slot that it takes,
 /// in order: which stage runs forward, and which backward.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
-    let forward = |stage: usize| (Some(stage), None);
-    let backward = |stage: usize| (None, Some(stage));
-    match order.passes {
-        PassOrder::Forward => (0..stages).map(forward).collect(),
-        PassOrder::Together => {
-            let last = stages.saturating_sub(1);
-            let ahead = (0..last).map(forward);
-            ahead
-                .chain((stages > 0).then_some((Some(last), Some(last))))
-                .chain((0..last).rev().map(backward))
-                .collect()
-        }
-        PassOrder::Apart => (0..stages)
-            .map(forward)
-            .chain((0..stages).rev().map(backward))
-            .collect(),
+    let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
+    let mut backward = (0..stages).rev().map(Some);
+    if order.passes == PassOrder::Together
+        && let Some((_, last)) = passes.last_mut()
+    {
+        *last = backward.next().flatten();
     }
+    if order.passes != PassOrder::Forward {
+        passes.extend(backward.map(|stage| (None, stage)));
+    }
+    passes
 }
 
 /// Iterates over slots that stand for all slots of a step: the number of the slot (from 0), and how

@@ -32,12 +32,11 @@ pub struct StepTime {
 impl StepTime {
     /// Computes the time of a step from its `slots` and from the slots by which one more
     /// micro-batch lengthens it (`period`). `stages` has the IPU and the cycles of each stage;
-    /// `copies` and `update` are cycles of the whole step. `streamed` stays 0. `None` if a sum
-    /// overflows.
+    /// `copies` and `update` are cycles of the whole step. `None` if a sum overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
-        (micro_batches, copies, update): (u64, Option<u128>, u128),
+        (micro_batches, copies, update, streamed): (u64, Option<u128>, u128, u128),
     ) -> Option<Self> {
         let (work, steady) = (slots.cycles(stages)?, period.cycles(stages)?);
         let through = steady.checked_mul(micro_batches.into())?;
@@ -49,7 +48,7 @@ impl StepTime {
             ramps: work.saturating_sub(through),
             copies,
             update,
-            streamed: 0,
+            streamed,
         })
     }
 
@@ -127,16 +126,6 @@ impl Passes {
 /// The positions of a stage, and the times of its profile.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
-/// Bytes that a stage exchanges in the forward and in the backward pass of one micro-batch.
-pub(crate) struct StageCopies {
-    /// The number of the stage, from 0.
-    pub number: usize,
-    /// Bytes over the cut before the stage, by pass.
-    pub before: [u128; 2],
-    /// Bytes over the cut after the stage, by pass.
-    pub after: [u128; 2],
-}
-
 impl StageTimes {
     /// Returns the IPU and the cycles of each stage of the pipeline, for a split into `stages`
     /// (stage i on IPU i). If Out runs on the first IPU and there are several stages, Out is one more
@@ -165,19 +154,12 @@ impl StageTimes {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
         let wanted = self.options.wanted_micro_batches();
-        if !self.is_training {
-            let fewest = if schedule == Schedule::Sequential {
-                1
-            } else {
-                depth
-            };
-            return wanted.max(fewest as u64).max(1);
+        match depth as u64 {
+            _ if !self.is_training && schedule == Schedule::Sequential => wanted.max(1),
+            depth if !self.is_training => wanted.max(depth).max(1),
+            1 => schedule.accumulation(1, wanted),
+            _ => schedule.accumulation(schedule.least_accumulation(depth) as u64, wanted),
         }
-        let fewest = match depth {
-            1 => 1,
-            _ => schedule.least_accumulation(depth),
-        };
-        schedule.accumulation(fewest as u64, wanted)
     }
 
     /// Computes the time of one step of a split into `stages`, whose profiles are of one model in
@@ -193,16 +175,14 @@ impl StageTimes {
             let neighbour = |by: usize| stages[(number + by) % stages.len()].0;
             let neighbours = [[neighbour(stages.len() - 1)], [neighbour(1)]];
             let (times, range) = stages[number];
-            let copies = times.copies((number, range), neighbours.each_ref().map(|own| &own[..]));
-            first.with_copies_of(copied, (range, &copies))
+            times.with_copies(copied, (number, range), [&neighbours[0], &neighbours[1]])
         });
         let copies = first.copy_cycles(copied, (slots.count(), micro_batches));
-        let of_step = (micro_batches, copies, first.update(&of_pipeline));
+        let update = first.update(&of_pipeline);
         let streamed = stages.iter().map(|(times, range)| times.streamed_by(range));
-        Some(StepTime {
-            streamed: streamed.fold(0, u128::saturating_add),
-            ..StepTime::new((&slots, &period), &of_pipeline, of_step)?
-        })
+        let streamed = streamed.fold(0, u128::saturating_add);
+        let of_step = (micro_batches, copies, update, streamed);
+        StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
 
     /// Computes the time of one step of a split whose stages all have these times.
@@ -251,28 +231,6 @@ impl StageTimes {
         [Schedule::TfGrouped, Schedule::TfInterleaved].contains(&self.pipeline.schedule)
     }
 
-    /// Returns the bytes that the stage with this number and these positions exchanges, each as the
-    /// profile of the stage that sends them has them. `neighbours` are the times of the stages before
-    /// and after it; of several that are possible, those that send the least count.
-    pub(crate) fn copies(
-        &self,
-        (number, stage): (usize, &Range<usize>),
-        [previous, next]: [&[&Self]; 2],
-    ) -> StageCopies {
-        let least = |neighbours: &[&Self], position: usize, pass: usize| {
-            let sent = neighbours.iter().map(|times| times.sent_at(position)[pass]);
-            sent.min().unwrap_or(0)
-        };
-        StageCopies {
-            number,
-            before: [
-                least(previous, stage.start, 0),
-                self.sent_at(stage.start)[1],
-            ],
-            after: [self.sent_at(stage.end)[0], least(next, stage.end, 1)],
-        }
-    }
-
     /// Returns the bytes that a stage sends over the cut before it in the backward pass, and over the
     /// cut after it in the forward pass.
     pub(crate) fn sends(&self, stage: &Range<usize>) -> [u128; 2] {
@@ -287,32 +245,39 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Includes the copies of one stage, which has the positions `stage`, in `bytes`: the bytes that
-    /// each even slot (first item) and each odd slot (second item) waits for, which are those of
-    /// the IPU that sends or receives the most. Returns the new `bytes`. If a micro-batch enters
-    /// every second slot, neighbours exchange data only in even or only in odd slots. If only one
-    /// stage works at a time, the first item sums up the bytes of all cuts for one micro-batch.
-    pub(crate) fn with_copies_of(
+    /// Includes the copies of one stage, which has this number and the positions `stage`, in `bytes`:
+    /// the bytes that each even slot (first item) and each odd slot (second item) waits for, which
+    /// are those of the IPU that sends or receives the most. Returns the new `bytes`. If a
+    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
+    /// slots. If only one stage works at a time, the first item sums up the bytes of all cuts for
+    /// one micro-batch.
+    ///
+    /// Bytes are as the profile of the stage that sends them has them. `previous` and `next` are the
+    /// times of the stages before and after this one; of several that are possible, those that send
+    /// the least count.
+    pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
-        (stage, copies): (&Range<usize>, &StageCopies),
+        (number, stage): (usize, &Range<usize>),
+        [previous, next]: [&[&Self]; 2],
     ) -> [u128; 2] {
         if stage.len() == self.positions() {
             return bytes;
         }
-        let StageCopies {
-            number,
-            before,
-            after,
-        } = copies;
+        let least = |neighbours: &[&Self], position: usize, pass: usize| {
+            let sent = neighbours.iter().map(|times| times.sent_at(position)[pass]);
+            sent.min().unwrap_or(0)
+        };
+        let [back, on] = self.sends(stage);
+        let (arrives, returns) = (least(previous, stage.start, 0), least(next, stage.end, 1));
         match self.order().every {
-            None => bytes[0] += after[0] + after[1],
+            None => bytes[0] += on + returns,
             Some(2) => {
                 let in_slot = &mut bytes[number % 2];
-                *in_slot = (*in_slot).max(after[0]).max(after[1]);
+                *in_slot = (*in_slot).max(on).max(returns);
             }
             Some(_) => {
-                let sent = (before[0] + after[1]).max(before[1] + after[0]);
+                let sent = (arrives + returns).max(back + on);
                 bytes = bytes.map(|bytes| bytes.max(sent));
             }
         }
@@ -320,7 +285,7 @@ impl StageTimes {
     }
 
     /// Returns the cycles of all copies of a step with the given numbers of slots and
-    /// micro-batches, where [`with_copies_of`](Self::with_copies_of) computed the bytes that each
+    /// micro-batches, where [`with_copies`](Self::with_copies) computed the bytes that each
     /// even and each odd slot waits for. `None` if bytes are copied but the clock frequency is
     /// unknown.
     pub(crate) fn copy_cycles(

@@ -22,7 +22,7 @@ fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {
 fn step(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> StepTime {
     let slots = Slots::new(order, stages.len(), micro_batches);
     let period = Slots::of_one_micro_batch(order, stages.len());
-    StepTime::new((&slots, &period), stages, (micro_batches, Some(0), 0)).unwrap()
+    StepTime::new((&slots, &period), stages, (micro_batches, Some(0), 0, 0)).unwrap()
 }
 
 const fn order(passes: PassOrder, every: Option<u64>) -> Order {

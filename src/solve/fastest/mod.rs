@@ -376,8 +376,7 @@ impl<'a> StageSearch<'a> {
             .last()
             .map(|previous| &self.times[previous.profile..=previous.profile]);
         let neighbours = [previous.unwrap_or(self.times), self.times];
-        let copies = times.copies((stage, positions), neighbours);
-        next.sent = times.with_copies_of(before.sent, (positions, &copies));
+        next.sent = times.with_copies(before.sent, (stage, positions), neighbours);
         let update = parts.update + out.map_or(0, |out| out.update);
         next.update = before.update.max(update);
         next.peak = before.peak.max(peak);
