@@ -165,14 +165,6 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
     found.into_iter().collect()
 }
 
-/// Returns the distinct `numbers` in ascending order.
-pub(super) fn distinct(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
-    let mut numbers: Vec<u32> = numbers.collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
 /// Returns the first and the last step of all `windows` (first and last step, both inclusive)
 /// together; `None` if all of them are `None`.
 pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 /// Returns the values in ascending order, each once.
-pub(super) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
+pub(crate) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     let mut all: Vec<T> = all.into_iter().collect();
     all.sort_unstable();
     all.dedup();

@@ -40,6 +40,7 @@ pub(crate) use contents::SetBytes;
 pub use contents::{LayerRegexes, Model};
 pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
 pub use flow::{DataFlow, FlowEdge, FlowNode, NO_NODE};
+pub(crate) use lists::ascending;
 pub use layer_cycles::{CyclesByLayer, NoCycles, PassCycles};
 pub use layer_lookup::Named;
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};

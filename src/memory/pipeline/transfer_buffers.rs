@@ -62,7 +62,7 @@ impl Flows {
         let kept = bytes[lane];
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
-                _ if !self.has_phases() => (0, 0, 0),
+                _ if !self.is_training => (0, 0, 0),
                 // Where another layer's call has the steps, tensors wait for the own call or follow
                 // it. What goes through the stage is live there too.
                 _ if backward.is_in_functions && !backward.goes_back => {
@@ -166,7 +166,7 @@ impl Flows {
         let (enters, leaves) = (of(Quantity::Enters), of(Quantity::Leaves));
         let gradient_in = of(Quantity::GradientIn);
         let buffers = match (self.pipeline.schedule, self.pipeline.recompute) {
-            _ if !self.has_phases() => 0,
+            _ if !self.is_training => 0,
             (Sequential, Stage) => gradient_in,
             (Schedule::None | Sequential, _) => 0,
             (Popart, _) => leaves.max(gradient_in),

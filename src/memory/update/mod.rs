@@ -82,9 +82,9 @@ impl UpdatePhase {
         for variable in model.variables.uses() {
             let role = found.role_of(variable);
             let is_parameter = model.is_parameter(variable.class, variable.set);
-            let updates = role.map_or(Vec::new(), |_| found.updates_of(variable.set));
+            let updates = role.map_or_else(Box::default, |_| found.updates_of(variable.set));
             if role == Some(UpdateRole::SHARED_STATE) {
-                for &update in &updates {
+                for &update in &*updates {
                     is_shared_out[update as usize] = true;
                 }
             }
@@ -92,7 +92,7 @@ impl UpdatePhase {
             of_uses.push(InUpdate {
                 role,
                 has_holes: is_parameter && !model.classes.is_always_live(variable.class),
-                updates: updates.into(),
+                updates,
             });
         }
         Ok(Some(Self {

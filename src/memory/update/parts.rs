@@ -2,8 +2,10 @@
 
 use crate::limits;
 use crate::memory::Pipeline;
-use crate::memory::steps::{covering, distinct};
-use crate::model::{Framework, Model, PassPlaces, TensorKind, TooManyPlaces, VariableUse};
+use crate::memory::steps::covering;
+use crate::model::{
+    Framework, Model, PassPlaces, TensorKind, TooManyPlaces, VariableUse, ascending,
+};
 
 /// Prefixes of the names of optimizer state in PopART; the name of the weight follows them.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
@@ -131,12 +133,9 @@ impl<'a> Updates<'a> {
 
     /// Returns the numbers of the updates that use variables with the use set `set`, in ascending
     /// order.
-    pub fn updates_of(&self, set: u32) -> Vec<u32> {
-        distinct(
-            self.groups[set as usize]
-                .iter()
-                .map(|&group| self.of_group[group as usize]),
-        )
+    pub fn updates_of(&self, set: u32) -> Box<[u32]> {
+        let groups = self.groups[set as usize].iter();
+        ascending(groups.map(|&group| self.of_group[group as usize]))
     }
 
     /// Forms updates of the operation groups that update one weight or use the same state, and
@@ -157,7 +156,7 @@ impl<'a> Updates<'a> {
         }
         for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::SHARED_STATE)) {
             let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
-            let weights = distinct(firsts.filter(|&first| has_weight[first as usize]));
+            let weights = ascending(firsts.filter(|&first| has_weight[first as usize]));
             // A tensor that several weights use, such as a learning rate, belongs to none of them.
             if weights.len() < 2 {
                 sets_of_groups.merge_all(groups);

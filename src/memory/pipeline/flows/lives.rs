@@ -192,7 +192,7 @@ impl Loading<'_> {
         // Additional steps count only in stages with a user of the tensor besides its maker.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
-            (if is_known { places } else { others.clone() }, steps)
+            (if is_known { places } else { others.to_vec() }, steps)
         });
         by_positions(&always)
             .into_iter()

@@ -10,9 +10,10 @@ use lives::{PartOfLife, StageLives};
 pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole};
 
 use super::{Accumulator, Pipeline, Recompute};
-use crate::memory::steps::{StepsOfPosition, distinct};
+use crate::memory::steps::StepsOfPosition;
 use crate::model::{
     Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
+    ascending,
 };
 use own_steps::{OwnSteps, SummedGradients};
 use rayon::prelude::*;
@@ -135,10 +136,10 @@ impl Flows {
 
     /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
     /// duplicates. If Out is on the first IPU, its position is that of In.
-    fn positions_of(&self, places: Vec<u32>) -> Vec<u32> {
+    fn positions_of(&self, places: Vec<u32>) -> Box<[u32]> {
         let is_first = |place| self.out_is_first && place == self.out().start;
         let position = |place| if is_first(place) { 0 } else { place };
-        distinct(places.into_iter().map(position))
+        ascending(places.into_iter().map(position))
     }
 
     /// Returns the role of the variables of the use with this number (as in [`Flows::of_uses`]).
@@ -232,11 +233,6 @@ impl Flows {
             .get(place as usize)
             .filter(|with| places.contains(with));
         self.goes_back(place) || with.is_some_and(|&with| self.goes_back(with))
-    }
-
-    /// Can transfer buffers have bytes, which then differ from phase to phase?
-    pub fn has_phases(&self) -> bool {
-        self.is_training && self.pipeline.is_on()
     }
 }
 
