@@ -185,7 +185,7 @@ impl MemoryModel<'_> {
         let mut coverage = Coverage {
             tile,
             recorded,
-            overhead: self.overhead.all_fragmentation(tile as usize),
+            overhead: self.overhead[tile as usize].fragmentation,
             ..Coverage::default()
         };
         for code in self.code_coverage(tile) {
@@ -213,13 +213,11 @@ impl MemoryModel<'_> {
     /// by its name. If a kind of code has several categories, all its bytes count in the first of
     /// them. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
-        let mut by_category: BTreeMap<String, Coverage> = BTreeMap::new();
-        for (kind, code) in CodeKind::ALL
+        let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()
+            .map(|kind| self.categories(kind)[0].to_string())
             .zip(self.code_coverage(memory_peak.tile))
-        {
-            by_category.insert(self.categories(kind)[0].to_string(), code);
-        }
+            .collect();
         for variable in &memory_peak.variables {
             let code = self.code_category(&variable.category);
             let coverage = by_category
@@ -252,10 +250,10 @@ impl MemoryModel<'_> {
     /// Explains the bytes of code on `tile`, for each [`CodeKind`]. `recorded` and `rest` are 0 in
     /// the result.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
-        let index = tile as usize;
+        let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
             let bytes = explained((self.model, self.rules), tile..tile + 1, is_wanted);
-            self.overhead.capped(index, bytes[0])
+            of_tile.capped(bytes[0])
         };
         let of_group = &self.placement.of_group;
         let layers = capped(&|group| self.placement.layered_groups[group]);
@@ -265,7 +263,7 @@ impl MemoryModel<'_> {
             tile,
             layers: layers[kind],
             assigned: placed[kind].saturating_sub(layers[kind]),
-            overhead: self.overhead.code(index)[kind] + (all[kind] - placed[kind]),
+            overhead: of_tile.code[kind] + (all[kind] - placed[kind]),
             ..Coverage::default()
         })
     }

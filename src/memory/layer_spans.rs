@@ -78,21 +78,18 @@ impl MemoryModel<'_> {
 /// Turns the layer of each step into runs of steps. Steps of no layer between two steps of the same
 /// layer belong to its run; others to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
-    let mut spans: Vec<LayerSpan> = Vec::new();
-    for (step, layer) in (0u32..)
-        .zip(layers)
+    let steps = (0u32..).zip(layers);
+    let of_layers: Vec<_> = steps
         .filter_map(|(step, layer)| Some((step, (*layer)?)))
-    {
-        match spans.last_mut() {
-            Some(last) if last.layer == layer => last.to = step,
-            _ => spans.push(LayerSpan {
-                layer,
-                from: step,
-                to: step,
-            }),
-        }
-    }
-    spans
+        .collect();
+    of_layers
+        .chunk_by(|a, b| a.1 == b.1)
+        .map(|run| LayerSpan {
+            layer: run[0].1,
+            from: run[0].0,
+            to: run[run.len() - 1].0,
+        })
+        .collect()
 }
 
 /// Returns the layer that most of the steps in `layers` have; if several are equally frequent, the

@@ -35,7 +35,6 @@ pub use coverage::{CodeCategory, Coverage, Explaining};
 pub use curve::{LiveCurve, LiveCurves};
 pub use kinds::VariableKinds;
 pub use layer_spans::LayerSpan;
-pub use overhead::Overhead;
 pub use pipeline::{
     Accumulator, Pipeline, PipelineOptions, PlacedStage, Recompute, Schedule, StatePlace,
 };
@@ -47,6 +46,7 @@ use crate::model::{
     meets,
 };
 use code::CodeItem;
+use overhead::TileOverhead;
 use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,8 +70,8 @@ pub struct MemoryModel<'a> {
     /// The bytes of code by [`CodeKind`](crate::profile::CodeKind) and by the positions that need
     /// it.
     code: Arc<[CodeItem]>,
-    /// The bytes that every stage needs whatever its positions, and the fragmentation of each tile.
-    overhead: Arc<Overhead>,
+    /// For each tile: the bytes that every stage needs whatever its positions, and the fragmentation.
+    overhead: Arc<[TileOverhead]>,
     /// Groups of tensors with the same users, from which the bytes follow that a pipeline adds to
     /// stages; `None` without a pipeline.
     flows: Option<Flows>,
@@ -104,8 +104,8 @@ impl<'a> MemoryModel<'a> {
         let placed = code::placed(model, placement);
         let code = || code::collect((model, rules), &placed, &tiles, &mut sets);
         let overhead = || match rules {
-            Rules::Classic => Overhead::none(model),
-            Rules::Full => Overhead::new(model),
+            Rules::Classic => TileOverhead::none(model),
+            Rules::Full => TileOverhead::of_tiles(model),
         };
         let (code, overhead) = rayon::join(code, overhead);
         sets.check()?;

@@ -112,12 +112,12 @@ impl Flows {
         let accumulators = tiles.accumulators.iter();
         let accumulators = accumulators.filter(|(set, _)| memory.counts_in(*set, positions));
         let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
-        let least = |lane: usize| Parts {
-            accumulators: accumulators[lane],
+        let least = accumulators.map(|accumulators| Parts {
+            accumulators,
             ..Parts::default()
-        };
+        });
         let Some((after, roles)) = after.zip(roles) else {
-            return std::array::from_fn(|lane| [least(lane); PHASES]);
+            return least.map(|least| [least; PHASES]);
         };
         let own = self.transfers(&roles.own, tiles);
         let out = roles.out_beside.as_ref();
@@ -129,7 +129,7 @@ impl Flows {
                 stash: stash[lane],
                 waiting: waiting[phase],
                 passing: passing[phase],
-                ..least(lane)
+                ..least[lane]
             })
         })
     }

@@ -33,7 +33,9 @@ struct Event {
 /// tiles, by lane (tile). The buffers are reused for the next tiles.
 #[derive(Default)]
 pub(crate) struct RangeAdditions<const N: usize> {
-    accumulators: GrowingSums<N, 1>,
+    /// The bytes of accumulators that the pipeline adds, whatever the number of stages after the
+    /// range.
+    pub accumulators: GrowingSums<N, 1>,
     /// For each start: the changes of sums that apply to ranges from this start and from later
     /// ones.
     events: Vec<Vec<Event>>,
@@ -80,9 +82,17 @@ impl<const N: usize> RangeAdditions<N> {
         }));
         for &flow in &tiles.met {
             for stretch in &patterns.of_flow[flow as usize] {
-                self.enter(*stretch, flow);
+                self.enter(stretch, flow);
             }
-            self.keep(flows, flow, tiles);
+            let kept = &flows.list[flow as usize];
+            for &place in kept
+                .backward
+                .iter()
+                .filter(|_| kept.life == Life::AcrossPasses)
+            {
+                let bytes = &mut self.of_place[place as usize].bytes;
+                lanes::raise(bytes, &tiles.bytes[flow as usize].largest);
+            }
         }
         for &(set, bytes) in &tiles.accumulators {
             self.accumulators.enter(memory, set, 0, bytes);
@@ -92,36 +102,21 @@ impl<const N: usize> RangeAdditions<N> {
         self.accumulators.entries.check()
     }
 
-    fn enter(&mut self, stretch: FlowStretch, flow: u32) {
-        let FlowStretch {
+    fn enter(&mut self, stretch: &FlowStretch, flow: u32) {
+        let &FlowStretch {
             quantity,
             starts,
             lasts,
         } = stretch;
         for (start, is_end) in [(starts.0, false), (starts.1 + 1, true)] {
+            let event = |(last, is_end)| Event {
+                quantity,
+                last,
+                is_end,
+                flow,
+            };
             if let Some(events) = self.events.get_mut(start as usize) {
-                events.extend(
-                    [(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(|(last, is_end)| Event {
-                        quantity,
-                        last,
-                        is_end,
-                        flow,
-                    }),
-                );
-            }
-        }
-    }
-
-    /// Raises the bytes that a place keeps between its passes to the largest use of the flow with
-    /// the number `flow`, at each place that keeps tensors of this flow.
-    fn keep(&mut self, flows: &Flows, flow: u32, tiles: &TileFlows<N>) {
-        let kept = &flows.list[flow as usize];
-        if kept.life == Life::AcrossPasses {
-            for &place in &kept.backward {
-                lanes::raise(
-                    &mut self.of_place[place as usize].bytes,
-                    &tiles.bytes[flow as usize].largest,
-                );
+                events.extend([(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(event));
             }
         }
     }
@@ -167,12 +162,6 @@ impl<const N: usize> RangeAdditions<N> {
         self.is_beside_out = self.start == 0 && !is_whole;
     }
 
-    /// Returns for each lane (tile) the bytes of accumulators that the pipeline adds to the current
-    /// range. They are the same whatever the number of stages after it.
-    pub fn least(&self) -> &[u64; N] {
-        &self.accumulators.sums[0]
-    }
-
     /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current
     /// range keeps for micro-batches in flight, with `depth` forward pipeline stages after it. The
     /// copies stay during the update.
@@ -182,7 +171,7 @@ impl<const N: usize> RangeAdditions<N> {
 
     /// Returns, by phase (see [`PHASES`]) and then by lane (tile), the bytes of transfer buffers
     /// and forwarded tensors of the current range: all that the pipeline adds besides
-    /// [`RangeAdditions::least`] and [`RangeAdditions::copies`].
+    /// accumulators and [`RangeAdditions::copies`].
     pub fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let out = self.out.as_ref().filter(|_| self.is_beside_out);
         let by_lane: [_; N] = std::array::from_fn(|lane| flows.in_phases(&self.range, out, lane));

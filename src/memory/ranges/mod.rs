@@ -35,14 +35,14 @@ use super::uses::{self, NeighbourUses};
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
-use crate::progress::{Progress, Task};
+use crate::progress::Progress;
 use pipelines::{InPipeline, PipelineRanges, PipelineScratch};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tiles::{Entered, OnTiles, examine};
+use tiles::{Entered, Examination};
 use variables::EnteringVariables;
 
 /// Maximum number of sums that a thread keeps for tiles side by side: tiles times layers times
@@ -90,20 +90,11 @@ impl MemoryModel<'_> {
         tiles: Option<&[u32]>,
         progress: &Progress,
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
-        let Some((model, _)) = pipelines.first() else {
-            return Ok(Vec::new());
-        };
-        let order = match tiles {
-            Some(tiles) => tiles.iter().map(|&tile| tile..tile + 1).collect(),
-            None => model.in_groups(),
-        };
-        let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
-        let task = progress.begin("computing ranges of layers", count as u64);
         let ranges = pipelines
             .iter()
             .map(|&pipeline| PipelineRanges::new(pipeline, stages, &|_| true))
             .collect();
-        Self::costs_on(order, ranges, &task)
+        Self::costs_on(tiles, ranges, (progress, "computing ranges of layers"))
     }
 
     /// Computes the bytes on the fullest tile of every range that begins at one of the positions
@@ -118,36 +109,40 @@ impl MemoryModel<'_> {
         stages: usize,
         progress: &Progress,
     ) -> Result<RangeCosts, TooManyPlaces> {
-        let task = progress.begin("computing other splits", self.tiles().into());
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
-        Ok(of_one(Self::costs_on(
-            self.in_groups(),
-            vec![ranges],
-            &task,
-        )?))
+        let shown = (progress, "computing other splits");
+        Ok(of_one(Self::costs_on(None, vec![ranges], shown)?))
     }
 
-    /// Computes the tables of `pipelines`, in their order, from the tiles in `order`: groups of
-    /// neighbouring tiles, which threads examine in this order. Each tile that is done advances
-    /// `task` by one.
+    /// Computes the tables of `pipelines`, in their order, from `tiles`, or from all tiles without
+    /// these. Each tile that is done advances `progress` by one, which shows what is done as `name`.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
     fn costs_on(
-        order: Vec<Range<u32>>,
+        tiles: Option<&[u32]>,
         mut pipelines: Vec<PipelineRanges<'_>>,
-        task: &Task,
+        (progress, name): (&Progress, &'static str),
     ) -> Result<Vec<RangeCosts>, TooManyPlaces> {
+        let mut models = pipelines.iter().map(|own| own.model);
+        let Some(first) = models.clone().next() else {
+            return Ok(Vec::new());
+        };
+        let order = match tiles {
+            Some(tiles) => tiles.iter().map(|&tile| tile..tile + 1).collect(),
+            None => first.in_groups(),
+        };
+        let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
+        let task = progress.begin(name, count as u64);
         // Tensors with the same users are gathered for all pipelines at once.
         let pass = RangePass {
-            model: pipelines
-                .iter()
-                .map(|own| own.model)
-                .find(|model| model.flows.is_some())
-                .unwrap_or(pipelines[0].model),
+            model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
-            alike: alike(&pipelines),
+            alike: pipelines
+                .iter()
+                .map(|own| pipelines.iter().position(|other| own.counts_as(other)))
+                .collect(),
             updates: number_updates(&mut pipelines),
             pipelines,
         };
@@ -189,9 +184,9 @@ struct RangePass<'a> {
     are_apart: AtomicBool,
     /// The ranges of each pipeline, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// Sets of pipelines in which the same variables count, so that each set is examined at once:
-    /// for each set, a flag for each of `pipelines`.
-    alike: Vec<Vec<bool>>,
+    /// For each of `pipelines`, the first in which the same variables count at the same steps. All
+    /// with the same first are examined at once.
+    alike: Vec<Option<usize>>,
     /// The distinct weight updates of `pipelines`, as [`PipelineRanges::update`] numbers them.
     updates: Vec<&'a UpdatePhase>,
 }
@@ -210,23 +205,6 @@ fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePha
         }
     }
     updates
-}
-
-/// Divides `pipelines` into sets in which the same variables count at the same steps. Returns for
-/// each set a flag for each pipeline.
-fn alike(pipelines: &[PipelineRanges<'_>]) -> Vec<Vec<bool>> {
-    let mut found: Vec<Vec<bool>> = Vec::new();
-    for (number, pipeline) in pipelines.iter().enumerate() {
-        if !found.iter().any(|alike| alike[number]) {
-            found.push(
-                pipelines
-                    .iter()
-                    .map(|other| pipeline.counts_as(other))
-                    .collect(),
-            );
-        }
-    }
-    found
 }
 
 /// The buffers of one thread, reused from tile to tile: for neighbouring tiles side by side, for a
@@ -297,13 +275,16 @@ impl RangePass<'_> {
             ..
         } = scratch;
         code::load(self.model, &tiles, &mut entered.code)?;
-        for alike in &self.alike {
-            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(alike);
-            let mut paired: Vec<_> = paired
-                .filter(|(_, is_alike)| **is_alike)
+        for first in 0..self.pipelines.len() {
+            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(&self.alike);
+            let paired: Vec<_> = paired
+                .filter(|(_, alike)| **alike == Some(first))
                 .map(|((ranges, scratch), _)| InPipeline { ranges, scratch })
                 .collect();
-            let model = paired[0].ranges.model;
+            let Some(InPipeline { ranges, .. }) = paired.first() else {
+                continue;
+            };
+            let model = ranges.model;
             variables.load(model, uses, &mut entered.always)?;
             let cells = variables.places.saturating_mul(model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
@@ -311,14 +292,16 @@ impl RangePass<'_> {
             }
             let is_in = |number| paired.iter().any(|own| own.ranges.update == Some(number));
             let updates = self.updates.iter().copied().enumerate();
-            let on_tiles = OnTiles {
-                tiles: tiles.clone(),
+            Examination {
+                tiles: &model.overhead[tiles.start as usize..tiles.end as usize],
                 uses,
                 variables,
                 flows,
                 updates: updates.filter(|&(number, _)| is_in(number)).collect(),
-            };
-            examine(&on_tiles, entered, &mut paired);
+                entered,
+                pipelines: paired,
+            }
+            .run();
         }
         Ok(true)
     }

@@ -1,6 +1,7 @@
 //! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile.
 
 use crate::memory::lanes::{self, ByLane, plus};
+use crate::memory::overhead::{TileOverhead, add_fragmentation};
 use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::RangeUpdates;
 use crate::memory::{MemoryModel, RangeCosts};
@@ -53,7 +54,7 @@ pub(super) struct PipelineScratch<const N: usize> {
     /// state.
     least: ByLane<u64, N>,
     /// For each phase (see [`PHASES`]): the bytes of transfer buffers and forwarded tensors.
-    phases: [ByLane<u64, N>; PHASES],
+    pub phases: [ByLane<u64, N>; PHASES],
     /// For 0, 1, ... stages after the range: the bytes of all additional copies of tensors that the
     /// range stashes.
     copies: Vec<[u64; N]>,
@@ -169,7 +170,7 @@ impl<const N: usize> InPipeline<'_, N> {
     pub fn add(
         &mut self,
         range: Range<usize>,
-        tiles: Range<u32>,
+        tiles: &[TileOverhead],
         updates: &[RangeUpdates<N>],
     ) -> [u64; N] {
         let (ranges, scratch) = (self.ranges, &mut *self.scratch);
@@ -181,7 +182,7 @@ impl<const N: usize> InPipeline<'_, N> {
         }
         scratch.least = ByLane::default();
         if let Some(update) = ranges.update {
-            *scratch.least = updates[update].always(&ranges.model.overhead, tiles);
+            *scratch.least = updates[update].always(tiles);
         }
         if let Some((flows, _)) = &ranges.flows {
             let additions = &mut scratch.additions;
@@ -191,7 +192,7 @@ impl<const N: usize> InPipeline<'_, N> {
             scratch.copies.clear();
             let copies = depths.map(|depth| additions.copies(flows, depth));
             scratch.copies.extend(copies);
-            lanes::add(&mut scratch.least, additions.least());
+            lanes::add(&mut scratch.least, &additions.accumulators.sums[0]);
         }
         let mut added = [0; N];
         for bytes in &scratch.phases {
@@ -216,7 +217,7 @@ impl<const N: usize> InPipeline<'_, N> {
     /// Returns for each lane (tile) the bytes above which a tile raises the peak of the current
     /// range for any number of stages after it, if the pipeline adds `beside` to them in addition to
     /// what it adds in every phase.
-    fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
+    pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let least = plus(&self.scratch.least, beside);
         let mut lowest = [u64::MAX; N];
         for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
@@ -229,7 +230,7 @@ impl<const N: usize> InPipeline<'_, N> {
 
     /// Raises the peaks of the current range, for each number of stages after it, to `bytes`, by
     /// lane (tile), plus what the pipeline adds in every phase.
-    fn raise_columns(&self, bytes: &[u64; N]) {
+    pub fn raise_columns(&self, bytes: &[u64; N]) {
         let least = plus(&self.scratch.least, bytes);
         for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
             raise(peak, &plus(&least, copies));
@@ -256,33 +257,14 @@ impl<const N: usize> InPipeline<'_, N> {
     /// `updates` the bytes of weight updates.
     pub fn raise_in_update(
         &mut self,
-        (tiles, fixed): (Range<u32>, &[u64; N]),
+        (tiles, fixed): (&[TileOverhead], &[u64; N]),
         updates: &[RangeUpdates<N>],
     ) {
         if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
             let mut bytes = plus(fixed, &updates[update].taken());
-            let overhead = &self.ranges.model.overhead;
-            overhead.add_fragmentation_on(tiles, &mut bytes);
+            add_fragmentation(tiles, &mut bytes);
             self.raise_columns(&bytes);
             self.raise_least(&bytes);
-        }
-    }
-
-    /// Returns for each lane (tile) the bytes in `phase`, without what the pipeline adds, above
-    /// which a tile raises a peak of the current range. `u64::MAX` if the range does not fit.
-    pub fn threshold_in_phase(&self, phase: usize) -> [u64; N] {
-        if self.scratch.is_on {
-            self.lowest_column(&self.scratch.phases[phase])
-        } else {
-            [u64::MAX; N]
-        }
-    }
-
-    /// Raises the peaks of the current range to `bytes`, by lane (tile), plus what the pipeline adds
-    /// in `phase`; for each number of stages after the range.
-    pub fn raise_in_phase(&self, phase: usize, bytes: &[u64; N]) {
-        if self.scratch.is_on {
-            self.raise_columns(&plus(bytes, &self.scratch.phases[phase]));
         }
     }
 }

@@ -6,10 +6,10 @@ use super::variables::EnteringVariables;
 use crate::memory::code::EnteringCode;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
+use crate::memory::overhead::{TileOverhead, add_fragmentation};
 use crate::memory::pipeline::TileFlows;
 use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
-use std::ops::Range;
 
 /// The bytes on up to `N` tiles that ranges from the current start gain at each position, by
 /// what has them.
@@ -27,152 +27,140 @@ pub(super) struct Entered<B, const N: usize> {
     pub updates: Vec<RangeUpdates<N>>,
 }
 
-/// The variables on some neighbouring tiles, in the forms that examining ranges needs.
-pub(super) struct OnTiles<'a, const N: usize> {
-    pub tiles: Range<u32>,
+/// The examination of all ranges on some neighbouring tiles, in pipelines in which the same variables
+/// count at the same steps.
+pub(super) struct Examination<'a, B, const N: usize> {
+    pub tiles: &'a [TileOverhead],
     pub uses: &'a NeighbourUses<N>,
     pub variables: &'a EnteringVariables<N>,
     pub flows: &'a TileFlows<N>,
-    /// The weight updates of the pipelines that are examined, with their numbers.
+    /// The weight updates of `pipelines`, with their numbers.
     pub updates: Vec<(usize, &'a UpdatePhase)>,
+    /// A buffer, except for `always`, `code` and `updates`, which must be loaded.
+    pub entered: &'a mut Entered<B, N>,
+    /// The pipelines, at least one, with the bytes that each adds on the tiles.
+    pub pipelines: Vec<InPipeline<'a, N>>,
 }
 
-/// Raises the peaks of all ranges, in each of `pipelines`, to their bytes on `on_tiles`; longer
-/// ranges are skipped once a range fits in none of them. In all these pipelines the same variables
-/// count at the same steps. `entered` is a buffer, except for `always`, `code` and `updates`, which
-/// must be loaded.
-pub(super) fn examine<B: Bytes, const N: usize>(
-    on_tiles: &OnTiles<'_, N>,
-    entered: &mut Entered<B, N>,
-    pipelines: &mut [InPipeline<'_, N>],
-) {
-    let layers = pipelines[0].ranges.model.layers();
-    entered.restart(on_tiles, layers);
-    for start in 0..layers {
-        entered.enter(start, on_tiles);
-        for pipeline in &mut *pipelines {
-            pipeline.begin(start, on_tiles.flows);
-        }
-        ranges_from(start, on_tiles, entered, pipelines);
-    }
-}
-
-impl<B: Bytes, const N: usize> Entered<B, N> {
-    /// Prepares `blocks` for the variables of `on_tiles` and `layers` positions, and adds to it the
-    /// variables that every range has.
-    fn restart(&mut self, on_tiles: &OnTiles<'_, N>, layers: usize) {
-        self.blocks.restart(on_tiles.variables.places, layers);
-        for &stretch in &on_tiles.variables.everywhere {
-            let bytes = on_tiles.uses.bytes(stretch.row);
-            self.blocks.enter(layers, stretch, bytes);
+impl<B: Bytes, const N: usize> Examination<'_, B, N> {
+    /// Raises the peaks of all ranges, in each pipeline, to their bytes on the tiles; longer ranges
+    /// are skipped once a range fits in no pipeline.
+    pub fn run(&mut self) {
+        let layers = self.pipelines[0].ranges.model.layers();
+        self.entered.blocks.restart(self.variables.places, layers);
+        for start in 0..layers {
+            self.begin(start);
+            self.ranges_from(start);
         }
     }
 
     /// Adds the bytes that ranges gain if they start at the position `start` or later, and starts
     /// an empty range there.
-    fn enter(&mut self, start: usize, on_tiles: &OnTiles<'_, N>) {
-        for (layer, stretch) in on_tiles.variables.moving.from(start) {
-            self.blocks
-                .enter(layer, stretch, on_tiles.uses.bytes(stretch.row));
+    fn begin(&mut self, start: usize) {
+        let entered = &mut *self.entered;
+        for (layer, stretch) in self.variables.moving.from(start) {
+            let bytes = self.uses.bytes(stretch.row);
+            entered.blocks.enter(layer, stretch, bytes);
         }
-        self.always.begin(start);
-        self.code.begin(start);
-        self.blocks.begin(start);
-        for &(number, _) in &on_tiles.updates {
-            self.updates[number].begin(start);
+        entered.always.begin(start);
+        entered.code.begin(start);
+        entered.blocks.begin(start);
+        for &(number, _) in &self.updates {
+            entered.updates[number].begin(start);
         }
-    }
-}
-
-/// Raises the peaks of the ranges from the position `start`, which grow by one position at a time,
-/// in each of `pipelines`, to their bytes on `on_tiles`.
-fn ranges_from<B: Bytes, const N: usize>(
-    start: usize,
-    on_tiles: &OnTiles<'_, N>,
-    entered: &mut Entered<B, N>,
-    pipelines: &mut [InPipeline<'_, N>],
-) {
-    let model = pipelines[0].ranges.model;
-    let variables = on_tiles.variables;
-    let tiles = || on_tiles.tiles.clone();
-    let mut window: Option<(usize, usize)> = None;
-    for last in start..model.layers() {
-        for &(number, phase) in &on_tiles.updates {
-            entered.updates[number].add(phase, last);
-        }
-        let updates = &entered.updates;
-        let mut known = [u64::MAX; N];
-        for pipeline in &mut *pipelines {
-            lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles(), updates));
-        }
-        if !pipelines.iter().any(InPipeline::is_on) {
-            break;
-        }
-        entered.code.add(last);
-        entered.always.add(last);
-        let [fixed] = *entered.always.sums;
-        window = variables.widened(window, model.layer_window(last));
-        entered.blocks.add(last);
-        let code_bytes = model.overhead.code_on(tiles(), &entered.code.sums);
-        let mut totals = code_bytes;
-        if let Some(window) = window {
-            lanes::add(&mut totals, &fixed);
-            for pipeline in &mut *pipelines {
-                pipeline.raise_in_update((tiles(), &totals), updates);
-            }
-            let known = model.overhead.without_fragmentation_on(tiles(), &known);
-            let left = std::array::from_fn(|lane| known[lane].saturating_sub(totals[lane]));
-            let highest = entered.blocks.highest(window, left.map(B::at_most));
-            lanes::add(&mut totals, &highest.map(B::sum));
-        }
-        let without_fragmentation = totals;
-        model.overhead.add_fragmentation_on(tiles(), &mut totals);
-        // Only a total above the peak so far changes it; a peak of 0 may not have been set.
-        if totals
-            .iter()
-            .zip(&known)
-            .any(|(&total, &known)| total > known || known == 0)
-        {
-            for pipeline in &mut *pipelines {
-                pipeline.raise_least(&totals);
-            }
-            if model.flows.is_some() {
-                let gaps = std::array::from_fn(|lane| totals[lane] - without_fragmentation[lane]);
-                let mut beside = code_bytes;
-                lanes::add(&mut beside, &fixed);
-                lanes::add(&mut beside, &gaps);
-                raise_phases(on_tiles, &beside, entered, pipelines);
-            }
+        for pipeline in &mut self.pipelines {
+            pipeline.begin(start, self.flows);
         }
     }
-}
 
-/// Raises the peaks of the current range in each phase to its live bytes plus `beside`: its bytes by
-/// lane (tile) that are the same in every phase, such as code.
-fn raise_phases<B: Bytes, const N: usize>(
-    on_tiles: &OnTiles<'_, N>,
-    beside: &[u64; N],
-    entered: &mut Entered<B, N>,
-    pipelines: &[InPipeline<'_, N>],
-) {
-    for (phase, window) in on_tiles.variables.phases.iter().enumerate() {
-        // Without steps there is only one phase, in which nothing is live.
-        let is_only = phase == 0 && on_tiles.variables.places == 0;
-        if window.0 == window.1 && !is_only {
-            continue;
+    /// Raises the peaks of the ranges from the position `start`, which grow by one position at a
+    /// time, to their bytes on the tiles.
+    fn ranges_from(&mut self, start: usize) {
+        let model = self.pipelines[0].ranges.model;
+        let tiles = self.tiles;
+        let mut window: Option<(usize, usize)> = None;
+        for last in start..model.layers() {
+            let entered = &mut *self.entered;
+            for &(number, phase) in &self.updates {
+                entered.updates[number].add(phase, last);
+            }
+            let updates = &entered.updates;
+            let mut known = [u64::MAX; N];
+            for pipeline in &mut self.pipelines {
+                lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles, updates));
+            }
+            if !self.pipelines.iter().any(InPipeline::is_on) {
+                break;
+            }
+            entered.code.add(last);
+            entered.always.add(last);
+            let [fixed] = *entered.always.sums;
+            window = self.variables.widened(window, model.layer_window(last));
+            entered.blocks.add(last);
+            let mut beside = [0; N];
+            for (lane, tile) in tiles.iter().enumerate() {
+                let code = std::array::from_fn(|kind| entered.code.sums[kind][lane]);
+                beside[lane] = tile.capped(code).iter().chain(&tile.code).sum();
+            }
+            let mut totals = beside;
+            if let Some(window) = window {
+                lanes::add(&mut totals, &fixed);
+                for pipeline in &mut self.pipelines {
+                    pipeline.raise_in_update((tiles, &totals), updates);
+                }
+                let mut left = known;
+                for (lane, tile) in tiles.iter().enumerate() {
+                    let without = tile.without_fragmentation(left[lane]);
+                    left[lane] = without.saturating_sub(totals[lane]);
+                }
+                let highest = entered.blocks.highest(window, left.map(B::at_most));
+                lanes::add(&mut totals, &highest.map(B::sum));
+            }
+            let without_fragmentation = totals;
+            add_fragmentation(tiles, &mut totals);
+            // Only a total above the peak so far changes it; a peak of 0 may not have been set.
+            if totals
+                .iter()
+                .zip(&known)
+                .any(|(&total, &known)| total > known || known == 0)
+            {
+                for pipeline in &mut self.pipelines {
+                    pipeline.raise_least(&totals);
+                }
+                if model.flows.is_some() {
+                    lanes::add(&mut beside, &fixed);
+                    lanes::add(&mut beside, &totals);
+                    lanes::subtract(&mut beside, &without_fragmentation);
+                    self.raise_phases(&beside);
+                }
+            }
         }
-        let mut known = [u64::MAX; N];
-        for pipeline in pipelines {
-            lanes::lower(&mut known, &pipeline.threshold_in_phase(phase));
-        }
-        let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
-        let mut totals = *beside;
-        if !is_only {
-            let highest = entered.blocks.highest(*window, left.map(B::at_most));
-            lanes::add(&mut totals, &highest.map(B::sum));
-        }
-        for pipeline in pipelines {
-            pipeline.raise_in_phase(phase, &totals);
+    }
+
+    /// Raises the peaks of the current range in each phase to its live bytes plus `beside`: its bytes
+    /// by lane (tile) that are the same in every phase, such as code.
+    fn raise_phases(&mut self, beside: &[u64; N]) {
+        for (phase, window) in self.variables.phases.iter().enumerate() {
+            // Without steps there is only one phase, in which nothing is live.
+            let is_only = phase == 0 && self.variables.places == 0;
+            if window.0 == window.1 && !is_only {
+                continue;
+            }
+            let pipelines = || self.pipelines.iter().filter(|pipeline| pipeline.is_on());
+            let mut known = [u64::MAX; N];
+            for pipeline in pipelines() {
+                let lowest = pipeline.lowest_column(&pipeline.scratch.phases[phase]);
+                lanes::lower(&mut known, &lowest);
+            }
+            let mut totals = *beside;
+            if !is_only {
+                let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
+                let highest = self.entered.blocks.highest(*window, left.map(B::at_most));
+                lanes::add(&mut totals, &highest.map(B::sum));
+            }
+            for pipeline in pipelines() {
+                pipeline.raise_columns(&lanes::plus(&totals, &pipeline.scratch.phases[phase]));
+            }
         }
     }
 }

@@ -24,10 +24,9 @@ struct LiveRange {
     steps: (u32, u32),
     /// The row of the variables in [`NeighbourUses`].
     row: u32,
-    /// The positions that count the variables.
-    counted: PlaceSet,
-    /// A position that a stage must have too; `None` for no such condition.
-    with: Option<u32>,
+    /// The positions that count the variables, and a position that a stage must have too; `None` for
+    /// no such condition.
+    part: (PlaceSet, Option<u32>),
 }
 
 /// The bit of [`EnteringVariables::marks`] for a step at which variables begin to be live.
@@ -56,10 +55,9 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// For each step that has a mark: the number of places before it. Entries of other steps have
     /// no meaning.
     rank: Vec<u32>,
-    /// The variables that are not live at every step, as items that ranges gain at layers.
+    /// The variables that are not live at every step, as items that ranges gain at layers. Those
+    /// that every stage has are gained at one more layer, after the last.
     pub moving: Entries<Stretch>,
-    /// Those of the variables in `moving` that every stage has.
-    pub everywhere: Vec<Stretch>,
     /// The sum of the bytes of all live ranges, on the tile where it is highest: no sum of live
     /// bytes exceeds it.
     pub most: u64,
@@ -80,15 +78,13 @@ impl<const N: usize> EnteringVariables<N> {
         always.restart(model.layers());
         self.live.clear();
         for (row, &(number, bytes)) in (0u32..).zip(&uses.rows) {
-            model.each_life(number, |(counted, with), live| match live {
-                None => always.enter(model, counted, 0, bytes.map(u64::from)),
-                Some(_) if counted != EVERYWHERE && model.sets.places(counted).is_empty() => {}
-                Some(live) => self.live.extend(live.iter().map(|&steps| LiveRange {
-                    steps,
-                    row,
-                    counted,
-                    with,
-                })),
+            model.each_life(number, |part, live| match live {
+                None => always.enter(model, part.0, 0, bytes.map(u64::from)),
+                Some(_) if part.0 != EVERYWHERE && model.sets.places(part.0).is_empty() => {}
+                Some(live) => {
+                    let ranges = live.iter().map(|&steps| LiveRange { steps, row, part });
+                    self.live.extend(ranges);
+                }
             });
         }
         self.find_places(model);
@@ -139,18 +135,20 @@ impl<const N: usize> EnteringVariables<N> {
             began = (began || has(BEGINS)) && !has(EDGE);
         }
         self.places = places as usize;
-        let place = |step: u32| self.rank[step as usize] as usize;
         self.phases = phases.each_ref().map(|steps| {
             if steps.is_empty() {
-                (0, 0)
-            } else {
-                (place(steps.start), place(steps.end - 1) + 1)
+                return (0, 0);
             }
+            (self.place(steps.start), self.place(steps.end - 1) + 1)
         });
     }
 
-    /// Adds the variables in `live` to `moving`, and those that every stage has also to
-    /// `everywhere`.
+    /// Returns the number of places before `step`, which must have a mark.
+    fn place(&self, step: u32) -> usize {
+        self.rank[step as usize] as usize
+    }
+
+    /// Adds the variables in `live` to `moving`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -160,24 +158,23 @@ impl<const N: usize> EnteringVariables<N> {
         uses: &NeighbourUses<N>,
     ) -> Result<(), TooManyPlaces> {
         self.moving.restart(model.layers());
-        self.everywhere.clear();
+        let after_last = [model.layers() as u32];
         let mut sums = [0; N];
         for &LiveRange {
             steps,
             row,
-            counted,
-            with,
+            part: (counted, with),
         } in &self.live
         {
             let [from, to] = [steps.0, steps.1].map(|step| self.rank[step as usize]);
             if from == to {
                 continue;
             }
-            let layers = model.sets.places(counted);
+            let layers = match counted {
+                EVERYWHERE => &after_last,
+                _ => model.sets.places(counted),
+            };
             let stretch = Stretch { from, to, row };
-            if counted == EVERYWHERE {
-                self.everywhere.push(stretch);
-            }
             lanes::add(&mut sums, &uses.bytes(row).map(u64::from));
             match with {
                 None => self.moving.enter(layers, stretch),
@@ -204,8 +201,7 @@ impl<const N: usize> EnteringVariables<N> {
         let Some((first, last)) = layer else {
             return window;
         };
-        let place = |step: u32| self.rank[step as usize] as usize;
-        let (first, end) = (place(first), place(last) + 1);
+        let (first, end) = (self.place(first), self.place(last) + 1);
         let (from, to) = window.unwrap_or((first, end));
         Some((from.min(first), to.max(end)))
     }

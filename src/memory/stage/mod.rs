@@ -16,6 +16,7 @@ pub use parts::Parts;
 
 use super::code::by_tile;
 use super::lanes;
+use super::overhead::TileOverhead;
 use super::pipeline::{Flows, PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
@@ -164,10 +165,10 @@ impl MemoryModel<'_> {
             .chunks((AT_ONCE / of_stage.max(1)).max(1))
             .flat_map(|part| {
                 let plan = StagesToCompute::new(self, part, wanted);
-                let peaks = self.peaks_by_tile(&plan);
+                let peaks = plan.peaks_by_tile();
                 (0..part.len())
                     .into_par_iter()
-                    .map(|stage| self.stage_memory(stage, &plan, &peaks))
+                    .map(|stage| plan.stage_memory(stage, &peaks))
                     .collect::<Vec<_>>()
             })
             .collect()
@@ -192,23 +193,68 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Assembles the memory of the stage with the number `stage` in `plan` from its code and from
-    /// `peaks`, which has the peaks of all stages for each tile.
-    fn stage_memory(
-        &self,
-        stage: usize,
-        plan: &StagesToCompute<'_>,
-        peaks: &[Vec<StagePeak>],
-    ) -> StageMemory {
-        let mut tiles = self.code_of(&plan.stages[stage].positions, plan.with_overhead);
-        let mut steps = Vec::with_capacity(tiles.len());
-        let mut updates = Vec::new();
-        for (tile, (parts, peaks)) in tiles.iter_mut().zip(peaks).enumerate() {
-            let (of_tile, step, update) = self.on_tile((tile, *parts), &peaks[stage], plan);
-            *parts = of_tile;
-            steps.push(plan.has_steps(stage).then_some(step));
-            updates.extend(update);
+    /// Does the pipeline recompute the activations of each layer? No without a pipeline.
+    pub(crate) fn recomputes_layers(&self) -> bool {
+        self.flows.as_ref().is_some_and(Flows::recomputes_layers)
+    }
+
+    /// Returns the bytes of code on `tile` that every stage needs whatever its positions, by
+    /// [`CodeKind`](crate::profile::CodeKind) as an index; `None` in the classic memory model.
+    pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
+        if self.rules == Rules::Classic {
+            return None;
         }
+        let common = self.code_sums(|set| set == EVERYWHERE)[tile];
+        let overhead = &self.overhead[tile];
+        Some(lanes::plus(&overhead.capped(common), &overhead.code))
+    }
+
+    /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
+    /// exclusive). If `with_overhead`, the code that every stage has is included, as overhead.
+    pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
+        let layered = self.code_sums(|set| meets(self.sets.places(set), range));
+        let common = self.code_sums(|set| set == EVERYWHERE && with_overhead);
+        layered
+            .into_iter()
+            .zip(common)
+            .zip(&*self.overhead)
+            .map(|((layered, common), overhead)| {
+                let both = overhead.capped(lanes::plus(&layered, &common));
+                let common = overhead.capped(common);
+                let mut parts =
+                    Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));
+                if with_overhead {
+                    parts.overhead = common.iter().chain(&overhead.code).sum();
+                }
+                parts
+            })
+            .collect()
+    }
+
+    /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of
+    /// the code of those sets of positions for which `is_wanted` is true.
+    fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
+        by_tile(
+            self.code.iter().filter(|item| is_wanted(item.set)),
+            &(0..self.model.target.num_tiles),
+        )
+    }
+}
+
+impl StagesToCompute<'_> {
+    /// Assembles the memory of the stage with the number `stage` from its code and from `peaks`,
+    /// which has the peaks of all stages for each tile.
+    fn stage_memory(&self, stage: usize, peaks: &[Vec<StagePeak>]) -> StageMemory {
+        let memory = self.memory;
+        let code = memory.code_of(&self.stages[stage].positions, self.with_overhead);
+        let (tiles, steps, updates): (_, Vec<_>, Vec<_>) = code
+            .into_iter()
+            .zip(&*memory.overhead)
+            .zip(peaks)
+            .map(|(code, peaks)| self.on_tile(code, &peaks[stage]))
+            .collect();
+        let has_steps = !self.windows[stage].is_empty();
+        let steps = steps.into_iter().map(|step| has_steps.then_some(step));
         let transfers = |peaks: &Vec<StagePeak>| {
             let phases = &peaks[stage].phases;
             phases.map(|(parts, _)| parts.waiting + parts.passing)
@@ -216,41 +262,41 @@ impl MemoryModel<'_> {
         StageMemory {
             late_restores: None,
             tiles,
-            updates,
-            peak_steps: steps,
+            updates: updates.into_iter().flatten().collect(),
+            peak_steps: steps.collect(),
             transfers: peaks.iter().map(transfers).collect(),
         }
     }
 
-    /// Computes the bytes of a stage on `tile` from its `code` and its `peak` there. Returns the
+    /// Computes the bytes of a stage on one tile from its `code` and its `peak` there. Returns the
     /// bytes when they are highest (in the first such phase, or in the update if that takes more)
     /// and the step of this peak; and the bytes in the update if that is a phase of its own.
     fn on_tile(
         &self,
-        (tile, code): (usize, Parts),
+        (code, overhead): (Parts, &TileOverhead),
         peak: &StagePeak,
-        plan: &StagesToCompute<'_>,
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let shares = peak.update.map_or(0, |update| update.shares);
-        let of_shares = self.overhead.fragmentation_of_shares(tile, shares);
+        let of_shares = overhead.fragmentation_of_shares(shares);
         // Fragmentation is in proportion to the code and `bytes`.
         let with_code = |mut parts: Parts, bytes: u64| {
             parts.add(&code);
-            if plan.with_overhead {
-                parts.gaps = self.overhead.fragmentation(tile, code.total() + bytes) + of_shares;
+            if self.with_overhead {
+                parts.gaps = overhead.fragmentation_of(code.total() + bytes) + of_shares;
             }
             parts
         };
-        let live = peak
-            .phases
-            .map(|(parts, _)| parts.variables + parts.overhead);
-        let most_live = live.into_iter().max().unwrap_or(0);
+        let live = |(parts, _): &(Parts, u32)| parts.variables + parts.overhead;
+        let most_live = peak.phases.iter().map(live).max().unwrap_or(0);
+        let all_steps = self.memory.model.steps();
         let (in_passes, step) = peak
             .phases
             .into_iter()
+            .zip(&self.memory.phases)
             .enumerate()
-            .filter(|(phase, _)| plan.has(*phase))
-            .map(|(_, (parts, step))| (with_code(parts, most_live), step))
+            // In a model without steps, the first phase counts as having some.
+            .filter(|&(phase, (_, steps))| !steps.is_empty() || (phase == 0 && all_steps == 0))
+            .map(|(_, ((parts, step), _))| (with_code(parts, most_live), step))
             .rev()
             .max_by_key(|(parts, _)| parts.total())
             .unwrap_or_default();
@@ -282,52 +328,5 @@ impl MemoryModel<'_> {
         }
         let step = update.update.map_or(step, |(_, step)| step);
         (in_update, step, Some(on_tile))
-    }
-
-    /// Does the pipeline recompute the activations of each layer? No without a pipeline.
-    pub(crate) fn recomputes_layers(&self) -> bool {
-        self.flows.as_ref().is_some_and(Flows::recomputes_layers)
-    }
-
-    /// Returns the bytes of code on `tile` that every stage needs whatever its positions, by
-    /// [`CodeKind`](crate::profile::CodeKind) as an index; `None` in the classic memory model.
-    pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
-        if self.rules == Rules::Classic {
-            return None;
-        }
-        let common = self.code_sums(|set| set == EVERYWHERE)[tile];
-        let common = self.overhead.capped(tile, common);
-        Some(lanes::plus(&common, &self.overhead.code(tile)))
-    }
-
-    /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
-    /// exclusive). If `with_overhead`, the code that every stage has is included, as overhead.
-    pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
-        let layered = self.code_sums(|set| meets(self.sets.places(set), range));
-        let common = self.code_sums(|set| set == EVERYWHERE && with_overhead);
-        layered
-            .into_iter()
-            .zip(common)
-            .enumerate()
-            .map(|(tile, (layered, common))| {
-                let both = self.overhead.capped(tile, lanes::plus(&layered, &common));
-                let common = self.overhead.capped(tile, common);
-                let mut parts =
-                    Parts::of_code(std::array::from_fn(|kind| both[kind] - common[kind]));
-                if with_overhead {
-                    parts.overhead = common.iter().sum::<u64>() + self.overhead.fixed(tile);
-                }
-                parts
-            })
-            .collect()
-    }
-
-    /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of
-    /// the code of those sets of positions for which `is_wanted` is true.
-    fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
-        by_tile(
-            self.code.iter().filter(|item| is_wanted(item.set)),
-            &(0..self.model.target.num_tiles),
-        )
     }
 }

@@ -3,11 +3,11 @@
 
 use super::live_sums::{LiveChanges, LiveSums};
 use super::stages_to_compute::{StageRow, StagesToCompute};
+use crate::memory::Parts;
 use crate::memory::lanes::{self, ByLane, Bytes, LANES};
 use crate::memory::pipeline::{PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
-use crate::memory::{MemoryModel, Parts};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -48,17 +48,17 @@ pub(super) struct StageScratch<B, const N: usize> {
     updates: TileUpdates<N>,
 }
 
-impl MemoryModel<'_> {
-    /// Computes for each tile, and then for each stage of `plan`, the highest bytes in each phase.
-    pub(super) fn peaks_by_tile(&self, plan: &StagesToCompute<'_>) -> Vec<Vec<StagePeak>> {
-        let groups: Vec<_> = uses::groups(self.model.target.num_tiles).collect();
+impl StagesToCompute<'_> {
+    /// Computes for each tile, and then for each stage, the highest bytes in each phase.
+    pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
+        let groups: Vec<_> = uses::groups(self.memory.model.target.num_tiles).collect();
         groups
             .into_par_iter()
             .map_init(StageScratches::default, |(side_by_side, wide), tiles| {
-                self.peaks_on(tiles.clone(), plan, side_by_side)
+                self.peaks_on(tiles.clone(), side_by_side)
                     .unwrap_or_else(|| {
                         tiles
-                            .filter_map(|tile| self.peaks_on(tile..tile + 1, plan, wide))
+                            .filter_map(|tile| self.peaks_on(tile..tile + 1, wide))
                             .flatten()
                             .collect()
                     })
@@ -67,29 +67,29 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes for each of `tiles`, at most `N` side by side, and then for each stage of `plan`, the
-    /// highest bytes in each phase. `None` if sums of type `B` may overflow.
+    /// Computes for each of `tiles`, at most `N` side by side, and then for each stage, the highest
+    /// bytes in each phase. `None` if sums of type `B` may overflow.
     fn peaks_on<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
-        plan: &StagesToCompute<'_>,
         scratch: &mut StageScratch<B, N>,
     ) -> Option<Vec<Vec<StagePeak>>> {
-        scratch.uses.gather(self, tiles.clone());
+        let memory = self.memory;
+        scratch.uses.gather(memory, tiles.clone());
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
-        if let Some((flows, _)) = &plan.flows {
-            scratch.flows.load(self, flows, &scratch.uses);
+        if let Some((flows, _)) = &self.flows {
+            scratch.flows.load(memory, flows, &scratch.uses);
         }
-        if let Some(phase) = plan.update {
-            scratch.updates.load(self, phase, &scratch.uses);
+        if let Some(phase) = self.update {
+            scratch.updates.load(memory, phase, &scratch.uses);
         }
-        self.prepare(plan, scratch);
-        scratch.step_through(plan);
-        let mut peaks = vec![vec![StagePeak::default(); plan.stages.len()]; tiles.len()];
-        for stage in 0..plan.stages.len() {
-            self.take_peaks(stage, plan, scratch, &mut peaks);
+        self.prepare(scratch);
+        self.step_through(scratch);
+        let mut peaks = vec![vec![StagePeak::default(); self.stages.len()]; tiles.len()];
+        for stage in 0..self.stages.len() {
+            self.take_peaks(stage, scratch, &mut peaks);
         }
         Some(peaks)
     }
@@ -99,47 +99,47 @@ impl MemoryModel<'_> {
     fn take_peaks<B: Bytes, const N: usize>(
         &self,
         stage: usize,
-        plan: &StagesToCompute<'_>,
         scratch: &StageScratch<B, N>,
         peaks: &mut [Vec<StagePeak>],
     ) {
-        let placed = &plan.stages[stage];
-        let additions = plan.flows.as_ref().map(|(flows, of_stages)| {
+        let (memory, placed) = (self.memory, &self.stages[stage]);
+        let additions = self.flows.as_ref().map(|(flows, of_stages)| {
             let of_stage = (placed, of_stages[stage].as_ref());
-            flows.additions(self, of_stage, &scratch.flows)
+            flows.additions(memory, of_stage, &scratch.flows)
         });
-        let updating = |phase| scratch.updates.in_stage(self, phase, &placed.positions);
-        let updating = plan.update.map(updating);
+        let updating = |phase| scratch.updates.in_stage(memory, phase, &placed.positions);
+        let updating = self.update.map(updating);
+        let has_steps = u64::from(!self.windows[stage].is_empty());
         for (lane, peaks) in peaks.iter_mut().enumerate() {
-            let peak = &mut peaks[stage];
-            let additions = additions.map_or_else(Default::default, |of_lanes| of_lanes[lane]);
-            peak.phases = additions.map(|added| (added, 0));
-            if plan.has_steps(stage) {
-                for (phase, peak) in peak.phases.iter_mut().enumerate() {
-                    scratch.take_phase((stage, phase, lane), peak);
-                }
-            }
-            if let Some(updating) = updating.map(|updating| updating[lane]) {
-                for (parts, _) in &mut peak.phases {
-                    parts.state = updating.shares;
-                }
-                peak.update = Some(Updating {
-                    variables: scratch.always[stage][lane] + updating.variables,
-                    overhead: scratch.always_common[lane] + updating.overhead,
+            let updating = updating.map(|updating| updating[lane]);
+            let (always, always_common) =
+                (scratch.always[stage][lane], scratch.always_common[lane]);
+            let in_phase = |phase: usize| {
+                let highest = &scratch.sums.highest[stage][phase];
+                let common = highest.common[lane].sum();
+                let parts = Parts {
+                    variables: highest.bytes[lane].sum() - common + has_steps * always,
+                    overhead: common + has_steps * always_common,
+                    state: updating.map_or(0, |updating| updating.shares),
+                    ..additions.map_or_else(Parts::default, |added| added[lane][phase])
+                };
+                (parts, highest.step[lane])
+            };
+            peaks[stage] = StagePeak {
+                phases: std::array::from_fn(in_phase),
+                update: updating.map(|updating| Updating {
+                    variables: always + updating.variables,
+                    overhead: always_common + updating.overhead,
                     ..updating
-                });
-            }
+                }),
+            };
         }
     }
 
     /// Prepares the variables of the tiles whose uses are in `scratch`: adds up those that are live
-    /// at every step for each stage of `plan`, and lists the steps at which all others begin and
-    /// cease to be live.
-    fn prepare<B: Bytes, const N: usize>(
-        &self,
-        plan: &StagesToCompute<'_>,
-        scratch: &mut StageScratch<B, N>,
-    ) {
+    /// at every step for each stage, and lists the steps at which all others begin and cease to be
+    /// live.
+    fn prepare<B: Bytes, const N: usize>(&self, scratch: &mut StageScratch<B, N>) {
         let StageScratch {
             uses,
             rows,
@@ -152,13 +152,13 @@ impl MemoryModel<'_> {
         rows.clear();
         live.clear();
         always.clear();
-        always.resize(plan.stages.len(), [0; N]);
+        always.resize(self.stages.len(), [0; N]);
         *always_common = ByLane::default();
         for (of_use, &(number, bytes)) in (0u32..).zip(&uses.rows) {
-            plan.each_row(self, (of_use, number), |row, ranges| {
+            self.each_row((of_use, number), |row, ranges| {
                 let Some(ranges) = ranges else {
                     let bytes = bytes.map(u64::from);
-                    return plan.each_stage(&row, |stage| match stage {
+                    return self.each_stage(&row, |stage| match stage {
                         None => lanes::add(always_common, &bytes),
                         Some(stage) => lanes::add(&mut always[stage], &bytes),
                     });
@@ -168,26 +168,24 @@ impl MemoryModel<'_> {
                 live.extend(ranges.iter().map(|&(from, to)| (from, to, number)));
             });
         }
-        changes.load(plan.steps, live);
+        changes.load(self.memory.model.steps(), live);
     }
-}
 
-impl<B: Bytes, const N: usize> StageScratch<B, N> {
-    /// Goes through all steps and finds the highest live bytes of each stage of `plan` in each
-    /// phase. Sums are only compared where they can be highest: where a variable begins to be live,
-    /// and at the first step of a stage or phase.
-    fn step_through(&mut self, plan: &StagesToCompute<'_>) {
-        let Self {
+    /// Goes through all steps and finds the highest live bytes of each stage in each phase. Sums
+    /// are only compared where they can be highest: where a variable begins to be live, and at the
+    /// first step of a stage or phase.
+    fn step_through<B: Bytes, const N: usize>(&self, scratch: &mut StageScratch<B, N>) {
+        let StageScratch {
             uses,
             rows,
             changes,
             sums,
             ..
-        } = self;
-        sums.restart(plan.windows.iter().map(|window| window.start));
-        let mut phases = plan.phases.iter().skip(1).peekable();
-        for step in 0..plan.steps {
-            let mut raises_all = plan.starts.contains(&step);
+        } = scratch;
+        sums.restart(self.windows.iter().map(|window| window.start));
+        let mut phases = self.memory.phases.iter().skip(1).peekable();
+        for step in 0..self.memory.model.steps() {
+            let mut raises_all = self.starts.contains(&step);
             while phases.next_if(|next| next.start == step).is_some() {
                 sums.begin_phase(step);
                 raises_all = true;
@@ -195,16 +193,16 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
             for &row in changes.ends(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use).map(B::change);
-                plan.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
+                self.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
             }
             for &row in changes.begins(step) {
                 let row = &rows[row as usize];
                 let bytes = uses.bytes(row.of_use).map(B::change);
-                plan.each_stage(row, |stage| {
+                self.each_stage(row, |stage| {
                     lanes::add(sums.of(stage), &bytes);
                     match stage {
                         None => raises_all = true,
-                        Some(stage) if plan.is_examined(stage, step) => {
+                        Some(stage) if self.windows[stage].contains(&step) => {
                             sums.raise_highest(stage, step)
                         }
                         Some(_) => {}
@@ -212,24 +210,10 @@ impl<B: Bytes, const N: usize> StageScratch<B, N> {
                 });
             }
             if raises_all {
-                (0..plan.stages.len())
-                    .filter(|&sum| plan.is_examined(sum, step))
-                    .for_each(|sum| sums.raise_highest(sum, step));
+                (0..self.stages.len())
+                    .filter(|&stage| self.windows[stage].contains(&step))
+                    .for_each(|stage| sums.raise_highest(stage, step));
             }
         }
-    }
-
-    /// Writes the highest live bytes of the stage with the number `stage` in the phase with the
-    /// number `phase`, on the tile in `lane`, and their step into `parts` and `step`.
-    fn take_phase(
-        &self,
-        (stage, phase, lane): (usize, usize, usize),
-        (parts, step): &mut (Parts, u32),
-    ) {
-        let highest = &self.sums.highest[stage][phase];
-        let common = highest.common[lane].sum();
-        parts.variables = highest.bytes[lane].sum() - common + self.always[stage][lane];
-        parts.overhead = common + self.always_common[lane];
-        *step = highest.step[lane];
     }
 }

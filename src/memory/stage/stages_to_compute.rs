@@ -1,9 +1,9 @@
 //! The stages that are computed together, and the variables that each of them counts.
 
-use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageFlows};
+use crate::memory::pipeline::{Flows, PlacedStage, StageFlows};
 use crate::memory::update::UpdatePhase;
 use crate::memory::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, PlaceSet, meets};
+use crate::model::{EVERYWHERE, PlaceSet, VariableUse, meets};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -22,15 +22,12 @@ pub(super) enum Wanted {
 
 /// Some stages whose memory is computed together, in one pass over the variables.
 pub(super) struct StagesToCompute<'a> {
+    pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
-    pub wanted: Wanted,
+    wanted: Wanted,
     /// For each set of positions, by its index: the numbers (in `stages`) of the stages that have
     /// any of these positions. The list of [`EVERYWHERE`] is empty.
-    pub stages_of: Vec<Vec<u32>>,
-    /// The number of liveness steps of the profile.
-    pub steps: u32,
-    /// For each phase (see [`PHASES`]): its half-open steps.
-    pub phases: [Range<u32>; PHASES],
+    stages_of: Vec<Vec<u32>>,
     /// For each stage: the half-open steps at which its bytes count; from 0 to 0 if there are none.
     pub windows: Vec<Range<u32>>,
     /// The first step of each stage that has steps.
@@ -60,7 +57,7 @@ pub(super) struct StageRow {
 }
 
 impl<'a> StagesToCompute<'a> {
-    pub fn new(memory: &'a MemoryModel<'_>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
+    pub fn new(memory: &'a MemoryModel<'a>, stages: &'a [PlacedStage], wanted: Wanted) -> Self {
         let window = |stage: &PlacedStage| {
             memory
                 .window(stage.positions.clone())
@@ -81,11 +78,10 @@ impl<'a> StagesToCompute<'a> {
             .as_ref()
             .filter(|_| is_whole && memory.rules == Rules::Full);
         Self {
+            memory,
             stages,
             wanted,
             stages_of: memory.sets.iter().map(stages_of).collect(),
-            steps: memory.model.steps(),
-            phases: memory.phases.clone(),
             starts: starts.map(|window| window.start).collect(),
             windows,
             flows: flows.map(|flows| {
@@ -95,22 +91,6 @@ impl<'a> StagesToCompute<'a> {
             update: memory.update.as_deref().filter(|_| is_whole),
             with_overhead: is_whole && memory.rules == Rules::Full,
         }
-    }
-
-    /// Has the stage with this number any steps at which its bytes count?
-    pub fn has_steps(&self, stage: usize) -> bool {
-        !self.windows[stage].is_empty()
-    }
-
-    /// Has the phase with this number any steps? In a model without steps, the first phase counts
-    /// as having some.
-    pub fn has(&self, phase: usize) -> bool {
-        !self.phases[phase].is_empty() || (phase == 0 && self.steps == 0)
-    }
-
-    /// Do the bytes of the stage with the number `stage` count at `step`?
-    pub fn is_examined(&self, stage: usize, step: u32) -> bool {
-        self.windows[stage].contains(&step)
     }
 
     /// Calls `visit` with the number of each stage that counts the variables of `row`; only once,
@@ -144,16 +124,15 @@ impl<'a> StagesToCompute<'a> {
     /// variables, and the half-open steps at which they are live there (`None` for all steps).
     /// There are several calls if stages have the variables live at different steps, none if no
     /// stage has them.
-    pub fn each_row<'b>(
+    pub fn each_row(
         &self,
-        memory: &'b MemoryModel<'_>,
         (of_use, number): (u32, u32),
-        mut visit: impl FnMut(StageRow, Option<&'b [(u32, u32)]>),
+        mut visit: impl FnMut(StageRow, Option<&'a [(u32, u32)]>),
     ) {
+        let memory = self.memory;
         let flows = memory.flows.as_ref();
-        let kept_late = flows
-            .filter(|_| self.wanted == Wanted::LateRestores)
-            .and_then(|flows| flows.of(number));
+        let flows = flows.filter(|_| self.wanted == Wanted::LateRestores);
+        let kept_late = flows.and_then(|flows| flows.of(number));
         let mut row = |(counted, with), live| {
             let row = StageRow {
                 of_use,
@@ -163,16 +142,11 @@ impl<'a> StagesToCompute<'a> {
             };
             visit(row, live);
         };
-        match self.wanted {
+        if self.wanted == Wanted::Layers {
             // A single layer has its optimizer state, and everything that it keeps.
-            Wanted::Layers => {
-                let own = memory.uses.of(number);
-                row(
-                    (memory.counted(own.set), None),
-                    memory.live_ranges(own.class),
-                );
-            }
-            _ => memory.each_life(number, row),
+            let &VariableUse { class, set, .. } = memory.uses.of(number);
+            return row((memory.counted(set), None), memory.live_ranges(class));
         }
+        memory.each_life(number, row);
     }
 }

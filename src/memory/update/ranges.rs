@@ -2,11 +2,11 @@
 
 use super::UpdatePhase;
 use super::tile::{Amounts, TileUpdates};
+use crate::memory::MemoryModel;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
-use crate::memory::{MemoryModel, Overhead};
+use crate::memory::overhead::TileOverhead;
 use crate::model::{EVERYWHERE, TooManyPlaces};
-use std::ops::Range;
 
 /// The bytes that weight updates take in a range of positions that grows by one position at a time,
 /// by lane (tile). The buffers are reused for the next tiles.
@@ -68,7 +68,8 @@ impl<const N: usize> RangeUpdates<N> {
                 }
             }
             let update = same[0].update;
-            lanes::raise(&mut self.everywhere, &phase.taken(update, &common).0);
+            let taken = phase.taken(update, &common);
+            lanes::raise(&mut self.everywhere, &taken.map(|(most, _)| most));
             self.common.push((update, common));
         }
         self.lasting.entries.check()
@@ -91,7 +92,8 @@ impl<const N: usize> RangeUpdates<N> {
             if *from as usize <= self.start {
                 let (update, sums) = &mut self.sums[*number as usize];
                 sums.add(amounts);
-                lanes::raise(&mut self.taken, &phase.taken(*update, sums).0);
+                let taken = phase.taken(*update, sums);
+                lanes::raise(&mut self.taken, &taken.map(|(most, _)| most));
             }
         }
     }
@@ -99,10 +101,10 @@ impl<const N: usize> RangeUpdates<N> {
     /// Returns for each of `tiles`, by lane, the bytes that the current range takes both in the
     /// passes and in the update: a replica's shares of optimizer state that is sharded on the chip,
     /// with their fragmentation.
-    pub fn always(&self, overhead: &Overhead, tiles: Range<u32>) -> [u64; N] {
+    pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
         let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
-            *shares += overhead.fragmentation_of_shares(tile as usize, *shares);
+            *shares += tile.fragmentation_of_shares(*shares);
         }
         always
     }

@@ -7,6 +7,7 @@ use crate::memory::lanes::{self, ByLane};
 use crate::memory::steps::StepSums;
 use crate::memory::uses::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet, VariableUse};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The bytes of some variables by lane (tile), with the positions that count them: a stage with any
@@ -24,19 +25,6 @@ pub(crate) struct TileUpdates<const N: usize> {
     pub shares: Vec<Placing<N>>,
     /// The bytes of parameters on the chip that are not live at some steps of the passes.
     pub holes: Vec<Placing<N>>,
-}
-
-/// The variables of one use (one class and use set) that take part in the update with the number
-/// `update`. `set` are the positions that count them.
-#[derive(Clone, Copy)]
-struct UpdateRow {
-    update: u32,
-    set: PlaceSet,
-    role: UpdateRole,
-    /// The row of the variables in [`NeighbourUses`].
-    row: u32,
-    /// The equivalence class of the variables.
-    class: u32,
 }
 
 /// The bytes of the update with the number `update` that a stage has if it has any position of
@@ -86,9 +74,9 @@ impl UpdatePhase {
         &self,
         update: u32,
         amounts: &Amounts<N>,
-    ) -> ([u64; N], [u64; N]) {
+    ) -> [(u64, u64); N] {
         let is_shared_out = self.is_shared_out[update as usize];
-        let both: [(u64, u64); N] = std::array::from_fn(|lane| {
+        std::array::from_fn(|lane| {
             let loaded = amounts.loaded[lane];
             let made = if is_shared_out {
                 let shares = self.share(amounts.temporaries[lane]) + amounts.shares[lane];
@@ -98,55 +86,46 @@ impl UpdatePhase {
             };
             let with = |pads: u64| loaded + pads.max(made);
             (with(loaded), with(amounts.largest[lane].min(loaded)))
-        });
-        (both.map(|bounds| bounds.0), both.map(|bounds| bounds.1))
+        })
     }
 }
 
 impl<const N: usize> TileUpdates<N> {
     /// Replaces the contents by the bytes of those variables in `uses` that take part in updates.
     pub fn load(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, uses: &NeighbourUses<N>) {
-        let mut rows = Vec::new();
+        let mut found: BTreeMap<(u32, PlaceSet), (Amounts<N>, StepSums<N>)> = BTreeMap::new();
         self.entries.clear();
         self.shares.clear();
         self.holes.clear();
-        for (row, &(number, bytes)) in (0u32..).zip(&uses.rows) {
+        for &(number, bytes) in &uses.rows {
             let Some(in_update) = phase.of(number) else {
                 continue;
             };
             let &VariableUse { class, set, .. } = memory.uses.of(number);
             let set = memory.counted(set);
-            let wide = bytes.map(u64::from);
+            let bytes = bytes.map(u64::from);
             if phase.fills_holes(number) {
-                self.holes.push((set, wide));
+                self.holes.push((set, bytes));
             }
             let Some(role) = in_update.role else {
                 continue;
             };
             if role == UpdateRole::SHARED_STATE && !phase.place.is_off_chip() {
                 self.shares
-                    .push((set, wide.map(|bytes| phase.share(bytes))));
+                    .push((set, bytes.map(|bytes| phase.share(bytes))));
             }
-            rows.extend(in_update.updates.iter().map(|&update| UpdateRow {
-                update,
-                set,
-                role,
-                row,
-                class,
-            }));
-        }
-        rows.sort_unstable_by_key(|row| (row.update, row.set));
-        for same in rows.chunk_by(|a, b| (a.update, a.set) == (b.update, b.set)) {
-            let UpdateRow { update, set, .. } = same[0];
-            let (first, end) = phase.steps[update as usize];
-            let (mut amounts, mut live) = (Amounts::default(), StepSums::new(first..end));
-            for row in same {
-                let bytes = uses.bytes(row.row).map(u64::from);
-                add_row(&mut amounts, phase, row.role, &bytes);
-                if row.role == UpdateRole::Temporary {
-                    live.add(bytes, memory.live_ranges(row.class).unwrap_or_default());
+            for &update in &in_update.updates {
+                let (amounts, live) = found.entry((update, set)).or_insert_with(|| {
+                    let (first, end) = phase.steps[update as usize];
+                    (Amounts::default(), StepSums::new(first..end))
+                });
+                add_row(amounts, phase, role, &bytes);
+                if role == UpdateRole::Temporary {
+                    live.add(bytes, memory.live_ranges(class).unwrap_or_default());
                 }
             }
+        }
+        for ((update, set), (mut amounts, mut live)) in found {
             *amounts.temporaries = live.highest();
             self.entries.push(PlacedAmounts {
                 update,
@@ -186,12 +165,12 @@ impl<const N: usize> TileUpdates<N> {
             same.iter()
                 .filter(|entry| meets(entry.set))
                 .for_each(|entry| amounts.add(&entry.amounts));
-            let (most, least) = phase.taken(same[0].update, &amounts);
-            for (lane, found) in found.iter_mut().enumerate() {
-                found.taken_at_least = found.taken_at_least.max(least[lane]);
-                if most[lane] > found.taken {
-                    found.taken = most[lane];
-                    let update = same[0].update;
+            let update = same[0].update;
+            let taken = phase.taken(update, &amounts);
+            for (found, (most, least)) in found.iter_mut().zip(taken) {
+                found.taken_at_least = found.taken_at_least.max(least);
+                if most > found.taken {
+                    found.taken = most;
                     found.update = Some((update, phase.steps[update as usize].0));
                 }
             }
@@ -275,7 +254,7 @@ mod tests {
             largest: ByLane([moment]),
             ..Amounts::default()
         };
-        let ([most], [least]) = phase(StatePlace::OffChip, 1).taken(0, &amounts);
+        let [(most, least)] = phase(StatePlace::OffChip, 1).taken(0, &amounts);
         let rounded = |bytes: u64| (bytes + MIB / 2) / MIB;
         assert_eq!([2 * moment, least, most].map(rounded), [238, 358, 477]);
     }
@@ -291,10 +270,8 @@ mod tests {
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
         // 300 / 4 + 25 + 30 is more than 100 + 25.
-        assert_eq!(taken(StatePlace::Sharded, 0), ([130], [130]));
-        assert_eq!(
-            taken(StatePlace::ShardedOffChip, 50),
-            ([50 + 130], [50 + 130])
-        );
+        assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
+        let off_chip = taken(StatePlace::ShardedOffChip, 50);
+        assert_eq!(off_chip, [(50 + 130, 50 + 130)]);
     }
 }
