@@ -16,7 +16,7 @@ pub(crate) use slots::{SlotKind, Slots};
 pub(crate) use step::Rate;
 
 use crate::memory::{Pipeline, Recompute};
-use crate::model::{CyclesByLayer, PassCycles, Positions};
+use crate::model::{CyclesByLayer, Positions};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -88,12 +88,8 @@ impl StepOptions {
 pub struct StageTimes {
     pipeline: Pipeline,
     is_training: bool,
-    /// By pass (forward, backward, update): prefix sums of the cycles of positions. Entry `i` is
-    /// the sum over the positions before `i`.
-    before: [Vec<u128>; 3],
-    /// Prefix sums, by position, of the forward cycles that run again if layers are recomputed one
-    /// by one. Out and layers without a backward pass, such as frozen ones, add 0.
-    again_before: Vec<u128>,
+    /// Prefix sums: entry `i` has the sums over the positions before `i`.
+    before: Vec<Sums>,
     /// Cycles of Out if it runs on the first IPU; the sums of the first position include them.
     /// `None` if Out does not run on the first IPU.
     out_in_first: Option<Passes>,
@@ -106,10 +102,13 @@ pub struct StageTimes {
     /// backward pass of one micro-batch. If Out is on the first IPU, one more entry for
     /// the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
-    /// Prefix sums, by position, of the bytes of optimizer state, which stages stream if the state
-    /// is off the chip; empty if unknown.
-    state_before: Vec<u128>,
 }
+
+/// Sums over some positions: of the forward, backward and update cycles; of the forward cycles that
+/// run again if layers are recomputed one by one (Out and layers without a backward pass, such as
+/// frozen ones, add 0); and of the bytes of optimizer state, which stages stream if the state is off
+/// the chip (0 if unknown).
+type Sums = [u128; 5];
 
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
 /// follow: the sum of `once` over its positions and, if any of them `recomputes`, also the sum of
@@ -161,17 +160,6 @@ pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
-/// Returns prefix sums of `all`: entry `i` is the sum of the first `i` numbers, so there is one
-/// more entry than numbers.
-fn sums_before(all: impl Iterator<Item = u64>) -> Vec<u128> {
-    [0].into_iter()
-        .chain(all.scan(0u128, |sum, number| {
-            *sum += u128::from(number);
-            Some(*sum)
-        }))
-        .collect()
-}
-
 /// Cycles of a stage by pass: of the forward and the backward pass for one micro-batch, and of the
 /// update for one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -207,8 +195,6 @@ impl StageTimes {
         cut_bytes: Vec<[u64; 2]>,
         options: StepOptions,
     ) -> Self {
-        let passes: [fn(&PassCycles) -> u64; 3] =
-            [|of| of.forward, |of| of.backward, |of| of.update];
         let out = cycles.out_in_first;
         let out_in_first = positions.out_is_first().then(|| Passes {
             forward: out.forward.into(),
@@ -218,32 +204,38 @@ impl StageTimes {
         });
         let has_out = positions.out().is_some();
         let count = cycles.passes_by_layer.len();
-        let again = |(position, passes): (usize, &PassCycles)| match position {
-            _ if passes.backward == 0 || has_out && position + 1 == count => 0,
-            0 if out_in_first.is_some() => passes.forward.saturating_sub(out.forward),
-            _ => passes.forward,
-        };
+        let (mut sums, mut before) = (Sums::default(), vec![Sums::default()]);
+        for (position, of) in cycles.passes_by_layer.iter().enumerate() {
+            let again = match position {
+                _ if of.backward == 0 || has_out && position + 1 == count => 0,
+                0 if out_in_first.is_some() => of.forward.saturating_sub(out.forward),
+                _ => of.forward,
+            };
+            let added = [of.forward, of.backward, of.update, again, 0];
+            sums = std::array::from_fn(|kind| sums[kind] + u128::from(added[kind]));
+            before.push(sums);
+        }
         Self {
             pipeline,
             is_training,
-            before: passes.map(|pass| sums_before(cycles.passes_by_layer.iter().map(pass))),
-            again_before: sums_before(cycles.passes_by_layer.iter().enumerate().map(again)),
+            before,
             out_in_first,
             has_out,
             options,
             clock_hertz: cycles.clock_hertz,
             cut_bytes,
-            state_before: Vec::new(),
         }
     }
 
     /// Adds the optimizer state: `state` has its bytes by position, which stages stream if the
     /// state is off the chip.
-    pub fn streaming(self, state: &[u64]) -> Self {
-        Self {
-            state_before: sums_before(state.iter().copied()),
-            ..self
+    pub fn streaming(mut self, state: &[u64]) -> Self {
+        let mut sum = 0;
+        for (before, &bytes) in self.before.iter_mut().skip(1).zip(state) {
+            sum += u128::from(bytes);
+            before[4] = sum;
         }
+        self
     }
 
     /// Returns the times of the model in `pipeline`; the cycles of positions stay.
@@ -261,7 +253,7 @@ impl StageTimes {
 
     /// Returns the number of positions (In, layers, Out).
     pub fn positions(&self) -> usize {
-        self.before[0].len() - 1
+        self.before.len() - 1
     }
 
     /// Returns whether the cycles of a stage depend on its number of later stages: true in training
@@ -276,20 +268,21 @@ impl StageTimes {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
         // The recomputation of In counts as in a stage that also has the first layer.
         let recomputed = |is_last| {
-            let sum = move |range: &Range<usize>| self.recomputed_among_others(range, is_last);
-            positions().map(move |range| match range.start {
+            let sum = |range: &Range<usize>| self.recomputed_among_others(range, is_last);
+            let of_position = |range: Range<usize>| match range.start {
                 0 if self.positions() > 1 => narrow(sum(&(0..2)).saturating_sub(sum(&(1..2)))),
                 _ => narrow(sum(&range)),
-            })
+            };
+            positions().map(of_position).collect()
         };
         let once = |range: Range<usize>| {
-            let [forward, backward, _] = self.sums(&range).unwrap_or_default();
+            let [forward, backward, ..] = self.sums(&range).unwrap_or_default();
             narrow(forward + backward)
         };
         PositionCycles {
             once: positions().map(once).collect(),
-            recomputed: recomputed(false).collect(),
-            recomputed_last: recomputed(true).collect(),
+            recomputed: recomputed(false),
+            recomputed_last: recomputed(true),
             recomputes: positions()
                 .map(|range| self.forward_again(&range) > 0)
                 .collect(),
@@ -303,9 +296,9 @@ impl StageTimes {
             return None;
         }
         let of_pass = |pass: usize| {
-            self.before[pass]
+            self.before
                 .windows(2)
-                .map(|sum| narrow(sum[1].saturating_sub(sum[0])))
+                .map(|sum| narrow(sum[1][pass] - sum[0][pass]))
                 .collect()
         };
         let stages = 1..=self.positions();
@@ -323,7 +316,7 @@ impl StageTimes {
     /// it. If Out runs on the first IPU, the cycles of the stage with In include those of Out.
     /// `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
-        let [forward, backward, update] = self.sums(range)?;
+        let [forward, backward, update, ..] = self.sums(range)?;
         // Out on the first IPU comes after the last stage, unless there is only one stage.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
         Some(Passes {
@@ -340,12 +333,10 @@ impl StageTimes {
         self.stage(range, after).map(Passes::of_micro_batch)
     }
 
-    /// Returns the sums of forward, backward and update cycles over positions `range`, without
-    /// recomputation and streaming; `None` if positions do not exist.
-    fn sums(&self, range: &Range<usize>) -> Option<[u128; 3]> {
-        let [forward, backward, update] = &self.before;
-        let sum = |before| sum_over(before, range);
-        Some([sum(forward)?, sum(backward)?, sum(update)?])
+    /// Returns the sums over positions `range`; `None` if positions do not exist.
+    fn sums(&self, range: &Range<usize>) -> Option<Sums> {
+        let (start, end) = (self.before.get(range.start)?, self.before.get(range.end)?);
+        (range.start <= range.end).then(|| std::array::from_fn(|kind| end[kind] - start[kind]))
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
@@ -408,12 +399,12 @@ impl StageTimes {
     /// Returns the forward cycles of those positions in `range` that run again for their own
     /// backward pass.
     fn by_themselves(&self, range: &Range<usize>) -> u128 {
-        sum_over(&self.again_before, range).unwrap_or(0)
+        self.sums(range).unwrap_or_default()[3]
     }
 
     /// Returns the forward cycles of positions `range`, without Out.
     fn forward_without_out(&self, range: &Range<usize>) -> u128 {
-        let forward = |range: &Range<usize>| self.sums(range).map_or(0, |[forward, ..]| forward);
+        let forward = |range: &Range<usize>| self.sums(range).unwrap_or_default()[0];
         let last = self.positions().saturating_sub(1);
         let of_out = match self.out_in_first {
             _ if self.has_out && range.contains(&last) => forward(&(last..last + 1)),
@@ -427,15 +418,14 @@ impl StageTimes {
     /// those that it stores there in one weight update, on one replica; 0 if optimizer state is on
     /// the chip.
     fn streamed_by(&self, range: &Range<usize>) -> u128 {
-        let state = self.pipeline.state;
-        if !state.is_off_chip() {
+        let place = self.pipeline.state;
+        if !place.is_off_chip() {
             return 0;
         }
         let replicas = self.pipeline.replicas.max(1);
-        let parts = if state.is_sharded() { replicas } else { 1 };
-        2 * sum_over(&self.state_before, range)
-            .unwrap_or(0)
-            .div_ceil(parts.into())
+        let parts = if place.is_sharded() { replicas } else { 1 };
+        let [.., state] = self.sums(range).unwrap_or_default();
+        2 * state.div_ceil(parts.into())
     }
 
     /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if
@@ -450,11 +440,4 @@ impl StageTimes {
                     .div_ceil(bandwidth.max(1).into())
             })
     }
-}
-
-/// Returns the sum over the positions `range` of numbers whose prefix sums are `before`; `None` if
-/// positions do not exist.
-fn sum_over(before: &[u128], range: &Range<usize>) -> Option<u128> {
-    let (start, end) = (before.get(range.start)?, before.get(range.end)?);
-    end.checked_sub(*start)
 }

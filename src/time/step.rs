@@ -185,12 +185,6 @@ impl StageTimes {
         StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
 
-    /// Computes the time of one step of a split whose stages all have these times.
-    #[cfg(test)]
-    pub(crate) fn step_alone(&self, stages: &[Range<usize>]) -> Option<StepTime> {
-        Self::step(&stages.iter().map(|range| (self, range)).collect::<Vec<_>>())
-    }
-
     /// Returns a lower bound on the sum of the update cycles of all stages of a split whose stages
     /// have the times of any of `profiles`; exact for one profile without streamed state.
     pub(crate) fn least_update(profiles: &[&Self]) -> Option<u128> {
@@ -198,8 +192,8 @@ impl StageTimes {
         let of_position = |position: usize| {
             let updates = profiles
                 .iter()
-                .map(|times| times.sums(&(position..position + 1)));
-            updates.map(|sums| sums.map(|[.., update]| update)).min()?
+                .map(|times| Some(times.sums(&(position..position + 1))?[2]));
+            updates.min()?
         };
         let streaming = profiles
             .iter()
@@ -228,7 +222,7 @@ impl StageTimes {
     /// Returns whether all IPUs update their weights at the same time, as in TensorFlow; otherwise
     /// one IPU after the other.
     pub(crate) fn updates_side_by_side(&self) -> bool {
-        [Schedule::TfGrouped, Schedule::TfInterleaved].contains(&self.pipeline.schedule)
+        self.pipeline.schedule.is_of_tensorflow()
     }
 
     /// Returns the bytes that a stage sends over the cut before it in the backward pass, and over the

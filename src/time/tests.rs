@@ -1,9 +1,16 @@
 use super::slots::{Order, PassOrder};
 use super::*;
 use crate::memory::Schedule;
-use crate::model::{Layering, PseudoLayers};
+use crate::model::{Layering, PassCycles, PseudoLayers};
 use proptest::collection::vec;
 use proptest::prelude::*;
+
+impl StageTimes {
+    /// Computes the time of one step of a split whose stages all have these times.
+    pub(crate) fn step_alone(&self, stages: &[Range<usize>]) -> Option<StepTime> {
+        Self::step(&stages.iter().map(|range| (self, range)).collect::<Vec<_>>())
+    }
+}
 
 /// Returns stages with these forward, backward and recomputed cycles, each on its own IPU.
 fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {

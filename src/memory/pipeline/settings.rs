@@ -44,12 +44,16 @@ impl Schedule {
     /// `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         let least = least.max(1);
-        match self {
-            Schedule::TfGrouped | Schedule::TfInterleaved => {
-                wanted.div_ceil(least).saturating_mul(least)
-            }
-            Schedule::None | Schedule::Popart | Schedule::Sequential => wanted.max(least),
+        if self.is_of_tensorflow() {
+            wanted.div_ceil(least).saturating_mul(least)
+        } else {
+            wanted.max(least)
         }
+    }
+
+    /// Is it one of TensorFlow's schedules that work on several micro-batches at once?
+    pub(crate) fn is_of_tensorflow(self) -> bool {
+        matches!(self, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
 }
 
@@ -102,10 +106,8 @@ macro_rules! shown_as_option {
         impl fmt::Display for $name {
             /// Writes the value as it is written on the command line.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self.to_possible_value() {
-                    Some(value) => f.write_str(value.get_name()),
-                    None => Ok(()),
-                }
+                let value = self.to_possible_value();
+                value.map_or(Ok(()), |value| f.write_str(value.get_name()))
             }
         }
     )*};
