@@ -1,6 +1,7 @@
 //! Code and vertex state, by the layers that need them (docs/model.md, "Code").
 
 use super::entering::GrowingSums;
+use super::steps::each_stretch;
 use super::{MemoryModel, Rules};
 use crate::model::{GroupCode, Model, NOWHERE, PlaceSet, PlaceSets, Placement, TooManyPlaces};
 use crate::profile::{CodeKind, TileBytes, TileRun};
@@ -127,7 +128,7 @@ fn vertex_code(
     sets: &mut PlaceSets,
 ) -> FxHashMap<(CodeKind, PlaceSet), Vec<TileRun>> {
     let mut by_type: BTreeMap<u32, Vec<(PlaceSet, &[TileRun])>> = BTreeMap::new();
-    for &(code, set) in placed {
+    for &(code, set) in placed.iter().filter(|(_, set)| *set != NOWHERE) {
         for (vertex_type, present) in &code.vertex_types {
             let runs = met(present, tiles);
             if !runs.is_empty() {
@@ -138,54 +139,22 @@ fn vertex_code(
     let mut found: FxHashMap<_, Vec<TileRun>> = FxHashMap::default();
     for (vertex_type, uses) in by_type {
         let code = &model.vertex_code[vertex_type as usize];
-        for (from, to, set) in places_by_tile(&uses, sets) {
+        let present = uses.iter().flat_map(|&(set, runs)| {
+            let runs = runs.iter();
+            runs.map(move |run| (run.from, run.to, set))
+        });
+        each_stretch(present, |first, end, owners| {
+            let key = (CodeKind::VertexCode, sets.union_of(owners.keys().copied()));
             for run in code.runs() {
-                let (from, to) = (run.from.max(from), run.to.min(to));
+                let (from, to) = (run.from.max(first), run.to.min(end));
                 if from < to {
-                    found
-                        .entry((CodeKind::VertexCode, set))
-                        .or_default()
-                        .push(TileRun { from, to, ..*run });
+                    let runs = found.entry(key).or_default();
+                    runs.push(TileRun { from, to, ..*run });
                 }
             }
-        }
+        });
     }
     found
-}
-
-/// Returns disjoint, ascending runs of tiles (first tile, exclusive end), each with the union of
-/// all sets of positions in `uses` whose runs have these tiles. The unions are added to `sets`.
-fn places_by_tile(
-    uses: &[(PlaceSet, &[TileRun])],
-    sets: &mut PlaceSets,
-) -> Vec<(u32, u32, PlaceSet)> {
-    // (tile, set of positions, +1 if its use begins at the tile, -1 if it ends before the tile)
-    let mut events: Vec<(u32, PlaceSet, i32)> = Vec::new();
-    for &(set, present) in uses.iter().filter(|&&(set, _)| set != NOWHERE) {
-        for run in present {
-            events.push((run.from, set, 1));
-            events.push((run.to, set, -1));
-        }
-    }
-    events.sort_unstable();
-    let mut here: BTreeMap<PlaceSet, i32> = BTreeMap::new();
-    let mut stretches = Vec::new();
-    let mut from = 0;
-    for at in events.chunk_by(|a, b| a.0 == b.0) {
-        let to = at[0].0;
-        if !here.is_empty() && from < to {
-            stretches.push((from, to, sets.union_of(here.keys().copied())));
-        }
-        for &(_, set, change) in at {
-            let count = here.entry(set).or_default();
-            *count += change;
-            if *count == 0 {
-                here.remove(&set);
-            }
-        }
-        from = to;
-    }
-    stretches
 }
 
 /// Merges runs of tiles into one ascending list of disjoint runs. Where `runs` overlap, their bytes
@@ -218,18 +187,15 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     sums
 }
 
-/// The code of some tiles by [`CodeKind`] and lane (tile), for ranges of
-/// positions that grow one by one.
-pub(super) type EnteringCode<const N: usize> = GrowingSums<N, 4>;
-
-/// Replaces the contents of `code` by the code of `model` on `tiles`, at most `N` tiles.
+/// Replaces the contents of `code` by the code of `model` on `tiles`, at most `N` tiles; kinds are
+/// those of [`CodeKind`].
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
 pub(super) fn load<const N: usize>(
     model: &MemoryModel<'_>,
     tiles: &Range<u32>,
-    code: &mut EnteringCode<N>,
+    code: &mut GrowingSums<N, 4>,
 ) -> Result<(), TooManyPlaces> {
     code.restart(model.layers());
     for item in &*model.code {

@@ -1,8 +1,8 @@
 //! Finds the layer that each liveness step belongs to.
 
 use super::MemoryModel;
+use super::steps::each_stretch;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 
 /// A run of consecutive steps that all belong to one layer. Steps of no layer between them belong
 /// to the run too.
@@ -44,34 +44,21 @@ impl MemoryModel<'_> {
     /// runs the step; `None` if only operations with several positions or with none run it.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let groups = self.model.operation_groups.iter().enumerate();
-        let mut spans: Vec<_> = groups
+        let spans = groups
             .zip(&self.placement.of_group)
             .filter_map(|((number, group), &set)| match *self.sets.places(set) {
-                [layer] => group.window.map(|(from, to)| (from, to, number, layer)),
+                [layer] => group
+                    .window
+                    .map(|(from, to)| (from, to + 1, (to - from, number, layer))),
                 _ => None,
-            })
-            .collect();
-        spans.sort_by_key(|&(from, ..)| from);
-        let mut spans = spans.into_iter().peekable();
-        // The groups that have begun, the shortest first. Those that have ended leave when they
-        // come first.
-        let mut begun = BinaryHeap::new();
-        (0..self.model.steps())
-            .map(|step| {
-                while let Some((from, to, number, layer)) =
-                    spans.next_if(|&(from, ..)| from <= step)
-                {
-                    begun.push(Reverse((to - from, number, to, layer)));
-                }
-                while begun
-                    .peek()
-                    .is_some_and(|&Reverse((_, _, to, _))| to < step)
-                {
-                    begun.pop();
-                }
-                begun.peek().map(|&Reverse((.., layer))| layer)
-            })
-            .collect()
+            });
+        let mut layers = vec![None; self.model.steps() as usize];
+        each_stretch(spans, |from, to, running| {
+            let shortest = running.keys().next().map(|&(.., layer)| layer);
+            let steps = layers.iter_mut().take(to as usize);
+            steps.skip(from as usize).for_each(|step| *step = shortest);
+        });
+        layers
     }
 }
 

@@ -1,7 +1,7 @@
 //! Live bytes at each step of a window, and sets of steps.
 
 use super::lanes::{self, ByLane};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The live bytes at each step of a window of steps, by lane (tile), as variables are added one by
@@ -86,9 +86,6 @@ pub(super) type Steps = Vec<(u32, u32)>;
 /// A position of the layer order, and the steps at which it needs a variable.
 pub(super) type StepsOfPosition = (u32, Steps);
 
-/// A set of positions (ascending), and the steps at which exactly these positions need a variable.
-pub(super) type StepsOfPositions = (Vec<u32>, Steps);
-
 /// Is `step` in any of the half-open `ranges`?
 pub(super) fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
     ranges.iter().any(|&(from, to)| (from..to).contains(&step))
@@ -99,13 +96,19 @@ pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
     let mut merged = Steps::new();
-    for (from, to) in ranges {
-        match merged.last_mut() {
-            Some(last) if last.1 >= from => last.1 = last.1.max(to),
-            _ => merged.push((from, to)),
-        }
+    for range in ranges {
+        append(&mut merged, range);
     }
     merged
+}
+
+/// Adds a half-open range, which does not begin before any of `steps`; joined with the last of them
+/// if both overlap or touch.
+fn append(steps: &mut Steps, (from, to): (u32, u32)) {
+    match steps.last_mut() {
+        Some(last) if last.1 >= from => last.1 = last.1.max(to),
+        _ => steps.push((from, to)),
+    }
 }
 
 /// Returns the steps of `ranges` that are not in `others`. Both are half-open, ascending and
@@ -135,34 +138,44 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
 
 /// Groups the steps at which positions need one variable by the set of positions that need it.
 /// `own` has the steps of each position; each result has the steps at which exactly its positions
-/// need the variable.
-pub(super) fn by_positions(own: &[StepsOfPosition]) -> Vec<StepsOfPositions> {
-    let mut changes = Vec::new();
-    for (position, steps) in own {
-        for &(from, to) in steps.iter().filter(|(from, to)| from < to) {
-            changes.extend([(from, true, *position), (to, false, *position)]);
-        }
-    }
-    // At one step, ends of ranges come before their begins.
+/// (ascending) need the variable.
+pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
+    let ranges = own.iter().flat_map(|(position, steps)| {
+        let steps = steps.iter();
+        steps.map(move |&(from, to)| (from, to, *position))
+    });
+    let mut found = BTreeMap::<Vec<u32>, Steps>::new();
+    each_stretch(ranges, |from, to, positions| {
+        let positions = positions.keys().copied().collect();
+        append(found.entry(positions).or_default(), (from, to));
+    });
+    found
+}
+
+/// Visits the stretches into which the ends of half-open `ranges` cut each other, in ascending
+/// order: the two ends of a stretch, and the owners of the ranges that contain it, with their number
+/// of such ranges. Stretches in no range are skipped.
+pub(super) fn each_stretch<T: Copy + Ord>(
+    ranges: impl Iterator<Item = (u32, u32, T)>,
+    mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),
+) {
+    let mut changes: Vec<(u32, i32, T)> = ranges
+        .filter(|(from, to, _)| from < to)
+        .flat_map(|(from, to, owner)| [(from, 1, owner), (to, -1, owner)])
+        .collect();
     changes.sort_unstable();
-    let mut found: BTreeMap<Vec<u32>, Steps> = BTreeMap::new();
-    let (mut active, mut from) = (BTreeSet::new(), 0);
-    for (step, is_begin, position) in changes {
-        if from < step && !active.is_empty() {
-            let steps = found.entry(active.iter().copied().collect()).or_default();
-            match steps.last_mut() {
-                Some(last) if last.1 == from => last.1 = step,
-                _ => steps.push((from, step)),
-            }
+    let (mut owners, mut from) = (BTreeMap::new(), 0);
+    for (to, change, owner) in changes {
+        if from < to && !owners.is_empty() {
+            visit(from, to, &owners);
         }
-        from = step;
-        if is_begin {
-            active.insert(position)
-        } else {
-            active.remove(&position)
-        };
+        from = to;
+        let count = owners.entry(owner).or_default();
+        *count += change;
+        if *count == 0 {
+            owners.remove(&owner);
+        }
     }
-    found.into_iter().collect()
 }
 
 /// Returns the first and the last step of all `windows` (first and last step, both inclusive)

@@ -3,7 +3,6 @@
 use super::blocks::Blocks;
 use super::pipelines::InPipeline;
 use super::variables::EnteringVariables;
-use crate::memory::code::EnteringCode;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, Bytes};
 use crate::memory::overhead::{TileOverhead, add_fragmentation};
@@ -21,7 +20,7 @@ pub(super) struct Entered<B, const N: usize> {
     /// Bytes of the variables that are live at every step.
     pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
-    pub code: EnteringCode<N>,
+    pub code: GrowingSums<N, 4>,
     /// Bytes of each weight update, as
     /// [`PipelineRanges::update`](super::pipelines::PipelineRanges::update) numbers them.
     pub updates: Vec<RangeUpdates<N>>,
