@@ -52,18 +52,14 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
+        let from = |(start, least): (usize, &Vec<u64>)| {
+            (0..least.len() * stages)
+                .map(|index| peaks(start..start + index / stages + 1, index % stages))
+                .collect()
+        };
         Self {
             stages: Some(stages),
-            peaks: least
-                .iter()
-                .enumerate()
-                .map(|(start, least)| {
-                    let placed = (1..=least.len())
-                        .map(|length| start..start + length)
-                        .flat_map(|range| (0..stages).map(move |after| (range.clone(), after)));
-                    placed.map(|(range, after)| peaks(range, after)).collect()
-                })
-                .collect(),
+            peaks: least.iter().enumerate().map(from).collect(),
             ..Self::new(least)
         }
     }

@@ -141,7 +141,7 @@ impl<'a> Updates<'a> {
     /// Forms updates of the operation groups that update one weight or use the same state, and
     /// numbers them. `is_update` says for each operation group whether it belongs to updates.
     fn number_updates(&mut self, is_update: &[bool]) {
-        let mut sets_of_groups = GroupSets::new(is_update.len());
+        let mut sets_of_groups = GroupSets((0..is_update.len() as u32).collect());
         let mut has_weight = vec![false; is_update.len()];
         // Scalars belong to no weight, and neither do sets without variables.
         let is_large = |set: &usize| self.elements(*set as u32) >= FEWEST_ELEMENTS;
@@ -258,10 +258,6 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
 struct GroupSets(Vec<u32>);
 
 impl GroupSets {
-    fn new(count: usize) -> Self {
-        Self((0..count as u32).collect())
-    }
-
     /// Returns the first group of the set that contains `group`.
     fn first(&mut self, group: u32) -> u32 {
         let mut first = group;
