@@ -5,7 +5,7 @@
 use super::code::by_kind;
 use super::steps::StepSums;
 use super::{MemoryModel, Parts, PlacedStage, Rules, StageMemory};
-use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableGroup};
+use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -59,7 +59,7 @@ impl MemoryModel<'_> {
             return Reducible::default();
         };
         let positions = &stage.positions;
-        let live: Vec<VariableGroup> = self
+        let live: Vec<VariableUse> = self
             .uses
             .on_tile(memory.max_tile() as u32)
             .filter(|item| self.is_live_in(positions, (item.class, item.set), (step, false)))
@@ -67,8 +67,7 @@ impl MemoryModel<'_> {
         let sets = &self.model.use_sets;
         let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());
         for item in live.iter().filter(|item| item.set != NO_USERS) {
-            let mut groups = sets.groups(item.set);
-            let bytes = u64::from(item.bytes);
+            let (mut groups, bytes) = (sets.groups(item.set), item.bytes);
             if self.model.is_parameter(item.class, item.set) {
                 if self.model.label_of(item.set).element_bytes == Some(4) {
                     found.wide += bytes;
@@ -122,7 +121,7 @@ impl MemoryModel<'_> {
             };
             liveness.restart(first..last + 1);
             for (_, item) in of_group {
-                liveness.add([item.bytes.into()], model.classes.ranges(item.class));
+                liveness.add([item.bytes], model.classes.ranges(item.class));
             }
             let [highest] = liveness.highest();
             sums[group] += highest;

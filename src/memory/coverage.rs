@@ -170,7 +170,7 @@ impl MemoryModel<'_> {
                 self.explains(explaining, item.set)
                     && self.model.classes.is_live(item.class, memory_peak.step)
             })
-            .map(|item| u64::from(item.bytes))
+            .map(|item| item.bytes)
             .sum::<u64>()
     }
 
@@ -200,10 +200,10 @@ impl MemoryModel<'_> {
             .filter(|item| classes.is_live(item.class, step))
         {
             if let Some(part) = self.part_of(item.set) {
-                *part(&mut coverage) += u64::from(item.bytes);
+                *part(&mut coverage) += item.bytes;
             }
             if self.placement.by_touch[item.set as usize] {
-                coverage.by_touch += u64::from(item.bytes);
+                coverage.by_touch += item.bytes;
             }
         }
         Some(coverage.with_rest())

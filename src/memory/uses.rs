@@ -8,9 +8,7 @@
 
 use super::lanes::{self, LANES};
 use super::{MemoryModel, Rules};
-use crate::model::{
-    EVERYWHERE, Model, PlaceSet, TileUse, VariableGroup, VariableGroups, VariableUse,
-};
+use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, VariableUse};
 use std::ops::Range;
 
 /// All variables that count in stages, grouped by equivalence class and use set. Such a group is a
@@ -53,13 +51,12 @@ impl<'a> CountedUses<'a> {
 
     /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
     /// may come several times.
-    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
-        self.data.on_tile(tile).chain(
-            self.code
-                .map(|code| code.on_tile(tile))
-                .into_iter()
-                .flatten(),
-        )
+    pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableUse> + '_ {
+        self.numbered_on_tile(tile)
+            .map(|(number, bytes)| VariableUse {
+                bytes,
+                ..*self.of(number)
+            })
     }
 
     /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
@@ -128,6 +125,17 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
+    /// Returns the sums, by lane (tile), of the bytes that a stage with the positions `stage` (end
+    /// exclusive) has of `all`.
+    pub(super) fn sum_in<const N: usize>(
+        &self,
+        all: &[Placing<N>],
+        stage: &Range<usize>,
+    ) -> [u64; N] {
+        let counted = all.iter().filter(|(set, _)| self.counts_in(*set, stage));
+        lanes::sum(counted.map(|&(_, bytes)| bytes))
+    }
+
     /// Returns the half-open step ranges at which variables with this class are live in the
     /// profile; `None` if they are live at every step.
     #[inline]
@@ -136,6 +144,10 @@ impl<'a> MemoryModel<'a> {
         (!classes.is_always_live(class)).then(|| classes.ranges(class))
     }
 }
+
+/// The bytes of some variables by lane (tile), with the positions that count them: a stage with any
+/// of these positions has the bytes.
+pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// Returns the tiles below `tiles` in groups of neighbours that a thread examines side by side, from
 /// 1 to [`LANES`] (the last may have fewer). Groups are small enough that every thread has several

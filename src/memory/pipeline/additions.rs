@@ -1,13 +1,12 @@
 //! The bytes that a pipeline adds to one stage on neighbouring tiles, directly by the rules of
 //! docs/model.md, "Pipelines".
 
-use super::flows::{BackwardPass, Flows, Quantity, StageRole};
+use super::PlacedStage;
+use super::flows::{BackwardPass, Flows, Quantity, StageRole, UseInPipeline};
 use super::transfer_buffers::{PHASES, Transfers};
-use super::{PlacedStage, Schedule};
 use crate::memory::lanes::{self, ByLane};
-use crate::memory::uses::NeighbourUses;
+use crate::memory::uses::{NeighbourUses, Placing};
 use crate::memory::{MemoryModel, Parts};
-use crate::model::PlaceSet;
 use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
@@ -20,7 +19,7 @@ pub(crate) struct TileFlows<const N: usize> {
     pub met: Vec<u32>,
     /// Entries of a set of positions and the bytes, by lane (tile), of accumulators that stages
     /// with any of these positions count. A set may have several entries.
-    pub accumulators: Vec<(PlaceSet, [u64; N])>,
+    pub accumulators: Vec<Placing<N>>,
 }
 
 /// The bytes of the tensors of one flow on some tiles, by lane (tile).
@@ -44,15 +43,20 @@ impl<const N: usize> TileFlows<N> {
         self.bytes.resize(flows.list.len(), FlowBytes::default());
         self.met.clear();
         self.accumulators.clear();
-        for &(number, ref bytes) in &uses.rows {
-            if let Some(flow) = flows.of(number) {
-                self.add(flow, &bytes.map(u64::from));
-            } else if let Some(of_weight) = flows.accumulators_of(number, bytes) {
-                let positions = memory.counted(memory.uses.of(number).set);
-                match self.accumulators.last_mut() {
-                    Some((last, sums)) if *last == positions => lanes::add(sums, &of_weight),
-                    _ => self.accumulators.push((positions, of_weight)),
+        for &(number, bytes) in &uses.rows {
+            let bytes = bytes.map(u64::from);
+            match flows.of_use(number) {
+                UseInPipeline::Flow(flow) => self.add(flow, &bytes),
+                UseInPipeline::Accumulated(element) => {
+                    let accumulator = flows.pipeline.accumulator;
+                    let of_weight = bytes.map(|bytes| accumulator.bytes(bytes, element));
+                    let positions = memory.counted(memory.uses.of(number).set);
+                    match self.accumulators.last_mut() {
+                        Some((last, sums)) if *last == positions => lanes::add(sums, &of_weight),
+                        _ => self.accumulators.push((positions, of_weight)),
+                    }
                 }
+                UseInPipeline::NotUpdated | UseInPipeline::Other => {}
             }
         }
     }
@@ -109,9 +113,7 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> [[Parts; PHASES]; N] {
         let PlacedStage { positions, after } = stage;
-        let accumulators = tiles.accumulators.iter();
-        let accumulators = accumulators.filter(|(set, _)| memory.counts_in(*set, positions));
-        let accumulators = lanes::sum(accumulators.map(|&(_, bytes)| bytes));
+        let accumulators = memory.sum_in(&tiles.accumulators, positions);
         let least = accumulators.map(|accumulators| Parts {
             accumulators,
             ..Parts::default()
@@ -174,7 +176,7 @@ impl Flows {
             by_flow: roles.collect(),
             waits: self.out_is_first
                 && places == self.out()
-                && [Schedule::TfGrouped, Schedule::TfInterleaved].contains(&self.pipeline.schedule),
+                && self.pipeline.schedule.is_of_tensorflow(),
             backward: places
                 .map(|place| self.backward_of(place))
                 .max()

@@ -58,18 +58,17 @@ pub(crate) struct RangeAdditions<const N: usize> {
 
 impl<const N: usize> RangeAdditions<N> {
     /// Loads the flows (tensors with the same users) and accumulators of `tiles`. `patterns` has
-    /// the ranges in which each of `flows` counts.
+    /// the ranges in which each flow counts.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
     pub fn load(
         &mut self,
         memory: &MemoryModel<'_>,
-        flows: &Flows,
-        patterns: &Patterns,
+        patterns: &Patterns<'_>,
         tiles: &TileFlows<N>,
     ) -> Result<(), TooManyPlaces> {
-        let positions = memory.layers();
+        let (positions, flows) = (memory.layers(), patterns.flows);
         self.accumulators.restart(positions);
         self.events.resize_with(positions, Vec::new);
         self.events.iter_mut().for_each(Vec::clear);
@@ -207,7 +206,8 @@ pub(super) struct FlowStretch {
 
 /// For each flow (tensors with the same users), the ranges of positions whose stages do something
 /// with its tensors, and what.
-pub(crate) struct Patterns {
+pub(crate) struct Patterns<'a> {
+    pub flows: &'a Flows,
     /// For each flow, by its number in [`Flows`]: the ranges of positions in which its bytes count,
     /// for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
@@ -216,9 +216,10 @@ pub(crate) struct Patterns {
     pub(super) out: Option<StageRoles>,
 }
 
-impl Patterns {
-    pub fn new(flows: &Flows, positions: u32) -> Self {
+impl<'a> Patterns<'a> {
+    pub fn new(flows: &'a Flows, positions: u32) -> Self {
         Self {
+            flows,
             of_flow: flows
                 .list
                 .iter()

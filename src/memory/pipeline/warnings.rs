@@ -1,6 +1,7 @@
 //! Warnings about data that a pipeline needs and the profile does not have.
 
 use super::Recompute;
+use super::flows::UseInPipeline;
 use crate::memory::MemoryModel;
 use crate::message::Warning;
 use crate::model::Framework;
@@ -31,9 +32,10 @@ impl MemoryModel<'_> {
         let (numbers, bytes): (Vec<_>, Vec<_>) = stages
             .iter()
             .enumerate()
-            .map(|(number, stage)| (number.to_string(), self.weights(stage)))
-            .filter(|&(_, [not_updated, updated])| updated == 0 && not_updated > least)
-            .map(|(number, [not_updated, _])| (number, not_updated))
+            .filter_map(|(number, stage)| match self.weights(stage) {
+                [bytes, 0] if bytes > least => Some((number.to_string(), bytes)),
+                _ => None,
+            })
             .unzip();
         (!numbers.is_empty()).then(|| {
             Warning::new(format!(
@@ -73,10 +75,13 @@ impl MemoryModel<'_> {
             return weights;
         };
         for (number, variable) in (0u32..).zip(self.uses.all()) {
-            if let Some(is_updated) = flows.updates(number)
-                && self.counts_in(self.counted(variable.set), range)
-            {
-                weights[usize::from(is_updated)] += variable.bytes;
+            let is_updated = match flows.of_use(number) {
+                UseInPipeline::Accumulated(_) => 1,
+                UseInPipeline::NotUpdated => 0,
+                _ => continue,
+            };
+            if self.counts_in(self.counted(variable.set), range) {
+                weights[is_updated] += variable.bytes;
             }
         }
         weights

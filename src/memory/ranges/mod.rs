@@ -326,9 +326,12 @@ impl RangePass<'_> {
         }
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
-        self.pipelines
-            .iter()
-            .zip(pipelines)
-            .try_for_each(|(pipeline, own)| pipeline.load(&scratch.flows, own))
+        for (pipeline, own) in self.pipelines.iter().zip(pipelines) {
+            if let Some(patterns) = &pipeline.patterns {
+                own.additions
+                    .load(pipeline.model, patterns, &scratch.flows)?;
+            }
+        }
+        Ok(())
     }
 }

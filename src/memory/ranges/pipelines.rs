@@ -5,7 +5,6 @@ use crate::memory::overhead::{TileOverhead, add_fragmentation};
 use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::RangeUpdates;
 use crate::memory::{MemoryModel, RangeCosts};
-use crate::model::TooManyPlaces;
 use std::array::from_fn;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -32,7 +31,7 @@ pub(super) struct PipelineRanges<'a> {
     pub update: Option<usize>,
     /// The flows (tensors with the same users), and the ranges in which the tensors of each take
     /// bytes; `None` without a pipeline.
-    flows: Option<(&'a Flows, Patterns)>,
+    pub patterns: Option<Patterns<'a>>,
     /// The number of columns of peaks of each range: its lower bound and, in a pipeline, its bytes
     /// with 0, 1, ... stages after it.
     columns: usize,
@@ -45,19 +44,19 @@ pub(super) struct PipelineRanges<'a> {
 /// The bytes that one pipeline adds to the current range on up to `N` tiles, by lane (tile).
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
-    additions: RangeAdditions<N>,
+    pub additions: RangeAdditions<N>,
     /// The first and the last position (inclusive) of the current range.
     range: (usize, usize),
     /// Whether the lower bound of the current range is within the limit so far.
-    is_on: bool,
+    pub is_on: bool,
     /// The bytes that are added to the range wherever it is in a split: accumulators and optimizer
     /// state.
     least: ByLane<u64, N>,
     /// For each phase (see [`PHASES`]): the bytes of transfer buffers and forwarded tensors.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// For 0, 1, ... stages after the range: the bytes of all additional copies of tensors that the
-    /// range stashes.
-    copies: Vec<[u64; N]>,
+    /// For 0, 1, ... stages after the range: the bytes that are added in every phase, `least` and all
+    /// additional copies of tensors that the range stashes.
+    columns: Vec<[u64; N]>,
 }
 
 impl<'a> PipelineRanges<'a> {
@@ -72,7 +71,6 @@ impl<'a> PipelineRanges<'a> {
         let end = |start| AtomicUsize::new(if is_wanted(start) { layers } else { start });
         let stages = stages.min(layers).min(model.most_stages()).max(1);
         let flows = model.flows.as_ref();
-        let flows = flows.map(|flows| (flows, Patterns::new(flows, layers as u32)));
         let parts = layers * layers.div_ceil(AT_ONCE);
         Self {
             model,
@@ -80,8 +78,8 @@ impl<'a> PipelineRanges<'a> {
             ends: (0..layers).map(end).collect(),
             stages,
             update: None,
-            columns: flows.as_ref().map_or(0, |_| stages) + 1,
-            flows,
+            columns: flows.map_or(0, |_| stages) + 1,
+            patterns: flows.map(|flows| Patterns::new(flows, layers as u32)),
             peaks: (0..parts).map(|_| OnceLock::new()).collect(),
         }
     }
@@ -91,25 +89,9 @@ impl<'a> PipelineRanges<'a> {
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         let mut numbers = 0..model.model.variables.uses().len() as u32;
-        model.flows.is_some() == other.flows.is_some()
-            && model.recomputes_layers() == other.recomputes_layers()
+        let recomputes = |own: &MemoryModel<'_>| own.flows.as_ref().map(Flows::recomputes_layers);
+        recomputes(model) == recomputes(other)
             && numbers.all(|number| model.is_away(number) == other.is_away(number))
-    }
-
-    /// Loads into `scratch` the bytes that the pipeline adds to ranges on some tiles, except those
-    /// of its weight update; `tiles` has the flows (tensors with the same users) of these tiles.
-    ///
-    /// # Errors
-    /// If the tiles have more variables than any real tile.
-    pub fn load<const N: usize>(
-        &self,
-        tiles: &TileFlows<N>,
-        scratch: &mut PipelineScratch<N>,
-    ) -> Result<(), TooManyPlaces> {
-        let Some((flows, patterns)) = &self.flows else {
-            return Ok(());
-        };
-        scratch.additions.load(self.model, flows, patterns, tiles)
     }
 
     /// Returns the highest bytes of any tile so far, in columns, of the range of positions from
@@ -134,7 +116,7 @@ impl<'a> PipelineRanges<'a> {
                 .map(|last| self.peaks(start, last)[0].load(Relaxed))
                 .collect()
         });
-        if self.flows.is_none() {
+        if self.patterns.is_none() {
             return RangeCosts::new(least.collect());
         }
         RangeCosts::in_pipeline(least.collect(), self.stages, |range, after| {
@@ -158,7 +140,7 @@ impl<const N: usize> InPipeline<'_, N> {
     /// `tiles` has their flows (tensors with the same users).
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
-        if self.ranges.flows.is_some() {
+        if self.ranges.patterns.is_some() {
             self.scratch.additions.begin(start, tiles);
         }
     }
@@ -184,15 +166,16 @@ impl<const N: usize> InPipeline<'_, N> {
         if let Some(update) = ranges.update {
             *scratch.least = updates[update].always(tiles);
         }
-        if let Some((flows, _)) = &ranges.flows {
+        if let Some(Patterns { flows, .. }) = &ranges.patterns {
             let additions = &mut scratch.additions;
             additions.add(last);
             scratch.phases = additions.beside(flows).map(ByLane);
-            let depths = (0..ranges.depths(range.end)).map(|after| flows.depth(&range, after));
-            scratch.copies.clear();
-            let copies = depths.map(|depth| additions.copies(flows, depth));
-            scratch.copies.extend(copies);
             lanes::add(&mut scratch.least, &additions.accumulators.sums[0]);
+            scratch.columns.clear();
+            for after in 0..ranges.depths(range.end) {
+                let copies = additions.copies(flows, flows.depth(&range, after));
+                scratch.columns.push(plus(&scratch.least, &copies));
+            }
         }
         let mut added = [0; N];
         for bytes in &scratch.phases {
@@ -201,11 +184,6 @@ impl<const N: usize> InPipeline<'_, N> {
         let lowest = self.lowest_column(&added);
         let first = self.peaks()[0].load(Relaxed);
         from_fn(|lane| lowest[lane].min(first.saturating_sub(self.scratch.least[lane])))
-    }
-
-    /// Is the lower bound of the current range within the limit so far?
-    pub fn is_on(&self) -> bool {
-        self.scratch.is_on
     }
 
     /// Returns the peaks of the current range, in columns.
@@ -218,11 +196,9 @@ impl<const N: usize> InPipeline<'_, N> {
     /// range for any number of stages after it, if the pipeline adds `beside` to them in addition to
     /// what it adds in every phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
-        let least = plus(&self.scratch.least, beside);
         let mut lowest = [u64::MAX; N];
-        for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
-            let peak = peak.load(Relaxed);
-            let added = plus(&least, copies);
+        for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
+            let (peak, added) = (peak.load(Relaxed), plus(beside, column));
             lanes::lower(&mut lowest, &added.map(|added| peak.saturating_sub(added)));
         }
         lowest
@@ -231,9 +207,8 @@ impl<const N: usize> InPipeline<'_, N> {
     /// Raises the peaks of the current range, for each number of stages after it, to `bytes`, by
     /// lane (tile), plus what the pipeline adds in every phase.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
-        let least = plus(&self.scratch.least, bytes);
-        for (peak, copies) in self.peaks()[1..].iter().zip(&self.scratch.copies) {
-            raise(peak, &plus(&least, copies));
+        for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
+            raise(peak, &plus(bytes, column));
         }
     }
 

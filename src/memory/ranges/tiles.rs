@@ -88,7 +88,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             for pipeline in &mut self.pipelines {
                 lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles, updates));
             }
-            if !self.pipelines.iter().any(InPipeline::is_on) {
+            if !self.pipelines.iter().any(|own| own.scratch.is_on) {
                 break;
             }
             entered.code.add(last);
@@ -145,7 +145,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             if window.0 == window.1 && !is_only {
                 continue;
             }
-            let pipelines = || self.pipelines.iter().filter(|pipeline| pipeline.is_on());
+            let pipelines = || self.pipelines.iter().filter(|own| own.scratch.is_on);
             let mut known = [u64::MAX; N];
             for pipeline in pipelines() {
                 let lowest = pipeline.lowest_column(&pipeline.scratch.phases[phase]);

@@ -54,20 +54,19 @@ impl<const N: usize> RangeUpdates<N> {
         self.gained.iter_mut().for_each(Vec::clear);
         self.common.clear();
         self.everywhere = Default::default();
-        for same in tiles.entries.chunk_by(|a, b| a.update == b.update) {
+        for (&update, placed) in &tiles.entries {
             let number = self.common.len() as u32;
             let mut common = Amounts::default();
-            for entry in same {
-                if entry.set == EVERYWHERE {
-                    common.add(&entry.amounts);
+            for &(set, ref amounts) in placed {
+                if set == EVERYWHERE {
+                    common.add(amounts);
                 }
                 let mut from = 0;
-                for &place in memory.sets.places(entry.set) {
-                    self.gained[place as usize].push((from, number, entry.amounts));
+                for &place in memory.sets.places(set) {
+                    self.gained[place as usize].push((from, number, *amounts));
                     from = place + 1;
                 }
             }
-            let update = same[0].update;
             let taken = phase.taken(update, &common);
             lanes::raise(&mut self.everywhere, &taken.map(|(most, _)| most));
             self.common.push((update, common));

@@ -5,34 +5,22 @@ use super::parts::UpdateRole;
 use crate::memory::MemoryModel;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::steps::StepSums;
-use crate::memory::uses::NeighbourUses;
-use crate::model::{EVERYWHERE, PlaceSet, VariableUse};
+use crate::memory::uses::{NeighbourUses, Placing};
+use crate::model::{PlaceSet, VariableUse};
 use std::collections::BTreeMap;
 use std::ops::Range;
-
-/// The bytes of some variables by lane (tile), with the positions that count them: a stage with any
-/// of these positions has the bytes.
-pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// The bytes of weight updates on up to `N` neighbouring tiles, by lane (tile). The buffers are
 /// reused for the next tiles.
 #[derive(Default)]
 pub(crate) struct TileUpdates<const N: usize> {
-    /// The bytes of each update for each set of positions that counts some of its variables,
-    /// ordered by the number of the update and then by the set.
-    pub(super) entries: Vec<PlacedAmounts<N>>,
+    /// For each update, by its number: sets of positions that count some of its variables, ascending,
+    /// with the bytes that a stage has if it has any of these positions.
+    pub(super) entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
     /// The bytes of one replica's share of optimizer state that is sharded on the chip.
     pub shares: Vec<Placing<N>>,
     /// The bytes of parameters on the chip that are not live at some steps of the passes.
     pub holes: Vec<Placing<N>>,
-}
-
-/// The bytes of the update with the number `update` that a stage has if it has any position of
-/// `set`.
-pub(super) struct PlacedAmounts<const N: usize> {
-    pub update: u32,
-    pub set: PlaceSet,
-    pub amounts: Amounts<N>,
 }
 
 /// The bytes of the variables of one weight update, by what the update does with them, on each of
@@ -127,11 +115,8 @@ impl<const N: usize> TileUpdates<N> {
         }
         for ((update, set), (mut amounts, mut live)) in found {
             *amounts.temporaries = live.highest();
-            self.entries.push(PlacedAmounts {
-                update,
-                set,
-                amounts,
-            });
+            let placed = self.entries.entry(update).or_default();
+            placed.push((set, amounts));
         }
     }
 
@@ -143,29 +128,22 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        let meets = |set| memory.counts_in(set, positions);
-        let sum = |all: &[Placing<N>], is_wanted: &dyn Fn(PlaceSet) -> bool| {
-            lanes::sum(
-                all.iter()
-                    .filter(|placing| is_wanted(placing.0))
-                    .map(|placing| placing.1),
-            )
-        };
-        let common = sum(&self.holes, &|set| set == EVERYWHERE);
-        let holes = sum(&self.holes, &|set| set != EVERYWHERE && meets(set));
-        let shares = sum(&self.shares, &meets);
+        // Without positions, a stage only has what every stage has.
+        let common = memory.sum_in(&self.holes, &(0..0));
+        let holes = memory.sum_in(&self.holes, positions);
+        let shares = memory.sum_in(&self.shares, positions);
         let mut found: [Updating; N] = std::array::from_fn(|lane| Updating {
-            variables: holes[lane],
+            variables: holes[lane] - common[lane],
             overhead: common[lane],
             shares: shares[lane],
             ..Updating::default()
         });
-        for same in self.entries.chunk_by(|a, b| a.update == b.update) {
+        for (&update, placed) in &self.entries {
             let mut amounts = Amounts::default();
-            same.iter()
-                .filter(|entry| meets(entry.set))
-                .for_each(|entry| amounts.add(&entry.amounts));
-            let update = same[0].update;
+            placed
+                .iter()
+                .filter(|(set, _)| memory.counts_in(*set, positions))
+                .for_each(|(_, own)| amounts.add(own));
             let taken = phase.taken(update, &amounts);
             for (found, (most, least)) in found.iter_mut().zip(taken) {
                 found.taken_at_least = found.taken_at_least.max(least);

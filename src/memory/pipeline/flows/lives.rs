@@ -53,15 +53,15 @@ impl StageLives {
         flows: &Flows,
         sets: &mut PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let none = Segments::default();
         let mut loading = Loading {
             model,
             placement,
             flows,
             again: if flows.recomputes_layers() {
-                &flows.segments
+                let has_out = placement.positions.out().is_some() || flows.out_is_first;
+                Segments::new(&flows.windows, flows.places, has_out)
             } else {
-                &none
+                Segments::default()
             },
             sets,
             known: FxHashMap::default(),
@@ -76,15 +76,17 @@ impl StageLives {
         sets.check()?;
         Ok(Self { of_uses, lives })
     }
+}
 
+impl Flows {
     /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
-    /// `None` if they are live as in the profile. `number` is that of the use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
+    /// `None` if they are live as in the profile. `number` is as in [`Flows::of_uses`].
     #[inline]
-    pub fn of(&self, number: u32) -> Option<&[PartOfLife]> {
-        match *self.of_uses.get(number as usize)? {
+    pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
+        let known = self.lives.as_ref()?;
+        match *known.of_uses.get(number as usize)? {
             AS_RECORDED => None,
-            life => Some(&self.lives[life as usize]),
+            life => Some(&known.lives[life as usize]),
         }
     }
 }
@@ -98,7 +100,7 @@ struct Loading<'l> {
     placement: &'l Placement,
     flows: &'l Flows,
     /// The segments of layers that are recomputed; none unless the pipeline recomputes layers.
-    again: &'l Segments,
+    again: Segments,
     sets: &'l mut PlaceSets,
     /// The index in `lives` of each result so far whose positions all need the variables at the
     /// same steps. The key is the class, the number of the flow, [`Flow::is_layered`], and the step
@@ -209,14 +211,11 @@ impl Loading<'_> {
     ///
     /// # Errors
     /// If more step ranges must be stored than [`limits::ENTRIES`].
-    fn store(&mut self, mut parts: Vec<PartOfLife>) -> Result<u32, TooManyPlaces> {
+    fn store(&mut self, parts: Vec<PartOfLife>) -> Result<u32, TooManyPlaces> {
         self.left = self
             .left
             .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
             .ok_or(TooManyPlaces)?;
-        for part in &mut parts {
-            part.steps.shrink_to_fit();
-        }
         self.lives.push(parts.into());
         Ok(self.lives.len() as u32 - 1)
     }

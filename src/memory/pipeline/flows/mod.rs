@@ -6,7 +6,7 @@ mod reruns;
 mod stash_and_transfers;
 mod users;
 
-use lives::{PartOfLife, StageLives};
+use lives::StageLives;
 pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole};
 
 use super::{Accumulator, Pipeline, Recompute};
@@ -17,7 +17,6 @@ use crate::model::{
 };
 use own_steps::{OwnSteps, SummedGradients};
 use rayon::prelude::*;
-use reruns::Segments;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -47,8 +46,6 @@ pub(crate) struct Flows {
     /// For some uses, numbered as in `of_uses`: the steps at which each position needs the
     /// variables. All positions need the variables of other uses whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// The runs of neighbouring places that pipelines which recompute layers run forward again.
-    segments: Arc<Segments>,
     /// The gradients that end with the passes, since an accumulator takes them there.
     summed: Arc<SummedGradients>,
     /// The steps at which variables are live in stages of the pipeline; `None` before
@@ -58,7 +55,7 @@ pub(crate) struct Flows {
 
 /// The role that the variables of one use (the same class and use set) have in a pipeline.
 #[derive(Debug, Clone, Copy)]
-enum UseInPipeline {
+pub(crate) enum UseInPipeline {
     /// Variables that several places use or that are kept for the backward pass, with the number of
     /// their flow.
     Flow(u32),
@@ -82,7 +79,6 @@ impl Flows {
         let own_steps = own_steps(model, placement, (&known.list, &of_uses));
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
-        let has_out = positions.out().is_some() || out_is_first;
         let summed = if of_uses
             .iter()
             .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)))
@@ -98,7 +94,6 @@ impl Flows {
             out_is_first,
             list: known.list.into(),
             of_uses,
-            segments: Segments::new(&windows, places, has_out).into(),
             windows: windows.into(),
             own_steps: own_steps.into(),
             summed: summed.into(),
@@ -127,13 +122,6 @@ impl Flows {
         Ok(flows)
     }
 
-    /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
-    /// `None` if they are live as in the profile. `number` is as in [`Flows::of_uses`].
-    #[inline]
-    pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
-        self.lives.as_ref()?.of(number)
-    }
-
     /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
     /// duplicates. If Out is on the first IPU, its position is that of In.
     fn positions_of(&self, places: Vec<u32>) -> Box<[u32]> {
@@ -144,7 +132,7 @@ impl Flows {
 
     /// Returns the role of the variables of the use with this number (as in [`Flows::of_uses`]).
     #[inline]
-    fn of_use(&self, number: u32) -> UseInPipeline {
+    pub fn of_use(&self, number: u32) -> UseInPipeline {
         self.of_uses
             .get(number as usize)
             .copied()
@@ -171,30 +159,6 @@ impl Flows {
             Life::Backward => (1, &flow.backward),
         };
         Some((pass, [*users.first()?, *users.last()?]))
-    }
-
-    /// Does an operation update the weights of the use with this number (as in [`Flows::of_uses`])?
-    /// `None` if its variables are not weights.
-    pub fn updates(&self, number: u32) -> Option<bool> {
-        match self.of_use(number) {
-            UseInPipeline::Accumulated(_) => Some(true),
-            UseInPipeline::NotUpdated => Some(false),
-            _ => None,
-        }
-    }
-
-    /// Returns the bytes of the accumulators that the pipeline adds for the weights of a use, which
-    /// have `bytes` bytes; both by lane (tile). `None` if it adds none. `number` is as in
-    /// [`Flows::of_uses`].
-    pub fn accumulators_of<const N: usize>(
-        &self,
-        number: u32,
-        bytes: &[u32; N],
-    ) -> Option<[u64; N]> {
-        let UseInPipeline::Accumulated(element) = self.of_use(number) else {
-            return None;
-        };
-        Some(bytes.map(|bytes| self.pipeline.accumulator.bytes(bytes.into(), element)))
     }
 
     /// Does the pipeline recompute the activations of each layer? No without training.
@@ -378,7 +342,6 @@ mod made {
                 of_uses: Arc::default(),
                 windows: PassWindows::made(vec![true; places as usize]).into(),
                 own_steps: Arc::default(),
-                segments: Arc::default(),
                 summed: Arc::default(),
                 lives: None,
             }

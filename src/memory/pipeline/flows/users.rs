@@ -10,18 +10,14 @@ use std::borrow::Cow;
 /// host and once with others.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
-/// A map from lists of places (numbers of In, layers, Out). A slice of places can be looked up in
-/// it without a copy.
-type ByPlaces<T> = FxHashMap<Box<[u32]>, T>;
-
 /// All flows (tensors with the same users) so far. For each pair of forward and backward places,
 /// `list` has [`OF_SET`] flows one after the other: by [`Life`], then without and with tensors from
 /// the host.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// For each list of forward places, then for each list of backward places: the index in `list`
-    /// of the first flow with these places.
-    numbers: ByPlaces<ByPlaces<u32>>,
+    /// For the forward places, [`u32::MAX`] and the backward places, in one list: the index in
+    /// `list` of the first flow with these places.
+    numbers: FxHashMap<Vec<u32>, u32>,
     /// The number of the place of Out if it is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
@@ -40,8 +36,8 @@ impl KnownFlows {
     /// new.
     pub fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
-        let known = self.numbers.get(forward);
-        if let Some(&first) = known.and_then(|known| known.get(backward)) {
+        let key = [forward, &[u32::MAX], backward].concat();
+        if let Some(&first) = self.numbers.get(&key) {
             return first;
         }
         let first = self.list.len() as u32;
@@ -51,10 +47,7 @@ impl KnownFlows {
             life: Life::ALL[number as usize / 2],
             is_streamed: number % 2 == 1,
         }));
-        self.numbers
-            .entry(forward.into())
-            .or_default()
-            .insert(backward.into(), first);
+        self.numbers.insert(key, first);
         first
     }
 

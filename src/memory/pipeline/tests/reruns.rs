@@ -2,7 +2,7 @@
 //! variable, stage and step one by one.
 
 use super::*;
-use crate::memory::pipeline::flows::Life;
+use crate::memory::pipeline::flows::{Life, UseInPipeline};
 use crate::memory::testing::share;
 use crate::model::{EVERYWHERE, Pass, meets};
 use rustc_hash::FxHashMap;
@@ -57,7 +57,8 @@ impl<'a> Again<'a> {
         let ends = in_passes.filter_map(|(operation, _)| Some(operation.window?.1 + 1));
         self.end = ends.max().unwrap_or(u32::MAX);
         let mut uses = 0..self.memory.uses.data.uses().len() as u32;
-        if !uses.any(|number| self.flows().accumulators_of(number, &[4]).is_some()) {
+        let flows = self.flows();
+        if !uses.any(|number| matches!(flows.of_use(number), UseInPipeline::Accumulated(_))) {
             return;
         }
         let starts_after = |&(first, _): &(u32, u32)| first >= self.end;
@@ -332,7 +333,7 @@ impl<'a> Again<'a> {
         for variable in self.memory.uses.on_tile(tile) {
             for (step, live) in (0..).zip(&mut live) {
                 let is_live = self.is_live(stage, (variable.class, variable.set), step);
-                *live += u64::from(variable.bytes) * u64::from(is_live);
+                *live += variable.bytes * u64::from(is_live);
             }
         }
         live.into_iter().max().unwrap_or(0)
