@@ -1,6 +1,6 @@
 //! The live bytes of each stage, updated step by step, and their highest sums.
 
-use crate::memory::lanes::{self, ByLane, Bytes};
+use crate::memory::lanes::{self, Bytes};
 use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
@@ -8,11 +8,10 @@ use crate::memory::pipeline::PHASES;
 #[derive(Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// For each stage: its live bytes at the current step, without variables that every stage has.
-    live: Vec<[B; N]>,
-    /// The live bytes, at the current step, of the variables that every stage has.
-    common: ByLane<B, N>,
+    /// One more entry has the live bytes of these variables.
+    pub live: Vec<[B; N]>,
     /// The number of the current phase (see [`PHASES`]).
-    phase: usize,
+    pub phase: usize,
     /// For each stage and phase: the highest live bytes of the steps so far.
     pub highest: Vec<[Highest<B, N>; PHASES]>,
 }
@@ -29,52 +28,34 @@ pub(super) struct Highest<B, const N: usize> {
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
-    /// Starts in the first phase without live bytes. `firsts` has the first step of each stage.
-    pub fn restart(&mut self, firsts: impl Iterator<Item = u32>) {
+    /// Removes all live bytes. `firsts` has the first step of each stage in each phase.
+    pub fn restart(&mut self, firsts: impl Iterator<Item = [u32; PHASES]>) {
         let none = [B::default(); N];
         let highest = |first| Highest {
             bytes: none,
             common: none,
             step: [first; N],
         };
-        self.phase = 0;
         self.highest.clear();
         self.highest
-            .extend(firsts.map(|first| [highest(first); PHASES]));
+            .extend(firsts.map(|firsts| firsts.map(highest)));
         self.live.clear();
-        self.live.resize(self.highest.len(), none);
-        *self.common = none;
-    }
-
-    /// Returns the live bytes, at the current step, of the stage with the number `stage` (without
-    /// the variables that every stage has); for `None`, those of the variables that every stage
-    /// has. The caller changes them.
-    #[inline]
-    pub fn of(&mut self, stage: Option<usize>) -> &mut [B; N] {
-        stage.map_or(&mut self.common, |stage| &mut self.live[stage])
+        self.live.resize(self.highest.len() + 1, none);
     }
 
     /// Compares the live bytes of a stage at `step`, the current one, with the highest so far in
     /// the phase, and keeps the higher ones with their step. `stage` is the number of the stage.
     #[inline]
     pub fn raise_highest(&mut self, stage: usize, step: u32) {
-        let mut all = self.live[stage];
+        let (mut all, common) = (self.live[stage], self.live[self.highest.len()]);
         let highest = &mut self.highest[stage][self.phase];
-        lanes::add(&mut all, &self.common);
+        lanes::add(&mut all, &common);
         for (lane, &bytes) in all.iter().enumerate() {
             if bytes > highest.bytes[lane] {
                 highest.bytes[lane] = bytes;
-                highest.common[lane] = self.common[lane];
+                highest.common[lane] = common[lane];
                 highest.step[lane] = step;
             }
-        }
-    }
-
-    /// Begins the next phase, whose first step is `step`.
-    pub fn begin_phase(&mut self, step: u32) {
-        self.phase += 1;
-        for highest in &mut self.highest {
-            highest[self.phase].step = [step; N];
         }
     }
 }

@@ -17,7 +17,7 @@ pub use parts::Parts;
 use super::code::by_tile;
 use super::lanes;
 use super::overhead::TileOverhead;
-use super::pipeline::{Flows, PHASES, PlacedStage, Recompute};
+use super::pipeline::{PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
 use peaks::StagePeak;
@@ -152,7 +152,13 @@ impl MemoryModel<'_> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        self.compute(&layers, Wanted::Layers)
+        // A single layer has its optimizer state, and everything that it keeps.
+        let alone = Self {
+            flows: None,
+            update: None,
+            ..self.clone()
+        };
+        alone.compute(&layers, Wanted::Layers)
     }
 
     /// Computes the memory of `stages`, in their order; `wanted` says which bytes. It takes several
@@ -191,11 +197,6 @@ impl MemoryModel<'_> {
         for (computed, late) in computed.into_iter().zip(late) {
             computed.late_restores = Some(late.max_tile_bytes());
         }
-    }
-
-    /// Does the pipeline recompute the activations of each layer? No without a pipeline.
-    pub(crate) fn recomputes_layers(&self) -> bool {
-        self.flows.as_ref().is_some_and(Flows::recomputes_layers)
     }
 
     /// Returns the bytes of code on `tile` that every stage needs whatever its positions, by

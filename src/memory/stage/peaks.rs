@@ -2,9 +2,9 @@
 //! stages and a few neighbouring tiles at a time.
 
 use super::live_sums::{LiveChanges, LiveSums};
-use super::stages_to_compute::{StageRow, StagesToCompute};
+use super::stages_to_compute::{StageRow, StagesToCompute, Wanted};
 use crate::memory::Parts;
-use crate::memory::lanes::{self, ByLane, Bytes, LANES};
+use crate::memory::lanes::{self, Bytes, LANES};
 use crate::memory::pipeline::{PHASES, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 
 /// The highest bytes of one stage on one tile in each phase.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct StagePeak {
     /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables (those that
     /// every stage has are overhead) and the bytes that the pipeline adds, without code and
@@ -40,10 +40,8 @@ pub(super) struct StageScratch<B, const N: usize> {
     /// For each stage: its live bytes at the current step, and the highest so far.
     sums: LiveSums<B, N>,
     /// For each stage: the bytes of its variables that are live at every step, without those that
-    /// every stage has.
+    /// every stage has. One more entry has the bytes of these.
     always: Vec<[u64; N]>,
-    /// The bytes of the variables that are live at every step and that every stage has.
-    always_common: ByLane<u64, N>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
 }
@@ -79,41 +77,42 @@ impl StagesToCompute<'_> {
         if scratch.uses.most() > B::HIGHEST {
             return None;
         }
-        if let Some((flows, _)) = &self.flows {
+        if let Some(flows) = &memory.flows {
             scratch.flows.load(memory, flows, &scratch.uses);
         }
-        if let Some(phase) = self.update {
+        if let Some(phase) = &memory.update {
             scratch.updates.load(memory, phase, &scratch.uses);
         }
         self.prepare(scratch);
         self.step_through(scratch);
-        let mut peaks = vec![vec![StagePeak::default(); self.stages.len()]; tiles.len()];
+        let mut peaks = vec![Vec::new(); tiles.len()];
         for stage in 0..self.stages.len() {
-            self.take_peaks(stage, scratch, &mut peaks);
+            for (peaks, peak) in peaks.iter_mut().zip(self.peaks_of(stage, scratch)) {
+                peaks.push(peak);
+            }
         }
         Some(peaks)
     }
 
-    /// Writes the peaks of the stage with the number `stage` into `peaks`, which has for each lane
-    /// (tile) the peaks of all stages.
-    fn take_peaks<B: Bytes, const N: usize>(
+    /// Returns for each lane (tile) the peak of the stage with the number `stage`.
+    fn peaks_of<B: Bytes, const N: usize>(
         &self,
         stage: usize,
         scratch: &StageScratch<B, N>,
-        peaks: &mut [Vec<StagePeak>],
-    ) {
+    ) -> [StagePeak; N] {
         let (memory, placed) = (self.memory, &self.stages[stage]);
-        let additions = self.flows.as_ref().map(|(flows, of_stages)| {
-            let of_stage = (placed, of_stages[stage].as_ref());
+        let additions = memory.flows.as_ref().map(|flows| {
+            let of_stage = (placed, self.roles[stage].as_ref());
             flows.additions(memory, of_stage, &scratch.flows)
         });
-        let updating = |phase| scratch.updates.in_stage(memory, phase, &placed.positions);
-        let updating = self.update.map(updating);
+        let updating = memory.update.as_ref();
+        let updating =
+            updating.map(|phase| scratch.updates.in_stage(memory, phase, &placed.positions));
         let has_steps = u64::from(!self.windows[stage].is_empty());
-        for (lane, peaks) in peaks.iter_mut().enumerate() {
+        std::array::from_fn(|lane| {
             let updating = updating.map(|updating| updating[lane]);
-            let (always, always_common) =
-                (scratch.always[stage][lane], scratch.always_common[lane]);
+            let [always, always_common] =
+                [stage, self.stages.len()].map(|stage| scratch.always[stage][lane]);
             let in_phase = |phase: usize| {
                 let highest = &scratch.sums.highest[stage][phase];
                 let common = highest.common[lane].sum();
@@ -125,15 +124,15 @@ impl StagesToCompute<'_> {
                 };
                 (parts, highest.step[lane])
             };
-            peaks[stage] = StagePeak {
+            StagePeak {
                 phases: std::array::from_fn(in_phase),
                 update: updating.map(|updating| Updating {
                     variables: always + updating.variables,
                     overhead: always_common + updating.overhead,
                     ..updating
                 }),
-            };
-        }
+            }
+        })
     }
 
     /// Prepares the variables of the tiles whose uses are in `scratch`: adds up those that are live
@@ -146,22 +145,25 @@ impl StagesToCompute<'_> {
             live,
             changes,
             always,
-            always_common,
             ..
         } = scratch;
         rows.clear();
         live.clear();
         always.clear();
-        always.resize(self.stages.len(), [0; N]);
-        *always_common = ByLane::default();
+        always.resize(self.stages.len() + 1, [0; N]);
+        let flows = self.memory.flows.as_ref();
+        let flows = flows.filter(|_| self.wanted == Wanted::LateRestores);
         for (of_use, &(number, bytes)) in (0u32..).zip(&uses.rows) {
-            self.each_row((of_use, number), |row, ranges| {
+            let kept_late = flows.and_then(|flows| flows.of(number));
+            self.memory.each_life(number, |part, ranges| {
+                let row = StageRow {
+                    of_use,
+                    part,
+                    kept_late,
+                };
                 let Some(ranges) = ranges else {
                     let bytes = bytes.map(u64::from);
-                    return self.each_stage(&row, |stage| match stage {
-                        None => lanes::add(always_common, &bytes),
-                        Some(stage) => lanes::add(&mut always[stage], &bytes),
-                    });
+                    return self.each_stage(&row, |stage| lanes::add(&mut always[stage], &bytes));
                 };
                 let number = rows.len() as u32;
                 rows.push(row);
@@ -182,37 +184,38 @@ impl StagesToCompute<'_> {
             sums,
             ..
         } = scratch;
-        sums.restart(self.windows.iter().map(|window| window.start));
-        let mut phases = self.memory.phases.iter().skip(1).peekable();
-        for step in 0..self.memory.model.steps() {
-            let mut raises_all = self.starts.contains(&step);
-            while phases.next_if(|next| next.start == step).is_some() {
-                sums.begin_phase(step);
-                raises_all = true;
-            }
-            for &row in changes.ends(step) {
-                let row = &rows[row as usize];
-                let bytes = uses.bytes(row.of_use).map(B::change);
-                self.each_stage(row, |stage| lanes::subtract(sums.of(stage), &bytes));
-            }
-            for &row in changes.begins(step) {
-                let row = &rows[row as usize];
-                let bytes = uses.bytes(row.of_use).map(B::change);
-                self.each_stage(row, |stage| {
-                    lanes::add(sums.of(stage), &bytes);
-                    match stage {
-                        None => raises_all = true,
-                        Some(stage) if self.windows[stage].contains(&step) => {
-                            sums.raise_highest(stage, step)
-                        }
-                        Some(_) => {}
+        let phases = &self.memory.phases;
+        let in_phases = |start: u32| phases.each_ref().map(|phase| start.max(phase.start));
+        sums.restart(self.windows.iter().map(|window| in_phases(window.start)));
+        for (phase, steps) in phases.iter().enumerate() {
+            sums.phase = phase;
+            for step in steps.clone() {
+                let raise = |sums: &mut LiveSums<B, N>, stage: usize| {
+                    if self.windows[stage].contains(&step) {
+                        sums.raise_highest(stage, step);
                     }
-                });
-            }
-            if raises_all {
-                (0..self.stages.len())
-                    .filter(|&stage| self.windows[stage].contains(&step))
-                    .for_each(|stage| sums.raise_highest(stage, step));
+                };
+                let mut raises_all = step == steps.start || self.starts.contains(&step);
+                for &row in changes.ends(step) {
+                    let row = &rows[row as usize];
+                    let bytes = uses.bytes(row.of_use).map(B::change);
+                    self.each_stage(row, |stage| lanes::subtract(&mut sums.live[stage], &bytes));
+                }
+                for &row in changes.begins(step) {
+                    let row = &rows[row as usize];
+                    let bytes = uses.bytes(row.of_use).map(B::change);
+                    self.each_stage(row, |stage| {
+                        lanes::add(&mut sums.live[stage], &bytes);
+                        if stage == self.stages.len() {
+                            raises_all = true;
+                        } else {
+                            raise(sums, stage);
+                        }
+                    });
+                }
+                if raises_all {
+                    (0..self.stages.len()).for_each(|stage| raise(sums, stage));
+                }
             }
         }
     }

@@ -1,9 +1,8 @@
 //! The stages that are computed together, and the variables that each of them counts.
 
-use crate::memory::pipeline::{Flows, PlacedStage, StageFlows};
-use crate::memory::update::UpdatePhase;
+use crate::memory::pipeline::{PlacedStage, StageFlows};
 use crate::memory::{MemoryModel, Rules};
-use crate::model::{EVERYWHERE, PlaceSet, VariableUse, meets};
+use crate::model::{EVERYWHERE, PlaceSet, meets};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -12,8 +11,8 @@ use std::ops::Range;
 pub(super) enum Wanted {
     /// Every byte that the stages take in a split, including overhead and what a pipeline adds.
     All,
-    /// Only the variables and code of the stages' own positions, without overhead and without what
-    /// a pipeline adds. It is used for single layers.
+    /// Only the variables and code of the stages' own positions, without overhead. It is used for
+    /// single layers.
     Layers,
     /// Like [`Wanted::All`], as if stages restored their stashed tensors as late as possible:
     /// tensors that are kept for the backward pass do not count as live.
@@ -24,7 +23,7 @@ pub(super) enum Wanted {
 pub(super) struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
-    wanted: Wanted,
+    pub wanted: Wanted,
     /// For each set of positions, by its index: the numbers (in `stages`) of the stages that have
     /// any of these positions. The list of [`EVERYWHERE`] is empty.
     stages_of: Vec<Vec<u32>>,
@@ -34,11 +33,9 @@ pub(super) struct StagesToCompute<'a> {
     pub starts: BTreeSet<u32>,
     /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
-    /// If a pipeline adds bytes: the flows (tensors with the same users), and what each stage does
-    /// with them (`None` if the number of stages after it is open); otherwise `None`.
-    pub flows: Option<(&'a Flows, Vec<Option<StageFlows>>)>,
-    /// The weight update, if it is a phase of its own; otherwise `None`.
-    pub update: Option<&'a UpdatePhase>,
+    /// If a pipeline adds bytes: what each stage does with the flows of the model (`None` if the
+    /// number of stages after it is open). Otherwise empty.
+    pub roles: Vec<Option<StageFlows>>,
 }
 
 /// Which stages count the variables of one use (one class and use set) at some steps.
@@ -46,14 +43,13 @@ pub(super) struct StagesToCompute<'a> {
 pub(super) struct StageRow {
     /// The row of the variables in [`NeighbourUses`](crate::memory::uses::NeighbourUses).
     pub of_use: u32,
-    /// The positions that count the variables: a stage with any of them has their bytes.
-    counted: PlaceSet,
-    /// A position that a stage must also have to count the variables; `None` for no such condition.
-    with: Option<u32>,
+    /// The positions that count the variables: a stage with any of them has their bytes. Then a
+    /// position that a stage must also have to count the variables; `None` for no such condition.
+    pub part: (PlaceSet, Option<u32>),
     /// The number of the flow that the variables belong to, if stages restore late
     /// ([`Wanted::LateRestores`]): a stage that keeps this flow for its backward pass does not
     /// count them. Otherwise `None`.
-    kept_late: Option<u32>,
+    pub kept_late: Option<u32>,
 }
 
 impl<'a> StagesToCompute<'a> {
@@ -72,11 +68,7 @@ impl<'a> StagesToCompute<'a> {
                 .map(|(number, _)| number)
                 .collect()
         };
-        let is_whole = wanted != Wanted::Layers;
-        let flows = memory
-            .flows
-            .as_ref()
-            .filter(|_| is_whole && memory.rules == Rules::Full);
+        let flows = memory.flows.iter();
         Self {
             memory,
             stages,
@@ -84,69 +76,29 @@ impl<'a> StagesToCompute<'a> {
             stages_of: memory.sets.iter().map(stages_of).collect(),
             starts: starts.map(|window| window.start).collect(),
             windows,
-            flows: flows.map(|flows| {
-                let of_stages = stages.iter().map(|stage| flows.in_stage(stage));
-                (flows, of_stages.collect())
-            }),
-            update: memory.update.as_deref().filter(|_| is_whole),
-            with_overhead: is_whole && memory.rules == Rules::Full,
+            roles: flows
+                .flat_map(|flows| stages.iter().map(|stage| flows.in_stage(stage)))
+                .collect(),
+            with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
         }
     }
 
     /// Calls `visit` with the number of each stage that counts the variables of `row`; only once,
-    /// with `None`, if every stage counts them as overhead.
+    /// with the number of stages, if every stage counts them as overhead.
     #[inline]
-    pub fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(Option<usize>)) {
-        if self.with_overhead && row.counted == EVERYWHERE {
-            visit(None);
+    pub fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
+        let (counted, with) = row.part;
+        if self.with_overhead && counted == EVERYWHERE {
+            visit(self.stages.len());
         }
-        for &stage in &self.stages_of[row.counted.index()] {
+        for &stage in &self.stages_of[counted.index()] {
             let stage = stage as usize;
-            let keeps = |flow| {
-                self.flows
-                    .as_ref()
-                    .and_then(|(_, of_stages)| of_stages[stage].as_ref())
-                    .is_some_and(|roles| roles.keeps(flow))
-            };
-            if !row.kept_late.is_some_and(keeps)
-                && row.with.is_none_or(|position| {
-                    self.stages[stage].positions.contains(&(position as usize))
-                })
-            {
-                visit(Some(stage));
+            let roles = || self.roles[stage].as_ref();
+            let keeps = |flow| roles().is_some_and(|roles| roles.keeps(flow));
+            let has = |position| self.stages[stage].positions.contains(&(position as usize));
+            if !row.kept_late.is_some_and(keeps) && with.is_none_or(has) {
+                visit(stage);
             }
         }
-    }
-
-    /// Visits the variables of a use with the row `of_use` (in
-    /// [`NeighbourUses`](crate::memory::uses::NeighbourUses)) and the number `number` (in
-    /// [`CountedUses`](crate::memory::uses::CountedUses)). A call gets which stages count the
-    /// variables, and the half-open steps at which they are live there (`None` for all steps).
-    /// There are several calls if stages have the variables live at different steps, none if no
-    /// stage has them.
-    pub fn each_row(
-        &self,
-        (of_use, number): (u32, u32),
-        mut visit: impl FnMut(StageRow, Option<&'a [(u32, u32)]>),
-    ) {
-        let memory = self.memory;
-        let flows = memory.flows.as_ref();
-        let flows = flows.filter(|_| self.wanted == Wanted::LateRestores);
-        let kept_late = flows.and_then(|flows| flows.of(number));
-        let mut row = |(counted, with), live| {
-            let row = StageRow {
-                of_use,
-                counted,
-                with,
-                kept_late,
-            };
-            visit(row, live);
-        };
-        if self.wanted == Wanted::Layers {
-            // A single layer has its optimizer state, and everything that it keeps.
-            let &VariableUse { class, set, .. } = memory.uses.of(number);
-            return row((memory.counted(set), None), memory.live_ranges(class));
-        }
-        memory.each_life(number, row);
     }
 }
