@@ -77,7 +77,12 @@ struct Document<'a> {
 
 /// Writes the split in all forms of `--emit`, the one for its model first; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    let most_stages = report.what_if.as_ref().map(|grid| grid.max_stages as usize);
+    // Lines for moved cuts would need the proportion that each stage has then.
+    let tried = report
+        .what_if
+        .as_ref()
+        .filter(|tried| tried.profiles.len() == 1);
+    let most_stages = tried.map(|tried| tried.max_stages as usize);
     let own = EmitForm::of_report(report);
     let mut forms = match report.split {
         Some(_) => EmitForm::value_variants().to_vec(),

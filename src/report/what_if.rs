@@ -5,7 +5,7 @@ use super::Inputs;
 use super::answer::broken;
 use crate::search::{SearchResult, near_cuts};
 use crate::solve::Rule;
-use crate::time::{PositionCycles, StageTimes};
+use crate::time::PositionCycles;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -25,17 +25,8 @@ pub struct WhatIf {
     /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline that
     /// keeps copies.
     pub by_stages_after: bool,
-    /// Bytes on the fullest tile of each range of layers from one boundary to a later one as a
-    /// stage, by start, then by end. With `by_stages_after`, each range has several numbers, by the
-    /// number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to
-    /// `max_stages` less 1, or to the number of boundaries after its end.
-    pub bytes: Vec<u64>,
-    /// Bytes that cross a cut, over all tiles, for a cut at each boundary except the first and the
-    /// last.
-    pub cut_bytes: Vec<u64>,
-    /// The cycles of one micro-batch by position of the layer order; `null` if the profile has no
-    /// cycles.
-    pub cycles: Option<PositionCycles>,
+    /// The numbers of each profile that a stage may have; one without `--amp VALUE=PROFILE`.
+    pub profiles: Vec<ProfileNumbers>,
     /// The best split for each number of IPUs, ascending, within the limits of the run; if none
     /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
     /// and the neighbours of the number of the run.
@@ -51,6 +42,25 @@ pub struct WhatIf {
     /// The arguments about the model and the constraints, with which a command line for another
     /// split begins. Empty in a report that no command made.
     pub arguments: Vec<String>,
+}
+
+/// The bytes and cycles of one profile, from which the page computes the stages that have it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ProfileNumbers {
+    /// The available memory proportion of the profile; `null` without `--amp`.
+    pub amp: Option<f64>,
+    /// Bytes on the fullest tile of each range of layers from one boundary to a later one as a
+    /// stage, by start, then by end. With `by_stages_after`, each range has several numbers, by the
+    /// number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to
+    /// `max_stages` less 1, or to the number of boundaries after its end.
+    pub bytes: Vec<u64>,
+    /// Bytes that cross a cut, over all tiles, for a cut at each boundary except the first and the
+    /// last.
+    pub cut_bytes: Vec<u64>,
+    /// The cycles of one micro-batch by position of the layer order; `null` if any profile has no
+    /// cycles.
+    pub cycles: Option<PositionCycles>,
 }
 
 /// The best split on a number of IPUs, by its cuts.
@@ -106,56 +116,68 @@ impl WhatIf {
         })
     }
 
-    /// Fills in the bytes of all ranges between `all` boundaries (positions, ascending), and the
-    /// bytes that cuts at these boundaries send. If the list of bytes of ranges would be longer
-    /// than `max_numbers`, keeps only as many boundaries around the cuts `split` and those of the
-    /// best splits as it allows, and removes best splits that cut elsewhere. `None` if `split` by
-    /// itself needs a longer list, or if `bytes_of` (for a start, an end and a
-    /// number of stages after) or `cut_bytes_of` (for a boundary) lacks a number.
+    /// Fills in, for each of `profiles`, the bytes of all ranges between `all` boundaries (positions,
+    /// ascending), and the bytes that cuts at these boundaries send. If the list of bytes of the
+    /// ranges in one profile would be longer than `max_numbers`, keeps only as many boundaries around
+    /// the cuts `split` and those of the best splits as it allows, and removes best splits that cut
+    /// elsewhere. `None` if `split` by itself needs a longer list, or if `bytes_of` (for a profile, and
+    /// a start, an end and a number of stages after) or `cut_bytes_of` (for a profile and a boundary)
+    /// lacks a number.
     pub(super) fn between(
         self,
         all: &[u32],
         split: &[u32],
         max_numbers: usize,
-        bytes_of: impl Fn(u32, u32, usize) -> Option<u64>,
-        cut_bytes_of: impl Fn(u32) -> Option<u64>,
+        bytes_of: impl Fn(usize, (u32, u32, usize)) -> Option<u64>,
+        cut_bytes_of: impl Fn(usize, u32) -> Option<u64>,
     ) -> Option<Self> {
-        let fits = |boundaries| self.numbers(boundaries) <= max_numbers;
-        let boundaries = chosen(all, split, &self.best, fits)?;
-        let ranges = self.ranges(&boundaries);
-        let bytes: Option<_> = ranges
-            .map(|(start, end, after)| bytes_of(start, end, after))
-            .collect();
-        let cut_bytes: Option<Vec<u64>> = boundaries
-            .get(1..boundaries.len().checked_sub(1)?)?
+        let boundaries = chosen(all, split, &self.best, |boundaries| {
+            self.numbers(boundaries) <= max_numbers
+        })?;
+        let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
+        let numbers = |(profile, own): (usize, &ProfileNumbers)| {
+            let bytes = self.ranges(&boundaries);
+            Some(ProfileNumbers {
+                bytes: bytes
+                    .map(|range| bytes_of(profile, range))
+                    .collect::<Option<_>>()?,
+                cut_bytes: inner
+                    .iter()
+                    .map(|&at| cut_bytes_of(profile, at))
+                    .collect::<Option<_>>()?,
+                ..own.clone()
+            })
+        };
+        let profiles = self
+            .profiles
             .iter()
-            .map(|&at| cut_bytes_of(at))
-            .collect();
+            .enumerate()
+            .map(numbers)
+            .collect::<Option<_>>()?;
         let mut best = self.best;
         best.retain(|best_split| {
             let mut cuts = best_split.cuts.iter();
             cuts.all(|cut| boundaries.binary_search(cut).is_ok())
         });
         Some(Self {
-            bytes: bytes?,
-            cut_bytes: cut_bytes?,
+            profiles,
             best,
             boundaries,
             ..self
         })
     }
 
-    /// Returns a copy with at most `max_numbers` numbers in `bytes`, in which the reader can still
-    /// begin with the cuts `split`; `None` if that needs more numbers.
+    /// Returns a copy with at most `max_numbers` numbers in the `bytes` of each profile, in which the
+    /// reader can still begin with the cuts `split`; `None` if that needs more numbers.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let bytes_by_range: FxHashMap<_, _> = self
-            .ranges(&self.boundaries)
-            .zip(self.bytes.iter().copied())
-            .collect();
-        let bytes_of = |start, end, after| bytes_by_range.get(&(start, end, after)).copied();
-        let cut_bytes_of = |at: u32| {
+        let place_of_range: FxHashMap<_, _> = self.ranges(&self.boundaries).zip(0..).collect();
+        let bytes_of = |profile: usize, range| {
+            let place: usize = *place_of_range.get(&range)?;
+            self.profiles[profile].bytes.get(place).copied()
+        };
+        let cut_bytes_of = |profile: usize, at: u32| {
             let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
-            self.cut_bytes.get(place).copied()
+            self.profiles[profile].cut_bytes.get(place).copied()
         };
         self.clone()
             .between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
@@ -190,7 +212,7 @@ fn chosen(
     within(&kept).or_else(|| within(&of_split))
 }
 
-/// Upper bound on the length of [`WhatIf::bytes`] in a report: some 1.2 MB of JSON.
+/// Upper bound on the numbers in [`ProfileNumbers::bytes`] of all profiles: some 1.2 MB of JSON.
 const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
@@ -199,10 +221,18 @@ impl Inputs<'_> {
     /// any range are missing.
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &search.costs.question;
-        let costs = search.near.as_ref().unwrap_or(search.costs.ranges());
+        let all_costs: Vec<_> = match &search.near[..] {
+            [] => search
+                .costs
+                .by_profile
+                .iter()
+                .map(|own| &*own.ranges)
+                .collect(),
+            near => near.iter().collect(),
+        };
+        let costs = all_costs[0];
         let stages = &search.shown.stages;
         if !question.request.options.what_if
-            || search.costs.profiles().len() > 1
             || stages.last().is_none_or(|last| last.end < costs.layers())
             || stages.len() > costs.stages()
         {
@@ -221,30 +251,42 @@ impl Inputs<'_> {
             name: broken(constraint),
             rule: constraint.rule,
         });
+        let has_cycles = search.costs.problem().has_cycles();
+        let profiles = search.costs.profiles().map(|profile| ProfileNumbers {
+            amp: search.costs.proportion(profile),
+            cycles: search.costs.by_profile[profile]
+                .times
+                .as_ref()
+                .filter(|_| has_cycles)
+                .map(|times| times.by_position()),
+            ..ProfileNumbers::default()
+        });
         let without_numbers = WhatIf {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
             best,
             constraints: constraints.collect(),
-            cycles: search.costs.times().map(StageTimes::by_position),
+            profiles: profiles.collect(),
             ..WhatIf::default()
         };
-        let cut_bytes_of = |at: u32| {
+        let cut_bytes_of = |profile: usize, at: u32| {
             let is_inner = (1..costs.layers()).contains(&(at as usize));
-            is_inner.then(|| search.costs.cut_bytes(0, at as usize))
+            is_inner.then(|| search.costs.cut_bytes(profile, at as usize))
+        };
+        let bytes_of = |profile: usize, (start, end, after): (u32, u32, usize)| {
+            all_costs[profile].peak(start as usize..end as usize, after)
         };
         let positions = costs.layers() as u32;
+        let is_whole = |at: u32| {
+            let mut all = all_costs.iter();
+            all.all(|costs| costs.reach(at as usize) == costs.layers())
+        };
         let all: Vec<u32> = (0..positions)
-            .filter(|&at| costs.reach(at as usize) == costs.layers())
+            .filter(|&at| is_whole(at))
             .chain([positions])
             .collect();
-        without_numbers.between(
-            &all,
-            &cuts(stages),
-            MAX_NUMBERS,
-            |start, end, after| costs.peak(start as usize..end as usize, after),
-            cut_bytes_of,
-        )
+        let most = MAX_NUMBERS / all_costs.len();
+        without_numbers.between(&all, &cuts(stages), most, bytes_of, cut_bytes_of)
     }
 }
 
@@ -286,7 +328,10 @@ mod tests {
         let mut made = WhatIf {
             max_stages,
             by_stages_after,
-            cut_bytes: (1..positions).map(u64::from).collect(),
+            profiles: vec![ProfileNumbers {
+                cut_bytes: (1..positions).map(u64::from).collect(),
+                ..ProfileNumbers::default()
+            }],
             best: vec![SplitCuts {
                 ipus: 2,
                 fits: true,
@@ -295,7 +340,7 @@ mod tests {
             boundaries,
             ..WhatIf::default()
         };
-        made.bytes = expected(&made);
+        made.profiles[0].bytes = expected(&made);
         made
     }
 
@@ -318,14 +363,21 @@ mod tests {
             (3, 1, true, 3),
         ] {
             let made = what_if(positions, stages, by_stages_after);
-            assert_eq!(made.bytes.len(), numbers, "{positions} {stages}");
+            assert_eq!(
+                made.profiles[0].bytes.len(),
+                numbers,
+                "{positions} {stages}"
+            );
             assert_eq!(
                 made.numbers(made.boundaries.len()),
                 numbers,
                 "{positions} {stages}"
             );
         }
-        assert_eq!(what_if(3, 3, true).bytes[..4], [110, 210, 121, 33]);
+        assert_eq!(
+            what_if(3, 3, true).profiles[0].bytes[..4],
+            [110, 210, 121, 33]
+        );
     }
 
     #[test]
@@ -334,15 +386,21 @@ mod tests {
         let split = [10];
         assert_eq!(all.narrowed(usize::MAX, &split).as_ref(), Some(&all));
         let some = all.narrowed(500, &split).unwrap();
-        assert!(some.bytes.len() <= 500, "{}", some.bytes.len());
+        let numbers = &some.profiles[0];
+        assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
         // Position 20 is a cut of the best split.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
         assert!(!some.boundaries.contains(&15), "{:?}", some.boundaries);
-        assert_eq!(some.bytes, expected(&some));
+        assert_eq!(numbers.bytes, expected(&some));
         let inner = some.boundaries.iter().filter(|&&at| at > 0 && at < 40);
-        assert!(inner.copied().map(u64::from).eq(some.cut_bytes));
+        assert!(
+            inner
+                .copied()
+                .map(u64::from)
+                .eq(numbers.cut_bytes.iter().copied())
+        );
         // If that is too much, only the split stays, or nothing.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));

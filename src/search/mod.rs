@@ -63,17 +63,17 @@ impl PipelineCosts<'_> {
         })
     }
 
-    /// Computes the costs of all ranges that begin near the cuts of `shown`, if other splits were
-    /// requested and the model is too large for the costs of all ranges.
+    /// Computes, in each profile, the costs of all ranges that begin near the cuts of `shown`, if other
+    /// splits were requested and the model is too large for the costs of all ranges; otherwise empty.
     pub fn costs_near(
         &self,
         shown: &ShownSplit,
         progress: &Progress,
-    ) -> Result<Option<RangeCosts>, SearchError> {
+    ) -> Result<Vec<RangeCosts>, SearchError> {
         let is_wanted = self.request().options.what_if && !shown.stages.is_empty();
         if !is_wanted || self.may_have_all() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        self.near(&shown.stages, progress).map(Some)
+        self.near(&shown.stages, progress)
     }
 }

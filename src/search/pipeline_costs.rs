@@ -324,13 +324,13 @@ impl<'a> PipelineCosts<'a> {
         Score::of_peaks(&self.problem(), plan, peaks)
     }
 
-    /// Computes the costs of all ranges that begin near the cuts of `stages`, to show other splits
-    /// of models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`].
+    /// Computes, in each profile, the costs of all ranges that begin near the cuts of `stages`, to show
+    /// other splits of models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`].
     pub(super) fn near(
         &self,
         stages: &[Range<usize>],
         progress: &Progress,
-    ) -> Result<RangeCosts, SearchError> {
+    ) -> Result<Vec<RangeCosts>, SearchError> {
         let cuts: BTreeSet<u32> = stages
             .iter()
             .skip(1)
@@ -345,7 +345,13 @@ impl<'a> PipelineCosts<'a> {
             .chain([0])
             .collect();
         let stages = self.ipus.max(stages.len());
-        Ok(self.memory().costs_from(&starts, stages, progress)?)
+        let of_profile =
+            |memory: &Arc<MemoryModel<'_>>| memory.costs_from(&starts, stages, progress);
+        Ok(self
+            .memory_by_profile
+            .iter()
+            .map(of_profile)
+            .collect::<Result<_, _>>()?)
     }
 
     /// Returns whether the model is small enough for the costs of all ranges.

@@ -18,9 +18,9 @@ pub struct SearchResult<'a> {
     pub outcome: Outcome,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
-    /// Costs of all ranges that begin near the cuts of the shown split. `None` unless other splits
-    /// were requested and `costs` lacks some ranges.
-    pub near: Option<RangeCosts>,
+    /// By profile: costs of all ranges that begin near the cuts of the shown split. Empty unless other
+    /// splits were requested and `costs` lacks some ranges.
+    pub near: Vec<RangeCosts>,
     /// Number of pipelines that the request leaves open, which were compared to find the answer.
     pub open_pipelines: usize,
     /// If other splits were requested: the best split on each of several numbers of IPUs of a
@@ -38,7 +38,7 @@ impl<'a> SearchResult<'a> {
             costs,
             outcome,
             shown,
-            near: None,
+            near: Vec::new(),
             open_pipelines: 1,
             by_ipus: Vec::new(),
             claims: Claims::default(),

@@ -162,7 +162,7 @@ impl<'a> Problem<'a> {
 
     /// Returns whether every profile has cycles. If one lacks them, stages cannot be compared by
     /// cycles.
-    pub(super) fn has_cycles(&self) -> bool {
+    pub(crate) fn has_cycles(&self) -> bool {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 

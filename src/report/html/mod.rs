@@ -131,7 +131,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             .skip(1)
             .collect();
         if let Some(ranges) = report.what_if.as_ref().filter(|_| report.split.is_some()) {
-            report.what_if = ranges.narrowed(ranges.bytes.len() / 2, &cuts);
+            report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }
     },
     // The largest variables of a tile, except on the 200 fullest tiles.

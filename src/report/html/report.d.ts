@@ -55,6 +55,7 @@ declare namespace Json {
   type PipelineFacts = { accumulator: Accumulator; alternatives: BestSplit[]; gradient_bytes?: number | null; is_training: boolean; recompute: Recompute; recompute_by_default: boolean; recording: Recording; replicas: number; runs: number; schedule: Schedule; schedule_by_default: boolean; state: StatePlace; state_by_default: boolean; state_bytes?: number | null; with_replicas?: BestSplit | null; without_recomputation?: number | null; };
   type PlanFacts = { ipus_tried: number[]; max_ipus: number; pipelines_tried: Pipeline[]; rows: BestSplit[]; };
   type PositionCycles = { is_out_first: boolean; once: number[]; recomputed: number[]; recomputed_last: number[]; recomputes: boolean[]; step?: StepNumbers | null; };
+  type ProfileNumbers = { amp?: number | null; bytes: number[]; cut_bytes: number[]; cycles?: PositionCycles | null; };
   type Proof = { objective: string; objectives: ProvenObjective[]; optimal: boolean; };
   type ProvenObjective = { dynamic_program: string; integer_program: string; objective: Objective; };
   type Provenance = { app?: any; arguments: string[]; compiled?: string | null; files: Files; framework?: any; layer_name_regex?: string | null; memory_model: string; options?: BuildOption[] | null; poplar?: string | null; popliner: string; target: TargetFacts; };
@@ -98,6 +99,6 @@ declare namespace Json {
   type VariableKinds = { activations: number; gradients: number; optimizer_state: number; other: number; weights: number; };
   type VariableSum = { bytes: number; category: string; count: number; layers: (string | null)[]; name: string; };
   type WeightTie = { bytes: number; layers: (string | null)[]; stages: number[]; untied: boolean; weight: string; };
-  type WhatIf = { arguments: string[]; best: SplitCuts[]; boundaries: number[]; by_stages_after: boolean; bytes: number[]; constraints: CheckedConstraint[]; cut_bytes: number[]; cycles?: PositionCycles | null; max_stages: number; memories: number[]; reserves: number[]; };
+  type WhatIf = { arguments: string[]; best: SplitCuts[]; boundaries: number[]; by_stages_after: boolean; constraints: CheckedConstraint[]; max_stages: number; memories: number[]; profiles: ProfileNumbers[]; reserves: number[]; };
   type Witness = "rows" | "one-stage" | "total" | "categories" | "live-by-steps" | "code" | "programs" | "variables" | "debug-contexts" | "passes";
 }

@@ -211,7 +211,7 @@ fn what_tells_least_is_left_out_first() {
     let parts = [
         "/live_steps/others/0/layers",
         "/live_steps/others",
-        "/what_if/bytes",
+        "/what_if/profiles/0/bytes",
         "/memory/tile_map/variables/largest",
         "/what_if",
         "/live_steps",

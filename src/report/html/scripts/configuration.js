@@ -29,8 +29,11 @@ const configurationOf = (form, own, isNote) => {
 };
 
 /** The text of a form to paste, or the notes beside it if the form has no comments. @param {Json.Configuration} form @param {boolean} [isNote] */
-const shownConfiguration = (form, isNote = false) => known?.isMoved() && form.lines ? configurationOf(form, known, isNote)
-  : (isNote ? form.notes : form.text) ?? '';
+const shownConfiguration = (form, isNote = false) => {
+  if (!known?.isMoved()) return (isNote ? form.notes : form.text) ?? '';
+  if (form.lines?.length) return configurationOf(form, known, isNote);
+  return isNote ? '' : `The configuration of these cuts is printed by: ${commandOf(known)} --emit=${form.form}\n`;
+};
 
 /** Builds the view of the configuration to paste. @param {HTMLElement} parent */
 const buildConfiguration = (parent) => {

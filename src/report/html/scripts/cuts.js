@@ -18,9 +18,9 @@ const tryable = () => {
   const last = data.boundaries.length - 1;
   const positions = data.boundaries[last];
   if (layers.length !== positions) return null;
-  /** Cycles of a micro-batch, by position. */
-  const cycles = data.cycles ?? null;
-  if (cycles && !Number.isSafeInteger([...cycles.once, ...cycles.recomputed].reduce((a, b) => a + b, 0))) return null;
+  const { profiles } = data;
+  const [{ cycles }] = profiles;
+  if (profiles.some(({ cycles: own }) => own && !Number.isSafeInteger([...own.once, ...own.recomputed].reduce((a, b) => a + b, 0)))) return null;
 
   // By start and end of a range: the index of its first number in `bytes`.
   /** @type {number[][]} */
@@ -50,29 +50,55 @@ const tryable = () => {
     return all.length > 1 ? all.slice(0, now.ipus) : all;
   };
 
-  /** The cycles of a micro-batch in a stage, with recomputation.
+  /** The cycles of a micro-batch in a stage, with recomputation. @param {Json.ProfileNumbers} profile
    * @param {[number, number]} range @param {boolean} isFollowed do other stages follow in the pipeline? */
-  const cyclesOf = (range, isFollowed) => {
-    if (!cycles) return null;
+  const cyclesOf = ({ cycles: own }, range, isFollowed) => {
+    if (!own) return null;
     // Frozen layers run again if another layer of the stage does.
-    const isAgain = cycles.recomputes.slice(...range).includes(true);
-    return sumOf(cycles.once, range) + (isAgain ? sumOf(isFollowed ? cycles.recomputed : cycles.recomputed_last, range) : 0);
+    const isAgain = own.recomputes.slice(...range).includes(true);
+    return sumOf(own.once, range) + (isAgain ? sumOf(isFollowed ? own.recomputed : own.recomputed_last, range) : 0);
+  };
+
+  /** The profile of each stage: that of the run for its cuts and limits. Otherwise, of the profiles with which a
+   * stage fits, those that keep to the lowest bounds on time and memory of all stages, in the order of the objective.
+   * @template {StageBytes & {amp: ?number, cycles: ?number, cutBytes: ?number}} T
+   * @param {T[][]} choices by stage, then by profile @param {Tried} now */
+  const chosenOf = (choices, now) => {
+    if (String([now.cuts, limitsOf(now)]) === String([start.cuts, limitsOf(start)])) {
+      return choices.map((all, stage) => all.find(({ amp }) => amp === split.stages[stage].amp) ?? all[0]);
+    }
+    const objective = report.proof?.objective ?? 'time';
+    const leastOf = (/** @type {T[]} */ all, /** @type {(one: T) => number} */ of) => Math.min(...all.map(of));
+    const bytesOf = (/** @type {T} */ one) => one.bytes;
+    const timeOf = (/** @type {T} */ one) => one.cycles ?? 0;
+    const sentOf = (/** @type {T} */ one) => objective === 'communication' ? one.cutBytes ?? 0 : 0;
+    let left = choices.map((all) => all.filter(({ bytes, limit }) => bytes <= Math.max(limit, leastOf(all, bytesOf))))
+      .map((all) => all.filter((one) => sentOf(one) <= leastOf(all, sentOf)));
+    for (const of of ['time', 'cycles'].includes(objective) ? [timeOf, bytesOf] : [bytesOf, timeOf]) {
+      const bound = Math.max(...left.map((all) => leastOf(all, of)));
+      left = left.map((all) => all.filter((one) => of(one) <= bound));
+    }
+    return left.map((all) => all.reduce((best, one) => one.bytes < best.bytes ? one : best));
   };
 
   /** The limits, bytes and cycles of each stage of a split, and why it does not fit. @param {Tried} now */
   const judged = (now) => {
     const ends = [...now.cuts, last];
     const all = limitsOf(now);
-    const stages = ends.map((end, stage) => {
+    const choices = ends.map((end, stage) => {
       const start = stage ? ends[stage - 1] : 0;
       const after = ends.length - 1 - stage;
       const first = data.by_stages_after && end < last ? 1 : 0;
-      const bytes = data.bytes[places[start][end] + (data.by_stages_after ? after - first : 0)];
+      const place = places[start][end] + (data.by_stages_after ? after - first : 0);
       const range = /** @type {[number, number]} */ ([data.boundaries[start], data.boundaries[end]]);
       const limit = all.length > 1 ? all[stage] ?? Math.max(...all) : all[0];
       const isFollowed = after > 0 || ends.length > 1 && !!cycles?.is_out_first;
-      return { range, bytes, limit, cycles: cyclesOf(range, isFollowed), cutBytes: now.cuts[stage] ? data.cut_bytes[end - 1] : null };
+      return profiles.map((profile) => ({
+        range, limit, profile, amp: profile.amp ?? null, bytes: profile.bytes[place], cycles: cyclesOf(profile, range, isFollowed),
+        cutBytes: now.cuts[stage] ? profile.cut_bytes[end - 1] : null,
+      }));
     });
+    const stages = chosenOf(choices, now);
     return {
       ...now, stages, faults: faultsOf(now, stages),
       peak: Math.max(...stages.map((stage) => stage.bytes)),
@@ -82,14 +108,17 @@ const tryable = () => {
   };
 
   /** The cycles of a step of a split; null if they are unknown, or too many for exact numbers.
-   * @param {{range: [number, number], cycles: ?number}[]} stages */
+   * @param {{range: [number, number], cycles: ?number, profile: Json.ProfileNumbers}[]} stages */
   const stepOf = (stages) => {
     const numbers = cycles?.step;
-    if (!cycles || !numbers) return null;
-    const passes = stages.map(({ range, cycles: all }) => {
-      const [once, backward, update] = [cycles.once, numbers.backward, numbers.update].map((list) => sumOf(list, range));
+    if (!numbers) return null;
+    const passes = stages.map(({ range, cycles: all, profile: { cycles: own } }) => {
+      const [once, backward, update] = [own?.once, own?.step?.backward, own?.step?.update].map((list) => sumOf(list ?? [], range));
       return { forward: once - backward, backward, recomputed: (all ?? 0) - once, update };
     });
+    // By cut: bytes of the forward pass, which the stage before it sends, and of the backward pass.
+    const sent = stages.slice(1).map(({ range: [at], profile }, before) => [stages[before].profile, profile]
+      .map(({ cycles: own }, pass) => own?.step?.cut_bytes[at - 1]?.[pass] ?? 0));
     const batches = numbers.micro_batches[stages.length - 1];
     // Once the pipeline is full, each further micro-batch takes the same time.
     const some = Math.min(batches, 2 * stages.length + 4);
@@ -97,7 +126,7 @@ const tryable = () => {
     const more = batches > some ? (batches - some) * (work - stepSlots(passes, some - 1).cycles) : 0;
     const updates = passes.map((own) => own.update);
     const update = numbers.updates_side_by_side ? Math.max(...updates) : updates.reduce((a, b) => a + b, 0);
-    const sum = work + more + update + copyCycles(numbers, stages.map(({ range }) => range), batches);
+    const sum = work + more + update + copyCycles(numbers.link_bandwidth, sent, batches);
     return Number.isSafeInteger(sum) ? sum : null;
   };
 
@@ -173,17 +202,16 @@ const tryable = () => {
 const sumOf = (list, range) => list.slice(...range).reduce((a, b) => a + b, 0);
 
 /** The cycles of copies between IPUs in a step. In each slot, the IPU that sends or receives the most
- * bytes decides. @param {Json.StepNumbers} numbers @param {[number, number][]} stages
+ * bytes decides. @param {number} bandwidth in bytes per second @param {number[][]} sent bytes by cut, then by pass
  * @param {number} batches */
-const copyCycles = ({ cut_bytes: bytes, link_bandwidth: bandwidth }, stages, batches) => {
+const copyCycles = (bandwidth, sent, batches) => {
   const clock = report.provenance.target.clock_hz;
-  if (stages.length < 2 || !clock) return 0;
-  const { isSerial, every, through } = stepOrder(stages.length);
-  const over = (/** @type {number} */ position) => bytes[position - 1] ?? [0, 0];
+  if (!sent.length || !clock) return 0;
+  const { isSerial, every, through } = stepOrder(sent.length + 1);
   /** The most bytes in slots with even numbers, and in slots with odd numbers. */
   const most = [0, 0];
-  stages.forEach(([start, end], stage) => {
-    const [before, after] = [over(start), over(end)];
+  [...sent, [0, 0]].forEach((after, stage) => {
+    const before = sent[stage - 1] ?? [0, 0];
     if (isSerial) most[0] += after[0] + after[1];
     else if (every === 2) most[stage % 2] = Math.max(most[stage % 2], ...after);
     else most.fill(Math.max(most[0], before[0] + after[1], before[1] + after[0]));

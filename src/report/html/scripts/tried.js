@@ -261,11 +261,11 @@ const addStepFigure = (figures, split) => {
 /** @param {HTMLElement} tool @param {Known} own */
 const addTriedStages = (tool, own) => {
   const tile = '/split/stages/{}/fullest_tile';
-  const { cycles } = own.data;
+  const [{ cycles }, ...others] = own.data.profiles;
   const clock = report.provenance.target.clock_hz;
   const columns = columnsOf([
     ['IPU', 'text'], ['Layers', 'layers'], ['Peak memory', 'bytes', `${tile}/bytes`], ['Limit', 'bytes', `${tile}/limit`],
-    ['Of the limit', 'share'], ['Free', 'free', `${tile}/free`],
+    ['Of the limit', 'share'], !!others.length && ['AMP', 'text'], ['Free', 'free', `${tile}/free`],
     cycles && ['Cycles of a micro-batch', 'count', '/execution/stages/{}/micro_batch_cycles'],
     cycles && !!clock && ['Micro-batch (ms)', 'text'],
     ['Bytes over the cut after it', 'bytes', '/cuts/{}/bytes'],
@@ -274,9 +274,9 @@ const addTriedStages = (tool, own) => {
     id: 'what-if-stages', isTried: true, choose: (_, ipu) => choose({ ipu }), isChosen: (_, ipu) => ipu === chosen.ipu,
   });
   follow(TRIED, () => {
-    table.set(own.tried().stages.map(({ range, bytes, limit, cycles: time, cutBytes }, stage) => ({
+    table.set(own.tried().stages.map(({ range, bytes, limit, amp, cycles: time, cutBytes }, stage) => ({
       at: String(stage),
-      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], limit - bytes,
+      cells: [`IPU ${stage}`, layersAt(range), bytes, limit, [bytes, limit], ...(others.length ? [String(amp)] : []), limit - bytes,
         ...(time === null ? [] : clock ? [time, (time / clock * 1000).toFixed(3)] : [time]), cutBytes],
     })));
   });

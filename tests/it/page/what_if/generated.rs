@@ -1,6 +1,7 @@
 //! Pages of generated models.
 
 use super::Page;
+use serde_json::Value;
 
 /// A stage with only frozen layers recomputes nothing; frozen layers beside others do.
 #[test]
@@ -10,11 +11,29 @@ fn frozen_layers_run_again_where_others_of_their_stage_do() {
         model,
         "--solve --num-ipus=4 --recompute=stage"
     ));
-    let recomputes: Vec<bool> = page.at("/what_if/cycles/recomputes");
+    let recomputes: Vec<bool> = page.at("/what_if/profiles/0/cycles/recomputes");
     assert!(!recomputes[1] && recomputes[5], "{recomputes:?}");
     for cuts in ["3", "3,5", "5"] {
         page.run(&format!("choose({{ cuts: '{cuts}' }})"));
         page.check();
+    }
+}
+
+/// Each stage of a moved split has the proportion that the command finds for it.
+#[test]
+fn stages_of_moved_cuts_have_the_best_proportions() {
+    let model = "--framework poptorch --mode training --layers 6 --tiles 4 --execution";
+    let options =
+        "--solve --num-ipus=4 --schedule=popart --recompute=stage --optimizer-state=on-chip";
+    for objective in ["cycles", "peak"] {
+        let options = format!("{options} --objective={objective}");
+        let mut page = or_skip!(Page::of_proportions(model, &options));
+        assert_eq!(page.at::<Vec<Value>>("/what_if/profiles").len(), 3);
+        page.check();
+        for cuts in ["2,4,6", "3", "1,2", "none"] {
+            page.run(&format!("choose({{ cuts: '{cuts}' }})"));
+            page.check();
+        }
     }
 }
 
