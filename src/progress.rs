@@ -16,8 +16,8 @@ const BAR: &str = "{prefix:27} [{wide_bar}] {percent:>3} %, {eta} left";
 /// The look of a task whose total is unknown.
 const SPINNER: &str = "{prefix:27} {spinner}";
 
-/// All tasks of a run.
-#[derive(Debug)]
+/// All tasks of a run. Its copies have the same tasks.
+#[derive(Debug, Clone)]
 pub struct Progress {
     bars: MultiProgress,
     is_shown: bool,

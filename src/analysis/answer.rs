@@ -15,11 +15,10 @@ use super::further::check_same;
 use super::{Analysis, FurtherProfile, Layers, Request, Setting};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
-use crate::model::{Framework, PlacementOptions, Repeat};
+use crate::model::{Framework, PlacementOptions, Repeat, TooManyPlaces};
 use crate::progress::Progress;
 use crate::search::{
-    Candidate, Claim, CostTables, PipelineCosts, ProfileTables, Question, Reach, SearchError,
-    Space, Word,
+    Candidate, Claim, CostTables, PipelineCosts, ProfileTables, Question, Reach, Space, Word,
 };
 use crate::solve::{Plan, SolveError};
 use crate::time::StepOptions;
@@ -31,7 +30,7 @@ use std::sync::Arc;
 
 /// All choices of layers that requests about a model led to so far, each with the costs of its
 /// ranges.
-pub(crate) struct Answers<'s, 'p> {
+pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Further profiles of the same model.
     pub(super) further: &'s [FurtherProfile],
@@ -39,7 +38,7 @@ pub(crate) struct Answers<'s, 'p> {
     levels: FrozenVec<Box<Level<'s>>>,
     /// The choices of layers of requests, as indices into `levels`.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
-    pub progress: &'p Progress,
+    pub progress: Progress,
 }
 
 /// A profile of the model, with the size of its micro-batch.
@@ -64,9 +63,9 @@ struct Choice {
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// `layers` in each further profile with another available memory proportion, in the order of
-    /// those profiles.
-    pub others: Vec<&'s Layers<'s>>,
+    /// `layers`, and the same in each further profile with another available memory proportion, in
+    /// the order of those profiles.
+    pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// Samples of a micro-batch in the profile; `None` in that of the run.
     samples: Option<u64>,
@@ -89,26 +88,22 @@ pub(crate) struct Answer<'l, 's> {
     pub best: Candidate,
 }
 
-impl<'s, 'p> Answers<'s, 'p> {
-    /// Prepares answers about the model of `analysis`. `layers` is an empty list that keeps the layers.
+impl<'s> Answers<'s> {
+    /// Prepares answers about the model of `analysis` and its `further` profiles. `layers` is an empty
+    /// list that keeps the layers.
     pub fn new(
-        analysis: &'s Analysis,
+        (analysis, further): (&'s Analysis, &'s [FurtherProfile]),
         layers: &'s FrozenVec<Box<Layers<'s>>>,
-        progress: &'p Progress,
+        progress: &Progress,
     ) -> Self {
         Self {
             analysis,
-            further: &[],
+            further,
             layers,
             levels: FrozenVec::new(),
             known: RefCell::default(),
-            progress,
+            progress: progress.clone(),
         }
-    }
-
-    /// Searches in `further` profiles of the same model too.
-    pub fn with_further(self, further: &'s [FurtherProfile]) -> Self {
-        Self { further, ..self }
     }
 
     /// Returns the layers of `request` in the profile of the run, whole.
@@ -122,8 +117,13 @@ impl<'s, 'p> Answers<'s, 'p> {
         profile: SizedProfile<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
+        let others = self.further.iter().filter(|other| other.is_proportion());
         let whole = self.choice(request, (0, profile.samples), || {
-            self.in_all(profile, |analysis| analysis.layers(request).map(Some))
+            [profile.analysis]
+                .into_iter()
+                .chain(others.map(|other| &other.analysis))
+                .map(|analysis| analysis.layers(request).map(Some))
+                .collect()
         })?;
         Ok(whole.expect("there are always whole layers"))
     }
@@ -174,15 +174,11 @@ impl<'s, 'p> Answers<'s, 'p> {
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
-        let mut best: Option<Answer<'_, 's>> = None;
-        for profile in self.profiles(request) {
-            let found = self.fitting_of(profile, request, groups)?;
-            let is_better = |found: &Answer<'_, 's>| {
-                best.as_ref().is_none_or(|best| found.compare(best).is_lt())
-            };
-            best = found.filter(is_better).or(best);
-        }
-        Ok(best)
+        let fitting = self
+            .profiles(request)
+            .map(|profile| self.fitting_of(profile, request, groups))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(fitting.into_iter().flatten().min_by(Answer::compare))
     }
 
     /// Returns the best split of one profile in the first of `groups` of pipelines in which one fits.
@@ -194,7 +190,7 @@ impl<'s, 'p> Answers<'s, 'p> {
     ) -> Result<Option<Answer<'_, 's>>> {
         for pipelines in groups {
             for level in self.levels_of(profile, request) {
-                if let Some(answer) = level?.best(request, pipelines, self.progress)? {
+                if let Some(answer) = level?.best(request, pipelines)? {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
             }
@@ -209,9 +205,7 @@ impl<'s, 'p> Answers<'s, 'p> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for level in self.levels(request) {
             let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-            lowest = level?
-                .lowest(request, (&pipelines, below), self.progress)?
-                .or(lowest);
+            lowest = level?.lowest(request, (&pipelines, below))?.or(lowest);
         }
         Ok(lowest)
     }
@@ -219,12 +213,11 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// Evaluates the split that the user gave, in the first group of pipelines in which it fits; if
     /// it fits in none, in the pipeline with the lowest peak.
     fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let mut answers: Vec<Answer<'_, 's>> = Vec::new();
-        for profile in self.profiles(request) {
-            let level = self.whole_layers_of(profile, request)?;
-            answers.extend(self.judged_in(level, request)?);
-        }
-        Ok(answers.into_iter().min_by(|one, other| {
+        let answers = self
+            .profiles(request)
+            .map(|profile| self.judged_in(self.whole_layers_of(profile, request)?, request))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(answers.into_iter().flatten().min_by(|one, other| {
             let by_fit = other.best.fits.cmp(&one.best.fits);
             by_fit.then_with(|| match one.best.fits {
                 true => one.compare(other),
@@ -242,28 +235,17 @@ impl<'s, 'p> Answers<'s, 'p> {
         let Some(plan) = &question.request.given else {
             return Ok(None);
         };
-        let mut lowest: Option<Candidate> = None;
+        let mut tried: Vec<Candidate> = Vec::new();
         for pipelines in self.pipelines_of(request, plan)? {
-            let Some(found) = level
-                .space
-                .given(&question, (plan, &pipelines), self.progress)?
-            else {
-                continue;
-            };
-            let fits = found.fits;
-            let is_lower = |lowest: &Candidate| found.peak_bytes() < lowest.peak_bytes();
-            if fits || lowest.as_ref().is_none_or(is_lower) {
-                lowest = Some(found);
-            }
-            if fits {
+            let asked = (plan, &*pipelines);
+            tried.extend(level.space.given(&question, asked)?);
+            if tried.last().is_some_and(|found| found.fits) {
                 break;
             }
         }
-        Ok(lowest.map(|best| Answer {
-            level,
-            question,
-            best,
-        }))
+        let first = |found: &Candidate| (!found.fits, found.peak_bytes());
+        let best = tried.into_iter().min_by_key(first);
+        Ok(best.map(|best| level.answer(question, best)))
     }
 
     /// Returns the pipelines that `request` leaves open for the split `plan` of whole layers, in
@@ -305,14 +287,15 @@ impl<'s, 'p> Answers<'s, 'p> {
         }
         let (level, starts) = (answer.level, answer.starts());
         let all = level
-            .in_each_profile()
+            .in_each_profile
+            .iter()
             .map(|layers| layers.analysis.layers_with_parts(request, &starts))
             .collect::<Result<Vec<_>>>()?;
         let Some(all) = self.in_common(request, all)? else {
             return Ok(answer);
         };
         let index = self.index_of(all, level.samples, request)?;
-        let whole = self.levels[index].best(request, pipelines, self.progress)?;
+        let whole = self.levels[index].best(request, pipelines)?;
         Ok(whole.unwrap_or(answer))
     }
 
@@ -360,29 +343,12 @@ impl<'s, 'p> Answers<'s, 'p> {
         }
         self.choice(request, (number, profile.samples), || {
             let finer = whole
-                .in_each_profile()
+                .in_each_profile
+                .iter()
                 .map(|layers| layers.analysis.finer_layers(layers, request, number))
                 .collect::<Result<Option<Vec<_>>>>()?;
-            match finer {
-                Some(finer) => self.in_common(request, finer),
-                None => Ok(None),
-            }
+            finer.map_or(Ok(None), |finer| self.in_common(request, finer))
         })
-    }
-
-    /// Returns what `find` finds in `profile` and in those with other proportions; `None` if it finds
-    /// none in any of them.
-    fn in_all(
-        &self,
-        profile: SizedProfile<'s>,
-        find: impl Fn(&'s Analysis) -> Result<Option<Layers<'s>>>,
-    ) -> Result<Option<Vec<Layers<'s>>>> {
-        let others = self.further.iter().filter(|other| other.is_proportion());
-        [profile.analysis]
-            .into_iter()
-            .chain(others.map(|other| &other.analysis))
-            .map(find)
-            .collect()
     }
 
     /// Returns the layers of each profile with those cuts only that all of them allow; `None` if that
@@ -423,23 +389,21 @@ impl<'s, 'p> Answers<'s, 'p> {
         (number, samples): (usize, Option<u64>),
         find: impl FnOnce() -> Result<Option<Vec<Layers<'s>>>>,
     ) -> Result<Option<&Level<'s>>> {
+        let named = request.named_layers().into_iter().map(str::to_owned);
         let choice = Choice {
-            named: request
-                .named_layers()
-                .into_iter()
-                .map(str::to_owned)
-                .collect(),
+            named: named.collect(),
             placement: request.placement.clone(),
             number,
             samples,
         };
-        let index = self
+        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
+        let known = self
             .known
             .borrow()
             .iter()
-            .find(|known| known.0 == choice)
+            .find(is_asked)
             .map(|known| known.1);
-        let index = match index {
+        let index = match known {
             Some(index) => index,
             None => {
                 let index = find()?
@@ -477,9 +441,12 @@ impl<'s, 'p> Answers<'s, 'p> {
             .collect();
         let tables = kept.iter().map(|layers| layers.tables(step));
         self.levels.push(Box::new(Level {
+            space: Space::new(CostTables::new(
+                tables.collect::<Result<_>>()?,
+                self.progress.clone(),
+            )),
             layers: kept[0],
-            others: kept[1..].to_vec(),
-            space: Space::new(CostTables::new(tables.collect::<Result<_>>()?)),
+            in_each_profile: kept,
             samples,
         }));
         Ok(self.levels.len() - 1)
@@ -489,10 +456,13 @@ impl<'s, 'p> Answers<'s, 'p> {
     /// contradict each other count as wrong usage (exit code 2).
     pub fn explained(&self, error: Error) -> Error {
         match error.downcast_ref() {
-            Some(SearchError::Solve(
-                error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..)),
-            )) => refused(error),
-            Some(SearchError::TooManyPlaces(_)) => error.context(self.analysis.displayed()),
+            Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
+                refused(error)
+            }
+            // An error about the layers has the path already.
+            _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
+                error.context(self.analysis.displayed())
+            }
             _ => error,
         }
     }
@@ -503,7 +473,7 @@ impl<'s, 'p> Answers<'s, 'p> {
         let (best, tables) = (&answer.best, &answer.level.space.tables);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..tables.on_all_tiles(&answer.question, (best.pipeline, reach), self.progress)?
+            ..tables.on_all_tiles(&answer.question, (best.pipeline, reach))?
         })
     }
 
@@ -518,11 +488,6 @@ impl<'s, 'p> Answers<'s, 'p> {
 }
 
 impl<'s> Level<'s> {
-    /// Iterates over these layers in each profile, that of `layers` first.
-    fn in_each_profile(&self) -> impl Iterator<Item = &'s Layers<'s>> {
-        [self.layers].into_iter().chain(self.others.iter().copied())
-    }
-
     /// Translates `request` into a request about these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
@@ -539,15 +504,10 @@ impl<'s> Level<'s> {
         &self,
         request: &Request,
         pipelines: &[Pipeline],
-        progress: &Progress,
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
-        let best = self.space.best(&question, pipelines, progress)?;
-        Ok(best.map(|best| Answer {
-            level: self,
-            question,
-            best,
-        }))
+        let best = self.space.best(&question, pipelines)?;
+        Ok(best.map(|best| self.answer(question, best)))
     }
 
     /// Returns the split with the lowest peak in one of `pipelines`, whatever the limits of
@@ -556,38 +516,36 @@ impl<'s> Level<'s> {
         &self,
         request: &Request,
         (pipelines, below): (&[Pipeline], Option<u64>),
-        progress: &Progress,
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
-        let best = self.space.lowest(&question, (pipelines, below), progress)?;
-        Ok(best.map(|best| Answer {
+        let best = self.space.lowest(&question, (pipelines, below))?;
+        Ok(best.map(|best| self.answer(question, best)))
+    }
+
+    fn answer(&self, question: Arc<Question>, best: Candidate) -> Answer<'_, 's> {
+        Answer {
             level: self,
             question,
             best,
-        }))
+        }
     }
 }
 
 impl<'s> Answer<'_, 's> {
     /// Returns the request in the pipeline of the split, with the costs of ranges that are known.
     pub fn costs(&self) -> Result<PipelineCosts<'s>> {
+        let (best, tables) = (&self.best, &self.level.space.tables);
         Ok(PipelineCosts {
-            ipus: self.best.ipus,
-            ..self
-                .level
-                .space
-                .tables
-                .known(&self.question, self.best.pipeline)?
+            ipus: best.ipus,
+            ..tables.known(&self.question, best.pipeline)?
         })
     }
 
     /// Compares two answers to one request that both fit, with other sizes of a micro-batch; the
     /// better one is `Less`. An answer whose time is known is better than one that lacks a part.
     fn compare(&self, other: &Self) -> Ordering {
-        let lacks_time = |own: &Self| {
-            let streaming_bandwidth = own.question.request.options.step.streaming_bandwidth;
-            own.best.lacks_time(streaming_bandwidth)
-        };
+        let bandwidth = self.question.request.options.step.streaming_bandwidth;
+        let lacks_time = |own: &Self| own.best.lacks_time(bandwidth);
         lacks_time(self)
             .cmp(&lacks_time(other))
             .then_with(|| self.question.compare(&self.best, &other.best))
@@ -596,11 +554,7 @@ impl<'s> Answer<'_, 's> {
     /// Returns the name of the first layer of each stage but stage 0.
     pub fn starts(&self) -> Vec<String> {
         let positions = &self.level.layers.placement.positions;
-        self.best
-            .solution
-            .plan
-            .cuts()
-            .map(|cut| positions.name(cut).to_string())
-            .collect()
+        let cuts = self.best.solution.plan.cuts();
+        cuts.map(|cut| positions.name(cut).to_string()).collect()
     }
 }

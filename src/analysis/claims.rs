@@ -8,7 +8,7 @@ use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
 use crate::model::Placement;
-use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Relaxed, lacks_time};
+use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Relaxed};
 use crate::solve::Goal;
 use anyhow::Result;
 
@@ -28,7 +28,7 @@ const MAX_TRIED: usize = 100;
 /// Upper bound on the rows of a plan.
 const MAX_ROWS: usize = 8;
 
-impl<'s> Answers<'s, '_> {
+impl<'s> Answers<'s> {
     /// Returns the answers to changed requests that the run asks for. `answer` is the answer to
     /// `request`, that of the run.
     pub fn claims(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Claims<'s>> {
@@ -105,7 +105,7 @@ impl<'s> Answers<'s, '_> {
             })
             .collect();
         let (space, question) = (&answer.level.space, &answer.question);
-        let fewest = space.fewest_stages(question, (&like, stages), self.progress)?;
+        let fewest = space.fewest_stages(question, (&like, stages))?;
         let Some(fewest) = fewest else {
             return Ok(None);
         };
@@ -142,9 +142,7 @@ impl<'s> Answers<'s, '_> {
                 if below <= now || stages == 0 {
                     continue;
                 }
-                let found = level
-                    .space
-                    .fewest_stages(&question, (alike, stages), self.progress)?;
+                let found = level.space.fewest_stages(&question, (alike, stages))?;
                 let ipus = found.map(|stages| self.framework().supported(stages) * replicas);
                 fewest = fewest.into_iter().chain(ipus).min();
             }
@@ -393,10 +391,7 @@ impl<'s> Answers<'s, '_> {
         let largest = request.changed().with_ipus(most).request;
         let level = answer.level;
         let question = level.question(&largest)?;
-        level
-            .space
-            .tables
-            .prepare(&question, &front.pipelines, self.progress)?;
+        level.space.tables.prepare(&question, &front.pipelines)?;
         let mut rows = Vec::new();
         for &ipus in &front.ipus {
             for &pipeline in &front.pipelines {
@@ -485,7 +480,7 @@ fn selected<'s>(
     mut rows: Vec<Claim<'s>>,
     streaming_bandwidth: Option<u64>,
 ) -> Vec<Claim<'s>> {
-    let lacks_time = |row: &Claim<'_>| lacks_time(row.best.pipeline.state, streaming_bandwidth);
+    let lacks_time = |row: &Claim<'_>| row.best.lacks_time(streaming_bandwidth);
     rows.sort_by(|one, other| {
         lacks_time(one)
             .cmp(&lacks_time(other))

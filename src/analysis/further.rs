@@ -36,7 +36,7 @@ impl FurtherProfile {
 /// Properties that all profiles of one model have in common: what they are, and their values in order.
 type Properties = (&'static str, Vec<String>);
 
-impl Answers<'_, '_> {
+impl Answers<'_> {
     /// Checks that the profiles with other sizes of a micro-batch are of one model.
     ///
     /// # Errors

@@ -123,12 +123,6 @@ impl Request {
         judged.chain(constraints).collect()
     }
 
-    /// Is a split or the best split for each number of IPUs requested, so that memory of ranges of
-    /// layers must be computed?
-    pub(crate) fn has_search(&self) -> bool {
-        self.options.split || self.options.sweep
-    }
-
     /// Translates the request into a request about layers with these positions, for a target with
     /// `bytes_per_tile` bytes of memory on each tile. `has_cycles` says whether the profile has
     /// cycles.

@@ -10,8 +10,7 @@ use crate::model::Model;
 use crate::progress::Progress;
 use crate::report::{Inputs, Peaks, Provenance, Report};
 use crate::search::{
-    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchError, SearchResult, ShownSplit,
-    Solver, Word,
+    Candidate, IpuCount, Outcome, PipelineCosts, Reach, SearchResult, ShownSplit, Solver, Word,
 };
 use crate::solve::{self, Limits};
 use anyhow::{Context, Result};
@@ -62,13 +61,13 @@ impl Analysis {
         let mut request = request.clone();
         request.options.split = true;
         let (layers, progress) = (FrozenVec::new(), Progress::new());
-        Answers::new(self, &layers, &progress)
+        Answers::new((self, &[]), &layers, &progress)
             .search(&request)?
             .report(&request, &|_| String::new())
     }
 }
 
-impl<'s> Answers<'s, '_> {
+impl<'s> Answers<'s> {
     /// Answers `request`, with everything that its report says. If the request needs no search, the
     /// `result` is `None`.
     ///
@@ -82,7 +81,7 @@ impl<'s> Answers<'s, '_> {
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
         self.check_sizes(request)?;
-        if !request.has_search() {
+        if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
                 layers: whole.layers,
                 memory: whole.space.tables.memory().clone(),
@@ -98,24 +97,23 @@ impl<'s> Answers<'s, '_> {
             Solver::Greedy => self.greedy(request)?,
             Solver::Ilp => self.solved(request)?,
         };
-        let (costs, used) = (&result.costs, result.shown.used_profiles());
-        let others = used.iter().filter(|&&profile| profile > 0).map(|&profile| {
-            let shown = result.shown.in_profile(costs, profile);
-            SearchedLayers {
-                layers: level.others[profile - 1],
-                memory: costs.memory_in(profile).clone(),
-                result: Some(SearchResult::alone(
-                    costs.in_profile(profile),
-                    Outcome::Given,
-                    shown,
-                )),
-                profile,
-                others: Vec::new(),
-            }
-        });
-        let others: Vec<SearchedLayers<'s>> = others.collect();
+        let (costs, shown) = (&result.costs, &result.shown);
+        let alone = |profile| SearchedLayers {
+            layers: level.in_each_profile[profile],
+            memory: costs.memory_in(profile).clone(),
+            result: Some(SearchResult::alone(
+                costs.in_profile(profile),
+                Outcome::Given,
+                shown.in_profile(costs, profile),
+            )),
+            profile,
+            others: Vec::new(),
+        };
+        let used = costs.profiles().skip(1);
+        let used = used.filter(|profile| shown.profiles.contains(profile));
+        let others: Vec<SearchedLayers<'s>> = used.map(alone).collect();
         if !others.is_empty() {
-            result.shown.memory = result.shown.in_profile(costs, 0).memory;
+            result.shown.memory = shown.in_profile(costs, 0).memory;
         }
         Ok(SearchedLayers {
             layers: level.layers,
@@ -165,7 +163,7 @@ impl<'s> Answers<'s, '_> {
             stages: question.request.ipus.highest(),
         };
         let tables = &level.space.tables;
-        let costs = tables.on_all_tiles(&question, (pipeline, reach), self.progress)?;
+        let costs = tables.on_all_tiles(&question, (pipeline, reach))?;
         Ok((level, costs))
     }
 
@@ -174,7 +172,8 @@ impl<'s> Answers<'s, '_> {
         let Some(answer) = self.answer(request)? else {
             return self.contradicted(request);
         };
-        let costs = self.costs(&answer, self.reach(request, &answer)?)?;
+        let numbers = numbers_to_try(request, &answer)?;
+        let costs = self.costs(&answer, answer.reach(&numbers))?;
         let task = self.progress.begin("computing stages", 0);
         let shown = ShownSplit::of(&costs, Some(&answer.best))?;
         drop(task);
@@ -183,12 +182,16 @@ impl<'s> Answers<'s, '_> {
             None if answer.best.fits => Outcome::Best(Box::new(costs.prove(&answer.best)?)),
             None => Outcome::Refused(Box::new(costs.refused(&shown)?)),
         };
+        let has_near = request.options.what_if && numbers.is_empty() && !shown.stages.is_empty();
         let result = SearchResult {
-            near: costs.costs_near(&shown, self.progress)?,
+            near: has_near
+                .then(|| costs.near(&shown.stages, &self.progress))
+                .transpose()?
+                .unwrap_or_default(),
             outcome,
             shown,
             open_pipelines: self.pipelines(request)?.iter().map(Vec::len).sum(),
-            by_ipus: self.by_ipus(request, &answer)?,
+            by_ipus: self.by_ipus(request, &answer, &numbers)?,
             claims: self.claims(request, &answer)?,
             costs,
         };
@@ -201,80 +204,72 @@ impl<'s> Answers<'s, '_> {
     /// If the constraints contradict each other.
     fn contradicted(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
-        solve::unproven(&costs.problem()).map_err(SearchError::from)?;
+        solve::unproven(&costs.problem())?;
         let shown = ShownSplit::of(&costs, None)?;
         let outcome = Outcome::Refused(Box::new(costs.refused(&shown)?));
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns, if the report shows other splits, the best split on each of several numbers of IPUs
-    /// of a replica (ascending) with the layers and in the pipeline of `answer`; where none fits,
-    /// the split with the lowest peak.
-    fn by_ipus(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Candidate>> {
-        if !request.options.what_if || !answer.may_have_all() {
-            return Ok(Vec::new());
-        }
+    /// Returns the best split on each of several `numbers` of IPUs of a replica with the layers and in
+    /// the pipeline of `answer`; where none fits, the split with the lowest peak.
+    fn by_ipus(
+        &self,
+        request: &Request,
+        answer: &Answer<'_, 's>,
+        numbers: &[usize],
+    ) -> Result<Vec<Candidate>> {
         let (level, best) = (answer.level, &answer.best);
         let pipelines = [best.pipeline];
         let mut candidates = Vec::new();
-        for ipus in self.numbers_to_try(request, best)? {
+        for ipus in numbers {
             let request = request
                 .changed()
                 .without_given()
                 .with_ipus(ipus * best.replicas)
                 .request;
-            let found = match level.best(&request, &pipelines, self.progress)? {
-                None => level.lowest(&request, (&pipelines, None), self.progress)?,
+            let found = match level.best(&request, &pipelines)? {
+                None => level.lowest(&request, (&pipelines, None))?,
                 fitting => fitting,
             };
             candidates.extend(found.map(|answer| answer.best));
         }
         Ok(candidates)
     }
+}
 
-    /// Returns the ranges whose costs the report of `request` needs: all of them if it shows other
-    /// splits or moved cuts.
-    fn reach(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Reach> {
-        let (options, best) = (&request.options, &answer.best);
-        let is_moved = options.what_if && answer.may_have_all();
-        let moved = if is_moved {
-            self.numbers_to_try(request, best)?.pop()
-        } else {
-            None
-        };
-        let stages = best.ipus.max(best.solution.score.stages);
-        let limit = answer.question.request.highest_limit();
-        Ok(Reach {
-            bytes: if is_moved || options.moves {
-                u64::MAX
-            } else {
-                limit
-            },
-            stages: stages.max(moved.unwrap_or(0)),
-        })
+/// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: all up to
+/// 16, and beyond it powers of 2 and the neighbours of the number of `answer`. If each IPU has a
+/// memory of its own, none above that number. None if `request` shows no other splits, or if the
+/// model is too large for the costs of all ranges.
+fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
+    const TRIED: usize = 16;
+    let positions = answer.level.layers.placement.positions.len();
+    if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
+        return Ok(Vec::new());
     }
-
-    /// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: all
-    /// up to 16, and beyond it powers of 2 and the neighbours of the answer's number. If each IPU
-    /// has a memory of its own, none above the number of IPUs of the answer.
-    fn numbers_to_try(&self, request: &Request, best: &Candidate) -> Result<Vec<usize>> {
-        const TRIED: usize = 16;
-        let is_open = request.memory_per_tile.len() <= 1;
-        let now = match request.all_ipus()? {
-            IpuCount::Exactly(ipus) => ipus / best.replicas,
-            IpuCount::UpTo(_) => best.ipus,
-        };
-        let most = if is_open { now.max(TRIED) } else { now };
-        let is_tried =
-            |&ipus: &usize| ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
-        Ok((1..=most).filter(is_tried).collect())
-    }
+    let now = match request.all_ipus()? {
+        IpuCount::Exactly(ipus) => ipus / answer.best.replicas,
+        IpuCount::UpTo(_) => answer.best.ipus,
+    };
+    let is_open = request.memory_per_tile.len() <= 1;
+    let most = if is_open { now.max(TRIED) } else { now };
+    let is_tried =
+        |&ipus: &usize| ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
+    Ok((1..=most).filter(is_tried).collect())
 }
 
 impl Answer<'_, '_> {
-    /// Returns whether the model is small enough for the costs of all ranges.
-    fn may_have_all(&self) -> bool {
-        self.level.layers.placement.positions.len() <= PipelineCosts::MAX_TRIED_POSITIONS
+    /// Returns the ranges whose costs the report needs: all of them if it shows moved cuts or other
+    /// splits, which have these `numbers` of IPUs.
+    fn reach(&self, numbers: &[usize]) -> Reach {
+        let (best, request) = (&self.best, &self.question.request);
+        let has_others = request.options.moves || !numbers.is_empty();
+        let highest = request.highest_limit();
+        let stages = best.ipus.max(best.solution.score.stages);
+        Reach {
+            bytes: if has_others { u64::MAX } else { highest },
+            stages: numbers.last().map_or(stages, |&most| stages.max(most)),
+        }
     }
 }
 
@@ -348,12 +343,10 @@ impl SearchedLayers<'_> {
         let mut report =
             Report::new(inputs, lookup.as_ref()).with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
-            what_if.memories = request.memories(bytes_per_tile);
-            what_if.reserves = what_if
-                .memories
-                .iter()
-                .map(|&memory| request.options.reserve.of(memory))
-                .collect();
+            let memories = request.memories(bytes_per_tile);
+            let reserves = memories.iter().map(|&own| request.options.reserve.of(own));
+            what_if.reserves = reserves.collect();
+            what_if.memories = memories;
         }
         Ok(report)
     }

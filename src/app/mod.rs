@@ -23,7 +23,7 @@ use crate::atomic;
 use crate::message::{UsageError, refused};
 use crate::parallel;
 use crate::report::{PipelineFacts, Report, diagnosis};
-use crate::search::{Outcome, SearchError, Word};
+use crate::search::{Outcome, Word};
 use crate::solve::SolveError;
 use crate::witnesses::check;
 use crate::wording::counted;
@@ -60,7 +60,7 @@ impl Exit {
     /// errors in this program from unreadable files.
     fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref() {
-            Some(SearchError::Solve(SolveError::Internal(_))) => Self::Internal,
+            Some(SolveError::Internal(_)) => Self::Internal,
             _ if error.is::<UsageError>() => Self::Usage,
             _ => Self::Unreadable,
         }
@@ -158,9 +158,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     }
     let layers = FrozenVec::new();
     let searched = run.messages.while_showing(|progress| {
-        Answers::new(&analysis, &layers, progress)
-            .with_further(&further)
-            .search(&run.request)
+        Answers::new((&analysis, &further), &layers, progress).search(&run.request)
     })?;
     run.describe(searched.layers);
     Outputs {
@@ -310,7 +308,7 @@ mod tests {
     #[test]
     fn each_kind_of_error_has_its_exit_code() {
         let code = |error: anyhow::Error| Exit::of(&error.context("some.profile.pop"));
-        let of_solver = |error: SolveError| code(SearchError::from(error).into());
+        let of_solver = |error: SolveError| code(error.into());
         assert_eq!(code(usage("--reserve")), Exit::Usage);
         assert_eq!(
             code(std::io::Error::other("no disk").into()),

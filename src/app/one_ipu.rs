@@ -37,9 +37,7 @@ pub(super) fn answers(
 ) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
     let stage = messages.while_showing(|progress| {
-        Answers::new(analysis, &FrozenVec::new(), progress)
-            .with_further(further)
-            .on_one_ipu(&run.request)
+        Answers::new((analysis, further), &FrozenVec::new(), progress).on_one_ipu(&run.request)
     })?;
     let Some(stage) = stage else {
         return Ok(false);

@@ -1,7 +1,7 @@
 //! The best split of one pipeline on a number of IPUs, and comparison of two of them.
 
 use super::PipelineCosts;
-use crate::memory::{Pipeline, StatePlace};
+use crate::memory::Pipeline;
 use crate::solve::{Goal, Solution};
 use std::cmp::Ordering;
 
@@ -79,14 +79,9 @@ impl Candidate {
     /// Returns whether part of the step time is unknown: optimizer state is gathered from replicas,
     /// or is off the chip and `streaming_bandwidth` (bytes per second) is `None`.
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
-        lacks_time(self.pipeline.state, streaming_bandwidth)
+        let state = self.pipeline.state;
+        state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
-}
-
-/// Returns whether part of the step time is unknown with optimizer state in `state`: it is gathered
-/// from replicas, or is off the chip and `streaming_bandwidth` (bytes per second) is `None`.
-pub fn lacks_time(state: StatePlace, streaming_bandwidth: Option<u64>) -> bool {
-    state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
 }
 
 /// Returns `limit - bytes`, the bytes that are left: negative if the limit is exceeded. Saturates

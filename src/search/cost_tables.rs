@@ -2,12 +2,11 @@
 //! takes those of one.
 
 use super::candidate::Candidate;
-use super::error::SearchError;
 use super::pipeline_costs::{PipelineCosts, Question};
 use super::profile_tables::{KnownCosts, ProfileTables, Reach, Tiles};
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
-use crate::model::Placement;
 use crate::progress::Progress;
+use anyhow::Result;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -15,22 +14,20 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct CostTables<'a> {
     /// By number of the profile, with the same positions in each; never empty.
-    profiles: Vec<ProfileTables<'a>>,
+    pub(super) profiles: Vec<ProfileTables<'a>>,
+    progress: Progress,
 }
 
 impl<'a> CostTables<'a> {
-    /// Prepares the costs in each of `profiles`, which have the same positions; at least one.
-    pub fn new(profiles: Vec<ProfileTables<'a>>) -> Self {
-        Self { profiles }
+    /// Prepares the costs in each of `profiles`, which have the same positions; at least one. Their
+    /// computation is shown in `progress`.
+    pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
+        Self { profiles, progress }
     }
 
     /// Returns whether the profiles have cycles.
     pub fn has_cycles(&self) -> bool {
-        self.profiles.iter().all(ProfileTables::has_cycles)
-    }
-
-    pub(super) fn placement(&self) -> &'a Placement {
-        self.profiles[0].placement()
+        self.profiles.iter().all(|own| own.cycles.is_some())
     }
 
     /// Returns the memory model of the first profile without a pipeline.
@@ -40,7 +37,7 @@ impl<'a> CostTables<'a> {
 
     /// Returns the bytes on the fullest tile of `found`, if any of its stages needs more bytes than
     /// `found` says; the fullest tiles of these stages become critical.
-    pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>, SearchError> {
+    pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
         let (mut highest, mut is_more) = (0, false);
@@ -61,31 +58,22 @@ impl<'a> CostTables<'a> {
     }
 
     /// Returns the request of `question` in `pipeline`, with the costs of ranges that are known.
-    pub fn known(
-        &self,
-        question: &Arc<Question>,
-        pipeline: Pipeline,
-    ) -> Result<PipelineCosts<'a>, SearchError> {
+    pub fn known(&self, question: &Arc<Question>, pipeline: Pipeline) -> Result<PipelineCosts<'a>> {
         let known = self
             .profiles
             .iter()
             .map(|tables| tables.known(pipeline))
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_>>()?;
         Ok(PipelineCosts::new(Arc::clone(question), known))
     }
 
     /// Prepares for many requests about splits in `pipelines` like `question`, whose ranges are then
     /// computed on all tiles if that saves time.
-    pub fn prepare(
-        &self,
-        question: &Question,
-        pipelines: &[Pipeline],
-        progress: &Progress,
-    ) -> Result<(), SearchError> {
+    pub fn prepare(&self, question: &Question, pipelines: &[Pipeline]) -> Result<()> {
         let reach = question.reach_of_limits();
         for tables in self.profiles.iter().filter(|tables| tables.is_small()) {
             for some in pipelines.chunks(tables.at_once(reach)) {
-                tables.in_each(some, (reach, Tiles::All), progress)?;
+                tables.in_each(some, (reach, Tiles::All), &self.progress)?;
             }
         }
         Ok(())
@@ -96,9 +84,8 @@ impl<'a> CostTables<'a> {
         &self,
         question: &Arc<Question>,
         (pipeline, reach): (Pipeline, Reach),
-        progress: &Progress,
-    ) -> Result<PipelineCosts<'a>, SearchError> {
-        let costs = self.in_some(question, (&[pipeline], reach, Tiles::All), progress)?;
+    ) -> Result<PipelineCosts<'a>> {
+        let costs = self.in_some(question, (&[pipeline], reach, Tiles::All))?;
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
@@ -108,18 +95,19 @@ impl<'a> CostTables<'a> {
         &self,
         question: &Arc<Question>,
         (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
-        progress: &Progress,
-        of: impl Fn(PipelineCosts<'a>) -> Result<R, SearchError> + Sync,
-    ) -> Result<Vec<R>, SearchError> {
+        of: impl Fn(PipelineCosts<'a>) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
         let mut results = Vec::new();
         for some in pipelines.chunks(self.profiles[0].at_once(reach)) {
-            let costs = self.in_some(question, (some, reach, tiles), progress)?;
-            let task = progress.begin("choosing the pipeline", costs.len() as u64);
+            let costs = self.in_some(question, (some, reach, tiles))?;
+            let task = self
+                .progress
+                .begin("choosing the pipeline", costs.len() as u64);
             let found = costs.into_par_iter().map(|costs| {
                 task.add(1);
                 of(costs)
             });
-            results.extend(found.collect::<Result<Vec<R>, _>>()?);
+            results.extend(found.collect::<Result<Vec<R>>>()?);
         }
         Ok(results)
     }
@@ -128,12 +116,10 @@ impl<'a> CostTables<'a> {
         &self,
         question: &Arc<Question>,
         (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
-        progress: &Progress,
-    ) -> Result<Vec<PipelineCosts<'a>>, SearchError> {
-        let mut by_pipeline: Vec<Vec<KnownCosts<'a>>> = Vec::new();
-        by_pipeline.resize_with(pipelines.len(), Vec::new);
+    ) -> Result<Vec<PipelineCosts<'a>>> {
+        let mut by_pipeline: Vec<Vec<KnownCosts<'a>>> = vec![Vec::new(); pipelines.len()];
         for tables in &self.profiles {
-            let costs = tables.in_each(pipelines, (reach, tiles), progress)?;
+            let costs = tables.in_each(pipelines, (reach, tiles), &self.progress)?;
             for (all, own) in by_pipeline.iter_mut().zip(costs) {
                 all.push(own);
             }

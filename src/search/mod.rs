@@ -13,7 +13,6 @@
 mod advice;
 mod candidate;
 mod cost_tables;
-mod error;
 mod pipeline_costs;
 mod profile_tables;
 mod request;
@@ -24,9 +23,8 @@ mod space;
 mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
-pub use candidate::{Candidate, free_bytes, lacks_time};
+pub use candidate::{Candidate, free_bytes};
 pub use cost_tables::CostTables;
-pub use error::SearchError;
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use profile_tables::{ProfileTables, Reach};
@@ -35,9 +33,8 @@ pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, Relaxed, Search
 pub use shown_split::ShownSplit;
 pub use space::Space;
 
-use crate::memory::RangeCosts;
-use crate::progress::Progress;
 use crate::solve;
+use anyhow::Result;
 
 impl PipelineCosts<'_> {
     /// Explains why no split fits, and what takes the memory in `shown`, the split with the lowest
@@ -45,7 +42,7 @@ impl PipelineCosts<'_> {
     ///
     /// # Errors
     /// If the problem contradicts itself.
-    pub fn refused(&self, shown: &ShownSplit) -> Result<Refused, SearchError> {
+    pub fn refused(&self, shown: &ShownSplit) -> Result<Refused> {
         let refusal = solve::explain(&self.problem())?;
         let ranges = refusal.certificate.ranges.clone();
         let memory = shown_split::least_of(self, &ranges);
@@ -61,19 +58,5 @@ impl PipelineCosts<'_> {
             advice: advice.unwrap_or_default(),
             refusal,
         })
-    }
-
-    /// Computes, in each profile, the costs of all ranges that begin near the cuts of `shown`, if other
-    /// splits were requested and the model is too large for the costs of all ranges; otherwise empty.
-    pub fn costs_near(
-        &self,
-        shown: &ShownSplit,
-        progress: &Progress,
-    ) -> Result<Vec<RangeCosts>, SearchError> {
-        let is_wanted = self.request().options.what_if && !shown.stages.is_empty();
-        if !is_wanted || self.may_have_all() {
-            return Ok(Vec::new());
-        }
-        self.near(&shown.stages, progress)
     }
 }

@@ -1,19 +1,16 @@
 //! A request in one pipeline, with the bytes of the ranges of positions (In, layers, Out).
 
 use super::candidate::Candidate;
-use super::error::SearchError;
 use super::profile_tables::{KnownCosts, Reach};
 use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
-
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::Placement;
 use crate::progress::Progress;
-use crate::solve::{
-    self, Constraint, Limits, Plan, Problem, ProfileCosts, Score, Solution, SolveError,
-};
+use crate::solve::{self, Constraint, Limits, Problem, ProfileCosts, Solution, SolveError};
 use crate::time::StageTimes;
+use anyhow::Result;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -182,18 +179,14 @@ impl<'a> PipelineCosts<'a> {
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
-        of: impl Fn(&MemoryModel<'a>) -> Result<Vec<T>, SearchError>,
-    ) -> Result<Vec<T>, SearchError> {
-        let mut own: Vec<Option<T>> = profiles.iter().map(|_| None).collect();
+        of: impl Fn(&MemoryModel<'a>) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let mut own = BTreeMap::new();
         for profile in self.profiles().filter(|profile| profiles.contains(profile)) {
-            let all = of(self.memory_in(profile))?.into_iter().zip(profiles);
-            for (own, (item, &of_stage)) in own.iter_mut().zip(all) {
-                if of_stage == profile {
-                    *own = Some(item);
-                }
-            }
+            let all = of(self.memory_in(profile))?.into_iter().enumerate();
+            own.extend(all.filter(|(stage, _)| profiles[*stage] == profile));
         }
-        Ok(own.into_iter().flatten().collect())
+        Ok(own.into_values().collect())
     }
 
     /// Returns the request: number of IPUs, limits, goal, constraints and options.
@@ -272,28 +265,28 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Finds the best split that fits, by the dynamic program alone; `None` if none fits.
-    pub(super) fn best(&self) -> Result<Option<Candidate>, SearchError> {
+    pub(super) fn best(&self) -> Result<Option<Candidate>> {
         let ipus = match self.request().ipus {
             IpuCount::Exactly(_) => Some(self.ipus),
             IpuCount::UpTo(_) => self
                 .fewest(self.ipus)?
                 .map(|fewest| self.memory().framework().supported(fewest).min(self.ipus)),
         };
-        self.best_on(ipus.filter(|&ipus| ipus > 0))
+        self.best_on(ipus)
     }
 
     /// Finds the best split on the smallest number of IPUs of a replica, up to `stages`, on which
     /// one fits, whether the framework supports it or not; `None` if none fits.
-    pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>, SearchError> {
+    pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
     }
 
-    fn fewest(&self, ipus: usize) -> Result<Option<usize>, SearchError> {
+    fn fewest(&self, ipus: usize) -> Result<Option<usize>> {
         obedient(solve::fewest_stages(&self.problem_on(ipus)))
     }
 
-    fn best_on(&self, ipus: Option<usize>) -> Result<Option<Candidate>, SearchError> {
+    fn best_on(&self, ipus: Option<usize>) -> Result<Option<Candidate>> {
         let Some(ipus) = ipus else { return Ok(None) };
         let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
@@ -303,34 +296,21 @@ impl<'a> PipelineCosts<'a> {
     ///
     /// # Errors
     /// If the integer program and the dynamic program differ.
-    pub fn prove(&self, best: &Candidate) -> Result<Solution, SearchError> {
+    pub fn prove(&self, best: &Candidate) -> Result<Solution> {
         solve::solve(&self.problem_on(best.ipus))?.ok_or_else(|| {
             SolveError::Internal("a second search missed the split of the first".to_owned()).into()
         })
     }
 
     /// Finds the split with the lowest peak among the computed ranges, whatever the limits.
-    pub(super) fn lowest(&self) -> Result<Option<Candidate>, SearchError> {
-        if self.ipus == 0 {
-            return Ok(None);
-        }
+    pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
-    /// Returns the score of `plan`, whose stages have `peaks` on their fullest tiles; `None` if it
-    /// overflows.
-    pub(super) fn score(&self, plan: &Plan, peaks: &[u64]) -> Option<Score> {
-        Score::of_peaks(&self.problem(), plan, peaks)
-    }
-
     /// Computes, in each profile, the costs of all ranges that begin near the cuts of `stages`, to show
     /// other splits of models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`].
-    pub(super) fn near(
-        &self,
-        stages: &[Range<usize>],
-        progress: &Progress,
-    ) -> Result<Vec<RangeCosts>, SearchError> {
+    pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts: BTreeSet<u32> = stages
             .iter()
             .skip(1)
@@ -345,26 +325,9 @@ impl<'a> PipelineCosts<'a> {
             .chain([0])
             .collect();
         let stages = self.ipus.max(stages.len());
-        let of_profile =
-            |memory: &Arc<MemoryModel<'_>>| memory.costs_from(&starts, stages, progress);
-        Ok(self
-            .memory_by_profile
+        self.memory_by_profile
             .iter()
-            .map(of_profile)
-            .collect::<Result<_, _>>()?)
-    }
-
-    /// Returns whether the model is small enough for the costs of all ranges.
-    pub(super) fn may_have_all(&self) -> bool {
-        self.positions() <= Self::MAX_TRIED_POSITIONS
-    }
-
-    /// Returns the positions that exceed the highest limit as stages of their own, each as a range.
-    pub(super) fn positions_over_limit(&self) -> Vec<Range<usize>> {
-        let (problem, highest) = (self.problem(), self.request().highest_limit());
-        (0..self.positions())
-            .map(|position| position..position + 1)
-            .filter(|range| problem.least(range).is_none_or(|peak| peak > highest))
+            .map(|memory| Ok(memory.costs_from(&starts, stages, progress)?))
             .collect()
     }
 }
@@ -372,7 +335,7 @@ impl<'a> PipelineCosts<'a> {
 /// Returns the result of a solver; `None` if no split obeys the constraints. A pin that rules out
 /// every split on two IPUs may leave some on four, so a contradiction is no error where several
 /// numbers of IPUs are tried.
-pub(super) fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>, SearchError> {
+fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),
         found => Ok(found?),

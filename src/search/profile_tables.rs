@@ -6,12 +6,12 @@
 //! ones of splits that were found, so that costs are lower bounds until a split is checked on all
 //! tiles ([`ProfileTables::exact_peaks`]).
 
-use super::error::SearchError;
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::model::{CyclesByLayer, Placement};
 use crate::progress::Progress;
 use crate::solve::ProfileCosts;
 use crate::time::{StageTimes, StepOptions};
+use anyhow::Result;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -79,11 +79,11 @@ pub(super) struct KnownCosts<'a> {
 pub struct ProfileTables<'a> {
     /// The memory model without a pipeline.
     memory: MemoryModel<'a>,
-    placement: &'a Placement,
+    pub(super) placement: &'a Placement,
     /// By position without the last: bytes of the variables that flow across a cut after it.
-    pub(super) cut_bytes: Arc<[u64]>,
+    cut_bytes: Arc<[u64]>,
     /// Cycles by position (In, layers, Out); `None` if the profile has none.
-    cycles: Option<CyclesByLayer>,
+    pub(super) cycles: Option<CyclesByLayer>,
     step: StepOptions,
     /// The critical tiles, in the order in which they were found.
     critical: RefCell<Vec<u32>>,
@@ -125,14 +125,6 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    pub(super) fn has_cycles(&self) -> bool {
-        self.cycles.is_some()
-    }
-
-    pub(super) fn placement(&self) -> &'a Placement {
-        self.placement
-    }
-
     /// Returns the memory model without a pipeline.
     pub fn memory(&self) -> &MemoryModel<'a> {
         &self.memory
@@ -145,7 +137,7 @@ impl<'a> ProfileTables<'a> {
         &self,
         pipeline: Pipeline,
         (stages, known): (&[PlacedStage], &[u64]),
-    ) -> Result<Vec<u64>, SearchError> {
+    ) -> Result<Vec<u64>> {
         let index = self.index_of(pipeline)?;
         let one = &mut self.computed.borrow_mut()[index];
         if one.tiles == ALL_TILES {
@@ -163,16 +155,16 @@ impl<'a> ProfileTables<'a> {
             .map(|((tile, _), _)| *tile)
             .collect();
         let mut critical = self.critical.borrow_mut();
-        let new: Vec<u32> = more
-            .into_iter()
-            .filter(|tile| !critical.contains(tile))
-            .collect();
-        critical.extend(new);
+        for tile in more {
+            if !critical.contains(&tile) {
+                critical.push(tile);
+            }
+        }
         Ok(fullest.into_iter().map(|(_, bytes)| bytes).collect())
     }
 
     /// Returns the costs of ranges in `pipeline` that are known.
-    pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>, SearchError> {
+    pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>> {
         let index = self.index_of(pipeline)?;
         Ok(self.computed.borrow()[index].known.clone())
     }
@@ -189,71 +181,58 @@ impl<'a> ProfileTables<'a> {
         self.memory.layers() <= FEW_POSITIONS
     }
 
-    /// Returns the number of critical tiles; [`ALL_TILES`] if there are too many.
-    fn critical(&self) -> usize {
-        let critical = self.critical.borrow().len();
-        let is_many = critical * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
-        if is_many { ALL_TILES } else { critical }
-    }
-
     /// Returns the costs of ranges in each of `pipelines`, at least on `tiles` and as far as `reach`.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
         (reach, tiles): (Reach, Tiles),
         progress: &Progress,
-    ) -> Result<Vec<KnownCosts<'a>>, SearchError> {
-        let least = match tiles {
-            Tiles::Known => 0,
-            Tiles::Critical => self.critical(),
-            Tiles::All => ALL_TILES,
-        };
-        let indices = self.compute(pipelines, (reach, least), progress)?;
-        let computed = self.computed.borrow();
-        Ok(indices
-            .iter()
-            .map(|&index| computed[index].known.clone())
-            .collect())
-    }
-
-    /// Computes the costs of ranges on all critical tiles, in those of `pipelines` that lack them as
-    /// far as `reach` or on the first `least` of these. Returns the index of each pipeline in
-    /// `computed`.
-    fn compute(
-        &self,
-        pipelines: &[Pipeline],
-        (reach, least): (Reach, usize),
-        progress: &Progress,
-    ) -> Result<Vec<usize>, SearchError> {
+    ) -> Result<Vec<KnownCosts<'a>>> {
         let indices = pipelines
             .iter()
             .map(|&pipeline| self.index_of(pipeline))
-            .collect::<Result<Vec<_>, _>>()?;
+            .collect::<Result<Vec<_>>>()?;
+        self.compute(&indices, (reach, tiles), progress)?;
+        let computed = self.computed.borrow();
+        let known = |&index: &usize| computed[index].known.clone();
+        Ok(indices.iter().map(known).collect())
+    }
+
+    /// Computes the costs of ranges on all critical tiles, in the pipelines at `indices` in `computed`
+    /// that lack them as far as `reach` or on `tiles`.
+    fn compute(
+        &self,
+        indices: &[usize],
+        (reach, tiles): (Reach, Tiles),
+        progress: &Progress,
+    ) -> Result<()> {
+        let critical = self.critical.borrow();
+        let is_many = critical.len() * TILES_OF_A_CRITICAL_ONE > self.memory.tiles() as usize;
+        let all = if is_many { ALL_TILES } else { critical.len() };
+        let least = match tiles {
+            Tiles::Known => 0,
+            Tiles::Critical => all,
+            Tiles::All => ALL_TILES,
+        };
         let mut computed = self.computed.borrow_mut();
-        let lacking: Vec<usize> = indices
-            .iter()
-            .copied()
-            .filter(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < least)
-            .collect();
+        let mut lacking = indices.to_vec();
+        lacking
+            .retain(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < least);
         if lacking.is_empty() {
-            return Ok(indices);
+            return Ok(());
         }
         let reach = lacking
             .iter()
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
-        let tiles = least.max(self.critical());
+        let tiles = least.max(all);
         // A table with this reach keeps the peaks of the tiles that it covers; only the tiles after
         // them are computed.
         let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
-        let known = |&index: &usize| {
-            if is_kept(&computed[index]) {
-                computed[index].tiles
-            } else {
-                0
-            }
+        let known = |&index: &usize| match &computed[index] {
+            one if is_kept(one) => one.tiles,
+            _ => 0,
         };
         let known = lacking.iter().map(known).min().unwrap_or(0);
-        let critical = self.critical.borrow();
         let added = critical.get(known..tiles);
         let models: Vec<_> = lacking
             .iter()
@@ -269,12 +248,12 @@ impl<'a> ProfileTables<'a> {
             }
             (one.reach, one.tiles) = (reach, tiles);
         }
-        drop_others(&mut computed, &indices);
-        Ok(indices)
+        drop_others(&mut computed, indices);
+        Ok(())
     }
 
     /// Returns the index in `computed` of `pipeline`, which is added without costs if it is new.
-    fn index_of(&self, pipeline: Pipeline) -> Result<usize, SearchError> {
+    fn index_of(&self, pipeline: Pipeline) -> Result<usize> {
         let mut computed = self.computed.borrow_mut();
         let known = computed.iter().position(|known| known.pipeline == pipeline);
         if let Some(index) = known {
@@ -287,13 +266,8 @@ impl<'a> ProfileTables<'a> {
         let memory = like
             .map_or(&self.memory, |like| &*like.known.memory)
             .in_pipeline(pipeline)?;
-        let times = match computed.first() {
-            Some(first) => first
-                .known
-                .costs
-                .times
-                .as_ref()
-                .map(|times| times.in_pipeline(pipeline)),
+        let times = match computed.first().map(|first| &first.known.costs.times) {
+            Some(times) => times.as_ref().map(|times| times.in_pipeline(pipeline)),
             None => self.times(&memory)?,
         };
         let costs = ProfileCosts {
@@ -313,7 +287,7 @@ impl<'a> ProfileTables<'a> {
     }
 
     /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
-    fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>, SearchError> {
+    fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>> {
         let Some(cycles) = &self.cycles else {
             return Ok(None);
         };
@@ -333,12 +307,10 @@ impl<'a> ProfileTables<'a> {
 
 /// Drops the costs of all pipelines but those at `indices` if more than [`MAX_NUMBERS`] are kept.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
-    if computed
+    let numbers = computed
         .iter()
-        .map(|one| one.known.costs.ranges.iter().count() * (one.reach.stages + 1))
-        .sum::<usize>()
-        <= MAX_NUMBERS
-    {
+        .map(|one| one.known.costs.ranges.iter().count() * (one.reach.stages + 1));
+    if numbers.sum::<usize>() <= MAX_NUMBERS {
         return;
     }
     for (index, one) in computed.iter_mut().enumerate() {

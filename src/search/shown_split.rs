@@ -1,11 +1,10 @@
 //! The split that reports show, with the memory of its stages computed in full.
 
 use super::candidate::Candidate;
-use super::error::SearchError;
 use super::pipeline_costs::PipelineCosts;
 use crate::memory::{Pipeline, PlacedStage, Recompute, StageMemory};
 use crate::solve::{self, Constraint};
-use std::collections::BTreeSet;
+use anyhow::Result;
 use std::ops::Range;
 
 /// The split that reports show: the one that the user gave, or else the best one, or the one with
@@ -41,24 +40,25 @@ impl ShownSplit {
     pub fn new(
         costs: &PipelineCosts<'_>,
         (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
-    ) -> Result<Self, SearchError> {
-        let request = costs.request();
+    ) -> Result<Self> {
+        let (request, problem) = (costs.request(), costs.problem());
+        let (highest, positions) = (request.highest_limit(), costs.positions());
         let broken = match &request.given {
-            Some(plan) => solve::broken(&costs.problem(), plan)?,
+            Some(plan) => solve::broken(&problem, plan)?,
             None => Vec::new(),
         };
         let memory = costs.in_own_profiles(&profiles, |memory| Ok(memory.split(&stages)))?;
         let peaks: Vec<u64> = memory.iter().map(StageMemory::max_tile_bytes).collect();
-        let fits = stages.last().map_or(0, |last| last.end) == costs.positions()
+        let fits = stages.last().map_or(0, |last| last.end) == positions
             && stages.len() <= costs.ipus
             && broken.is_empty()
             && costs.are_within_limits(&peaks);
-        let is_over = request.options.split && !fits;
-        let single = if is_over {
-            costs.positions_over_limit()
-        } else {
-            Vec::new()
-        };
+        let is_over = |range: &Range<usize>| problem.least(range).is_none_or(|peak| peak > highest);
+        let single: Vec<Range<usize>> = (0..positions)
+            .filter(|_| request.options.split && !fits)
+            .map(|position| position..position + 1)
+            .filter(is_over)
+            .collect();
         Ok(Self {
             too_large: single
                 .iter()
@@ -76,19 +76,12 @@ impl ShownSplit {
     }
 
     /// Computes the memory of the stages of `best`.
-    pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self, SearchError> {
+    pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self> {
         let is_wanted = costs.request().options.split;
         let best = best.filter(|_| is_wanted);
         let plan = best.map(|best| &best.solution.plan);
         let split = plan.map(|plan| (plan.stages().to_vec(), plan.profiles().to_vec()));
         Self::new(costs, split.unwrap_or_default())
-    }
-}
-
-impl ShownSplit {
-    /// Returns the numbers of the profiles of all stages, ascending, each once.
-    pub fn used_profiles(&self) -> BTreeSet<usize> {
-        self.profiles.iter().copied().collect()
     }
 
     /// Returns the stages with the memory that all of them have in one profile, as if there were no
@@ -108,22 +101,16 @@ impl ShownSplit {
 /// Computes the memory of each of `ranges` as a stage of its own, in the profile in which its fullest
 /// tile has the fewest bytes.
 pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
-    let mut all = costs
+    let lower = |(one, other): (StageMemory, StageMemory)| {
+        [one, other]
+            .into_iter()
+            .min_by_key(StageMemory::max_tile_bytes)
+    };
+    costs
         .profiles()
-        .map(|profile| costs.memory_in(profile).stages(ranges));
-    let first = all.next().unwrap_or_default();
-    all.fold(first, |least, other| {
-        let pairs = least.into_iter().zip(other);
-        pairs
-            .map(|(least, other)| {
-                if other.max_tile_bytes() < least.max_tile_bytes() {
-                    other
-                } else {
-                    least
-                }
-            })
-            .collect()
-    })
+        .map(|profile| costs.memory_in(profile).stages(ranges))
+        .reduce(|least, other| least.into_iter().zip(other).filter_map(lower).collect())
+        .unwrap_or_default()
 }
 
 /// Returns the bytes on the fullest tile of `stages` without recomputation; `None` if the pipeline
@@ -132,7 +119,7 @@ fn without_recomputation(
     costs: &PipelineCosts<'_>,
     stages: &[Range<usize>],
     profiles: &[usize],
-) -> Result<Option<u64>, SearchError> {
+) -> Result<Option<u64>> {
     let plain = Pipeline {
         recompute: Recompute::None,
         ..costs.pipeline()

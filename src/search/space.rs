@@ -12,13 +12,12 @@
 
 use super::candidate::Candidate;
 use super::cost_tables::CostTables;
-use super::error::SearchError;
 use super::pipeline_costs::{PipelineCosts, Question};
 use super::profile_tables::{Reach, Tiles};
 use super::request::{IpuCount, SearchRequest};
 use crate::memory::{Pipeline, PlacedStage};
-use crate::progress::Progress;
-use crate::solve::{self, Plan, Problem, Solution};
+use crate::solve::{self, Plan, Problem, Score, Solution};
+use anyhow::Result;
 use std::cell::{OnceCell, RefCell};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -54,25 +53,17 @@ impl Solved {
         if !has_all || !self.question.is_alike(question) {
             return None;
         }
-        let (IpuCount::Exactly(mine), IpuCount::Exactly(asked)) =
-            (self.question.request.ipus, question.request.ipus)
-        else {
-            let is_same = self.question.request.ipus == question.request.ipus;
-            return is_same.then(|| self.best.clone());
-        };
-        match &self.best {
-            _ if asked > mine => None,
-            None => Some(None),
-            Some(best) => {
-                let ipus = asked / best.replicas;
-                let is_enough = best.solution.score.stages <= ipus;
-                is_enough.then(|| {
-                    Some(Candidate {
-                        ipus,
-                        ..best.clone()
-                    })
-                })
+        match (self.question.request.ipus, question.request.ipus) {
+            (IpuCount::Exactly(mine), IpuCount::Exactly(asked)) => {
+                let on_fewer = |best: &Candidate| Candidate {
+                    ipus: asked / best.replicas,
+                    ..best.clone()
+                };
+                let best = best.map(on_fewer);
+                let is_enough = |best: &Candidate| best.solution.score.stages <= best.ipus;
+                (asked <= mine && best.as_ref().is_none_or(is_enough)).then_some(best)
             }
+            (mine, asked) => (mine == asked).then(|| best.cloned()),
         }
     }
 }
@@ -88,7 +79,7 @@ impl<'a> Space<'a> {
     }
 
     /// Returns whether training has optimizer state, which could be kept off the chip.
-    pub fn has_state(&self) -> Result<bool, SearchError> {
+    pub fn has_state(&self) -> Result<bool> {
         if let Some(&known) = self.has_state.get() {
             return Ok(known);
         }
@@ -100,7 +91,7 @@ impl<'a> Space<'a> {
 
     /// Returns `request` with everything about these layers that the solver needs.
     pub fn question(&self, request: SearchRequest) -> Arc<Question> {
-        Arc::new(Question::new(request, self.tables.placement()))
+        Arc::new(Question::new(request, self.tables.profiles[0].placement))
     }
 
     /// Returns the best split by the goal of `question` that fits in one of `pipelines`; `None` if
@@ -109,8 +100,7 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         pipelines: &[Pipeline],
-        progress: &Progress,
-    ) -> Result<Option<Candidate>, SearchError> {
+    ) -> Result<Option<Candidate>> {
         let known = self
             .solved
             .borrow()
@@ -122,7 +112,7 @@ impl<'a> Space<'a> {
         let reach = question.reach_of_limits();
         let by_goal = |one: &Candidate, other: &Candidate| question.compare(one, other);
         let find = |costs: PipelineCosts<'a>| costs.best();
-        let best = self.first(question, (pipelines, reach), progress, (find, by_goal))?;
+        let best = self.first(question, (pipelines, reach), (find, by_goal))?;
         self.solved.borrow_mut().push(Solved {
             pipelines: pipelines.to_vec(),
             question: Arc::clone(question),
@@ -137,15 +127,14 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         (pipelines, stages): (&[Pipeline], usize),
-        progress: &Progress,
-    ) -> Result<Option<usize>, SearchError> {
+    ) -> Result<Option<usize>> {
         let reach = Reach {
             stages: stages.next_power_of_two(),
             ..question.reach_of_limits()
         };
         let by_stages = |one: &Candidate, other: &Candidate| one.ipus.cmp(&other.ipus);
         let find = |costs: PipelineCosts<'a>| costs.on_fewest(stages);
-        let fewest = self.first(question, (pipelines, reach), progress, (find, by_stages))?;
+        let fewest = self.first(question, (pipelines, reach), (find, by_stages))?;
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
@@ -155,17 +144,16 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         (pipelines, reach): (&[Pipeline], Reach),
-        progress: &Progress,
         (find, compare): (
-            impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>, SearchError> + Sync,
+            impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>> + Sync,
             impl Fn(&Candidate, &Candidate) -> Ordering,
         ),
-    ) -> Result<Option<Candidate>, SearchError> {
+    ) -> Result<Option<Candidate>> {
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         loop {
             let found = self
                 .tables
-                .in_each(question, (&open, reach, tiles), progress, &find)?;
+                .in_each(question, (&open, reach, tiles), &find)?;
             let (fitting, found): (Vec<Pipeline>, Vec<Candidate>) = open
                 .iter()
                 .zip(found)
@@ -189,8 +177,7 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         (pipelines, below): (&[Pipeline], Option<u64>),
-        progress: &Progress,
-    ) -> Result<Option<Candidate>, SearchError> {
+    ) -> Result<Option<Candidate>> {
         let limits = question.reach_of_limits();
         let recorded = self.tables.memory().recorded_fullest_tile();
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
@@ -203,9 +190,7 @@ impl<'a> Space<'a> {
         };
         loop {
             let find = |costs: PipelineCosts<'a>| Ok((costs.lowest()?, costs.has_all()));
-            let found = self
-                .tables
-                .in_each(question, (&open, reach, tiles), progress, find)?;
+            let found = self.tables.in_each(question, (&open, reach, tiles), find)?;
             let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
             let lowest = found
                 .iter()
@@ -241,26 +226,23 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         (plan, pipelines): (&Plan, &[Pipeline]),
-        progress: &Progress,
-    ) -> Result<Option<Candidate>, SearchError> {
+    ) -> Result<Option<Candidate>> {
         let mut best: Option<Candidate> = None;
         for &pipeline in pipelines {
             let costs = self.tables.known(question, pipeline)?;
-            let plan = &self.with_profiles(&costs, plan, progress)?;
+            let plan = &self.with_profiles(&costs, plan)?;
             let placed = PlacedStage::of_split(plan.stages());
             let peaks =
                 costs.in_own_profiles(plan.profiles(), |memory| Ok(memory.peaks(&placed)))?;
-            let Some(score) = costs.score(plan, &peaks) else {
+            let Some(score) = Score::of_peaks(&costs.problem(), plan, &peaks) else {
                 continue;
             };
+            let fits = costs.are_within_limits(&peaks);
+            let solution = Solution::unproven(plan.clone(), score);
             let found = Candidate {
                 pipeline,
-                ipus: costs.ipus,
-                replicas: costs.replicas(),
-                samples: costs.samples(),
-                fits: costs.are_within_limits(&peaks),
-                solution: Solution::unproven(plan.clone(), score),
                 peaks,
+                ..Candidate::new(&costs, costs.ipus, fits, solution)
             };
             if best.as_ref().is_none_or(|best| {
                 let by_fit = best.fits.cmp(&found.fits);
@@ -279,41 +261,36 @@ impl<'a> Space<'a> {
     }
 
     /// Returns `plan` with the best profile for each stage in the pipeline of `costs`.
-    fn with_profiles(
-        &self,
-        costs: &PipelineCosts<'a>,
-        plan: &Plan,
-        progress: &Progress,
-    ) -> Result<Plan, SearchError> {
+    fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
         }
-        let placed = PlacedStage::of_split(plan.stages());
+        let (stages, placed) = (plan.stages().len(), PlacedStage::of_split(plan.stages()));
         let peaks = costs
             .profiles()
             .flat_map(|profile| costs.memory_in(profile).peaks(&placed));
         let reach = Reach {
             bytes: peaks.max().unwrap_or(0),
-            stages: costs.ipus.max(plan.stages().len()),
+            stages: costs.ipus.max(stages),
         };
-        let question = (&costs.question, (costs.pipeline(), reach));
-        let costs = self.tables.on_all_tiles(question.0, question.1, progress)?;
+        let asked = (costs.pipeline(), reach);
+        let costs = self.tables.on_all_tiles(&costs.question, asked)?;
         let constraints = plan.as_constraints();
         let problem = Problem {
             constraints: &constraints,
             ..costs.problem()
         };
-        let is_short = plan.stages().len() <= costs.ipus;
-        let fitting = is_short
-            .then(|| solve::unproven(&problem))
-            .transpose()?
-            .flatten();
+        let at_any_limit = Problem {
+            ipus: stages,
+            ..problem.at_any_limit()
+        };
+        let fitting = match stages <= costs.ipus {
+            true => solve::unproven(&problem)?,
+            false => None,
+        };
         let found = match fitting {
-            Some(fitting) => Some(fitting),
-            None => solve::unproven(&Problem {
-                ipus: plan.stages().len(),
-                ..problem.at_any_limit()
-            })?,
+            None => solve::unproven(&at_any_limit)?,
+            fitting => fitting,
         };
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }

@@ -10,11 +10,11 @@ use elsa::FrozenVec;
 use std::path::Path;
 
 /// Runs `test` on a fixture.
-fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_, '_>)) {
+fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
     let (analysis, layers, progress) = (read.expect(name), FrozenVec::new(), Progress::new());
-    test(&Answers::new(&analysis, &layers, &progress));
+    test(&Answers::new((&analysis, &[]), &layers, &progress));
 }
 
 /// Asks for a split on `ipus` IPUs with `memory` bytes on each tile, which obeys `constraints`
@@ -39,7 +39,7 @@ fn request(ipus: usize, memory: u64, constraints: &[&str]) -> Request {
     }
 }
 
-impl<'s> Answers<'s, '_> {
+impl<'s> Answers<'s> {
     fn fits(&self, request: &Request) -> bool {
         self.fitting(request).expect("an answer").is_some()
     }
@@ -95,7 +95,7 @@ fn one_byte_or_one_ipu_less_does_not_fit() {
 
 /// Checks what fits without some constraints or ties of `asked`, which does not fit, but would
 /// without all constraints.
-fn check_relaxed(answers: &Answers<'_, '_>, asked: &Request) {
+fn check_relaxed(answers: &Answers<'_>, asked: &Request) {
     assert!(!answers.fits(asked));
     let without = |constraints: &[String], weights: &[String]| {
         let is_dropped = |index: usize| constraints.contains(&asked.constraints[index].to_string());
@@ -188,7 +188,7 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
 
 /// Checks that every configuration that the plan tried is beaten by a row of the plan, or differs
 /// little from one. A plan with [`MAX_ROWS`] rows is not checked, since it leaves configurations out.
-fn check_all_tried(answers: &Answers<'_, '_>, asked: &Request, front: &Front<'_>) {
+fn check_all_tried(answers: &Answers<'_>, asked: &Request, front: &Front<'_>) {
     if front.rows.len() == MAX_ROWS {
         return;
     }

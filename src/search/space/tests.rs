@@ -3,6 +3,7 @@
 use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
+use crate::progress::Progress;
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
 use crate::search::{CostTables, ProfileTables, SearchOptions};
 use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
@@ -207,7 +208,7 @@ impl<'a> Model<'a> {
             ProfileTables::new(memory, &case.placement, cycles, StepOptions::default())
         });
         Self {
-            space: Space::new(CostTables::new(tables.collect())),
+            space: Space::new(CostTables::new(tables.collect(), Progress::new())),
             tried,
             random,
         }
@@ -296,8 +297,8 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
 /// Compares the best split and the one with the lowest peak with all splits. Returns whether one
 /// fits, and whether its stages are of several compilations.
 fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
-    let (pipelines, progress) = (model.pipelines(), Progress::new());
-    let best = model.space.best(question, &pipelines, &progress).expect(at);
+    let pipelines = model.pipelines();
+    let best = model.space.best(question, &pipelines).expect(at);
     let all = model.tried.iter().flat_map(|tried| tried.fitting(question));
     let expected = all.min_by(|one, other| question.compare(one, other));
     assert_eq!(best.is_some(), expected.is_some(), "{at}: {expected:?}");
@@ -309,7 +310,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
         );
         assert_eq!(best.all_ipus(), expected.all_ipus(), "{at}");
         let asked = (best.pipeline, question.reach_of_limits());
-        let costs = model.space.tables.on_all_tiles(question, asked, &progress);
+        let costs = model.space.tables.on_all_tiles(question, asked);
         let proven = costs.expect(at).prove(best).expect(at);
         let by_goal = proven
             .score
@@ -323,7 +324,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let expected = all.map(|found| found.peak_bytes()).min();
     let highest = expected.map(|peak| peak.saturating_add(1));
     for below in [None, highest, expected.filter(|&peak| peak > 0)] {
-        let lowest = model.space.lowest(question, (&pipelines, below), &progress);
+        let lowest = model.space.lowest(question, (&pipelines, below));
         let lowest = lowest.expect(at);
         let expected = expected.filter(|&peak| below.is_none_or(|below| peak < below));
         assert_eq!(
@@ -358,7 +359,7 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
             let fitting = all.iter().filter(|found| found.fits);
             let expected = fitting.map(|found| found.solution.score.stages).min();
             let (space, asked) = (&model.space, (&[pipeline][..], stages));
-            let fewest = space.fewest_stages(question, asked, &Progress::new());
+            let fewest = space.fewest_stages(question, asked);
             assert_eq!(fewest.expect(at), expected, "{at} {pipeline:?} {stages}");
         }
     }
@@ -378,9 +379,7 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     if !model.pipelines().into_iter().all(tried) {
         return;
     }
-    let given = model
-        .space
-        .given(question, (&plan, &model.pipelines()), &Progress::new());
+    let given = model.space.given(question, (&plan, &model.pipelines()));
     let given = given.expect(at).expect(at);
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
@@ -459,10 +458,7 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
             };
             for (tried, &pipeline) in model.tried.iter().zip(&pipelines) {
                 let asked = (pipeline, reach);
-                let costs = model
-                    .space
-                    .tables
-                    .on_all_tiles(&question, asked, &Progress::new());
+                let costs = model.space.tables.on_all_tiles(&question, asked);
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
                 let all = tried
@@ -497,7 +493,7 @@ fn more_ipus_or_more_bytes_never_make_an_answer_worse() {
     for seed in seeds(40) {
         let case = Case::new(seed);
         let mut model = Model::new(&case, seed);
-        let (pipelines, progress) = (model.pipelines(), Progress::new());
+        let pipelines = model.pipelines();
         let request = model.request();
         let at = format!("{} {request:?}", case.again());
         let mut last: Option<(Option<Candidate>, Candidate)> = None;
@@ -510,11 +506,8 @@ fn more_ipus_or_more_bytes_never_make_an_answer_worse() {
                 constraints: Vec::new(),
                 ..request.clone()
             });
-            let best = model
-                .space
-                .best(&question, &pipelines, &progress)
-                .expect(&at);
-            let lowest = model.space.lowest(&question, (&pipelines, None), &progress);
+            let best = model.space.best(&question, &pipelines).expect(&at);
+            let lowest = model.space.lowest(&question, (&pipelines, None));
             let Some(lowest) = lowest.expect(&at) else {
                 continue;
             };
