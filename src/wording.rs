@@ -23,6 +23,12 @@ pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
     format!("{} {things}", grouped(number))
 }
 
+/// Returns the name of an option's value on the command line.
+pub fn option_name(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or(String::new(), |value| value.get_name().to_owned())
+}
+
 /// Lists names in a sentence: `a`, `a and b`, `a, b and c`. Of more than 8 names, only the first 8
 /// are listed, followed by `and N more`.
 pub fn listed(names: &[String]) -> String {

@@ -12,7 +12,7 @@
 //! changed request (`claims.rs`).
 
 use super::further::check_same;
-use super::{Analysis, FurtherProfile, Layers, Request, Setting};
+use super::{Analysis, FurtherProfile, Layers, Request};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
 use crate::model::{Framework, PlacementOptions, Repeat, TooManyPlaces};
@@ -117,7 +117,7 @@ impl<'s> Answers<'s> {
         profile: SizedProfile<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
-        let others = self.further.iter().filter(|other| other.is_proportion());
+        let others = self.further.iter().filter(|own| own.samples().is_none());
         let whole = self.choice(request, (0, profile.samples), || {
             [profile.analysis]
                 .into_iter()
@@ -139,13 +139,11 @@ impl<'s> Answers<'s> {
     /// Iterates over the profiles that `request` leaves open, that of the run first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let sizes = self.further.iter().filter_map(|other| match other.setting {
-            Setting::MicroBatch(samples) => Some(SizedProfile {
-                analysis: &other.analysis,
-                samples: Some(samples),
-            }),
-            Setting::Proportion(_) => None,
+        let sizes = self.further.iter().map(|other| SizedProfile {
+            analysis: &other.analysis,
+            samples: other.samples(),
         });
+        let sizes = sizes.filter(|profile| profile.samples.is_some());
         [self.own()]
             .into_iter()
             .chain(sizes)
@@ -158,8 +156,8 @@ impl<'s> Answers<'s> {
             return self.judged(request);
         }
         match self.fitting(request)? {
-            Some(answer) => Ok(Some(answer)),
             None => self.lowest(request),
+            fitting => Ok(fitting),
         }
     }
 
@@ -359,9 +357,8 @@ impl<'s> Answers<'s> {
         all: Vec<Layers<'s>>,
     ) -> Result<Option<Vec<Layers<'s>>>> {
         let are_alike = |all: &[Layers<'s>]| {
-            let mut names = all.iter().map(|layers| &layers.layering.names);
-            let first = names.next();
-            names.all(|names| Some(names) == first)
+            let first = &all[0].layering.names;
+            all.iter().all(|layers| layers.layering.names == *first)
         };
         if are_alike(&all) {
             return Ok(Some(all));
@@ -374,9 +371,10 @@ impl<'s> Answers<'s> {
         let with_common_cuts = all
             .iter()
             .map(|own| {
-                let mut layers = own.analysis.layers_with_parts(request, &common)?;
-                layers.are_parts = own.are_parts;
-                Ok(layers)
+                Ok(Layers {
+                    are_parts: own.are_parts,
+                    ..own.analysis.layers_with_parts(request, &common)?
+                })
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))

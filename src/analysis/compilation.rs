@@ -71,7 +71,10 @@ impl Compilation {
         let files = [displayed(path), displayed(path)];
         check(&contradictions, &files, options.allow_incomplete)?;
         let mut warnings = about(path, &profile.warnings);
-        let left_out = |error| (displayed(path), no_layers(&error));
+        let left_out = |error| {
+            let text = format!("layers on IPUs are left out: {error:#}");
+            (displayed(path), Warning::new(text))
+        };
         let debug_info = match debug_info {
             Err(error) if !options.is_debug_named => {
                 warnings.push(left_out(error));
@@ -143,9 +146,4 @@ fn layers_by_ipu(
     let (warnings, _) = check_debug(programs, None, debug, contexts)?;
     let found = LayersByIpu::find(programs, contexts, &options.layers, profile.ipus)?;
     Ok((Some(found), warnings))
-}
-
-/// Returns the warning that the report has no layers of IPUs, because of `error`.
-fn no_layers(error: &anyhow::Error) -> Warning {
-    Warning::new(format!("layers on IPUs are left out: {error:#}"))
 }

@@ -28,8 +28,12 @@ pub struct FurtherProfile {
 }
 
 impl FurtherProfile {
-    pub(super) fn is_proportion(&self) -> bool {
-        matches!(self.setting, Setting::Proportion(_))
+    /// Returns the samples of a micro-batch, if these are the setting.
+    pub(super) fn samples(&self) -> Option<u64> {
+        match self.setting {
+            Setting::MicroBatch(samples) => Some(samples),
+            Setting::Proportion(_) => None,
+        }
     }
 }
 
@@ -61,9 +65,9 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
         let Some(index) = (0..mine.len().max(theirs.len())).find(differs) else {
             continue;
         };
-        let shown = |own: &[String]| match own.get(index) {
-            Some(own) => printable(own),
-            None => "nothing".to_owned(),
+        let shown = |own: &[String]| {
+            own.get(index)
+                .map_or("nothing".into(), |own| printable(own))
         };
         return Err(FileError::new(format!(
             "{}: this is a profile of another model than {}: its {what} is {} in place of {}; give \

@@ -8,9 +8,9 @@ use crate::report::emit::blocks;
 use crate::search::IpuCount;
 use crate::solve::Plan;
 use crate::wording::counted;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use regex::Regex;
-use std::fmt;
+use std::fs;
 use std::ops::Range;
 
 /// A split that the user gives (`--splits` or `--layers-per-ipu`), to be evaluated beside the best
@@ -51,7 +51,13 @@ impl JudgedSplit {
     /// If the text is neither a list of numbers nor the path of such a file.
     pub fn layers_per_ipu(list: &str) -> Result<Self, BadValue> {
         if list.trim().ends_with(".json") {
-            return Self::layers_per_ipu(&listed_in(list.trim())?);
+            let path = list.trim();
+            let wrong = |error| {
+                BadValue::new(format!(
+                    "'{path}' has no layers_per_ipu ({error}); give a list of numbers"
+                ))
+            };
+            return Self::layers_per_ipu(&listed_in(path).map_err(wrong)?);
         }
         let plain = list.trim().trim_start_matches('[').trim_end_matches(']');
         let words = plain
@@ -74,21 +80,17 @@ impl JudgedSplit {
 
     /// Returns the names of the layers that the split names; none for
     /// [`LayersPerIpu`](Self::LayersPerIpu).
-    pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
-        let names: &[String] = match self {
+    pub(super) fn layers(&self) -> &[String] {
+        match self {
             Self::FirstLayers(names) => names,
             Self::LayersPerIpu(_) => &[],
-        };
-        names.iter().map(String::as_str)
+        }
     }
 
     /// Returns the split with a layer for each word of its only text; `None` if it has other than one
     /// text, or one of a single word.
     pub(super) fn in_words(&self) -> Option<(&str, Self)> {
-        let Self::FirstLayers(names) = self else {
-            return None;
-        };
-        let [text] = &names[..] else {
+        let [text] = self.layers() else {
             return None;
         };
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
@@ -109,12 +111,9 @@ impl JudgedSplit {
         };
         let ipus: Vec<usize> = list.iter().copied().flatten().collect();
         let names = positions.layers();
-        let sizes = [names.len(), blocks(names.iter().map(String::as_str)).len()];
+        let sizes = [names.len(), blocks(names).len()];
         let is_mapping = self.may_list_ipus() && sizes.contains(&ipus.len());
-        let sum = ipus
-            .iter()
-            .fold(0usize, |sum, &ipu| sum.saturating_add(ipu));
-        if !is_mapping || sizes.contains(&sum) {
+        if !is_mapping || sizes.contains(&sum(&ipus)) {
             return (None, is_mapping);
         }
         let last = ipus.last().copied().unwrap_or(0).min(ipus.len());
@@ -176,13 +175,8 @@ impl JudgedSplit {
                 .collect::<Result<_>>()?,
             Self::LayersPerIpu(counts) => starts_of_counts(counts, positions)?,
         };
-        let ends = starts.iter().copied().chain([positions.len()]);
-        Ok([0]
-            .into_iter()
-            .chain(starts.iter().copied())
-            .zip(ends)
-            .map(|(start, end)| start..end)
-            .collect())
+        let bounds = [&[0], &*starts, &[positions.len()]].concat();
+        Ok(bounds.windows(2).map(|ends| ends[0]..ends[1]).collect())
     }
 
     /// Returns the numbers (from 0) of the IPUs that run nothing, ascending; none if the split is
@@ -235,16 +229,10 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
 }
 
 /// Returns the list at the key `layers_per_ipu` of a JSON file, as text.
-fn listed_in(path: &str) -> Result<String, BadValue> {
-    let wrong = |error: &dyn fmt::Display| {
-        BadValue::new(format!(
-            "'{path}' has no layers_per_ipu ({error}); give a list of numbers"
-        ))
-    };
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
-    let file: serde_json::Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    let list = file.get("layers_per_ipu").map(ToString::to_string);
-    list.ok_or_else(|| wrong(&"the key is missing"))
+fn listed_in(path: &str) -> Result<String> {
+    let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+    let list = file.get("layers_per_ipu").context("the key is missing")?;
+    Ok(list.to_string())
 }
 
 /// Returns, for each IPU from 1 on, the first position of its layers; for an IPU that runs nothing,
@@ -254,17 +242,14 @@ fn listed_in(path: &str) -> Result<String, BadValue> {
 /// has a position of its own, runs on the last. An error if the numbers add up to neither.
 fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
-    let blocks = blocks(names.iter().map(String::as_str));
-    let mut all = counts.iter();
-    let sum = all.try_fold(0usize, |sum, count| sum.checked_add((*count)?));
-    let starts: Vec<usize> = match sum {
-        Some(sum) if sum == names.len() => (0..names.len()).collect(),
+    let blocks = blocks(names);
+    let fixed: Option<Vec<usize>> = counts.iter().copied().collect();
+    let starts: Vec<usize> = match fixed {
+        Some(fixed) if sum(&fixed) == names.len() => (0..names.len()).collect(),
         _ => blocks.iter().map(|block| block.start).collect(),
     };
     let counts = with_shares(counts, starts.len());
-    let sum = counts
-        .iter()
-        .fold(0usize, |sum, &count| sum.saturating_add(count));
+    let sum = sum(&counts);
     if sum != starts.len() {
         return Err(usage(format!(
             "--layers-per-ipu: the counts add up to {sum}, but the model has {} ({}); give counts that \
@@ -284,22 +269,24 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
     Ok(firsts)
 }
 
+fn sum(counts: &[usize]) -> usize {
+    counts
+        .iter()
+        .fold(0, |sum, &count| sum.saturating_add(count))
+}
+
 /// Returns the number of blocks that begin in each stage of `plan`, if a stage begins where no count
 /// begins one: inside a block or, except after the last block, outside blocks.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
-    let blocks = blocks(positions.layers().iter().map(String::as_str));
+    let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);
-    let is_other = |cut: usize| {
-        let mut starts = blocks.iter().map(|block| block.start).chain([after]);
-        starts.all(|start| start + 1 != cut)
-    };
-    let of_stage = |stage: &Range<usize>| {
-        let begins = |block: &&Range<usize>| stage.contains(&(block.start + 1));
-        blocks.iter().filter(begins).count()
-    };
+    let mut starts: Vec<usize> = blocks.iter().map(|block| block.start + 1).collect();
+    let of_stage = |stage: &Range<usize>| starts.iter().filter(|at| stage.contains(at)).count();
+    let counts = plan.stages().iter().map(of_stage).collect();
+    starts.push(after + 1);
     plan.cuts()
-        .any(is_other)
-        .then(|| plan.stages().iter().map(of_stage).collect())
+        .any(|cut| !starts.contains(&cut))
+        .then_some(counts)
 }
 
 /// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the fixed

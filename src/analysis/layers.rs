@@ -44,28 +44,20 @@ impl Analysis {
     pub fn layers(&self, request: &Request) -> Result<Layers<'_>> {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
-        let is_best = matches!(request.layers.source, LayerSource::Best);
-        let note = |layering: &Layering| {
-            let modules = layering.modules().filter(|_| is_best)?;
-            Some(modules_note(layering, modules))
-        };
-        let layers = self.placed(layering, request, note)?;
+        let mut layers = self.placed(layering, request)?;
+        let modules = layers.layering.modules();
+        let modules = modules.filter(|_| is_best(request));
+        layers.note = modules.map(|modules| modules_note(&layers.layering, modules));
         self.check_ties(request, &layers)?;
         Ok(layers)
     }
 
     /// Assigns operations and variables to the layers of `layering`. Operations at both ends of the
-    /// model that use a weight which several layers share are first moved to In or Out. The result
-    /// has the [`note`](Layers::note) that `note` computes from its layers.
+    /// model that use a weight which several layers share are first moved to In or Out.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
-    fn placed(
-        &self,
-        mut layering: Layering,
-        request: &Request,
-        note: impl FnOnce(&Layering) -> Option<String>,
-    ) -> Result<Layers<'_>> {
+    fn placed(&self, mut layering: Layering, request: &Request) -> Result<Layers<'_>> {
         let place = |layering: &Layering| {
             let placement = match request.rules {
                 Rules::Classic => Placement::classic(&self.model, layering),
@@ -74,12 +66,8 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        let tied: Vec<&str> = placement
-            .ties
-            .iter()
-            .filter(|tie| !tie.is_untied)
-            .map(|tie| &*tie.weight)
-            .collect();
+        let tied = placement.ties.iter().filter(|tie| !tie.is_untied);
+        let tied: Vec<&str> = tied.map(|tie| &*tie.weight).collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             layering = free.with_named(&self.model, &request.named_layers());
             placement = place(&layering)?;
@@ -88,7 +76,7 @@ impl Analysis {
             warnings: self.model.layer_warnings(&layering, request.rules),
             placement,
             analysis: self,
-            note: note(&layering),
+            note: None,
             layering,
             are_switched: false,
             are_parts: false,
@@ -104,15 +92,19 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_named = |layering: Layering| layering.with_named(model, &names);
     let layering = with_named(Layering::new(model, &request.layers));
-    let is_best = matches!(request.layers.source, LayerSource::Best);
     // A printed command can name layers of modules, so modules replace layers without these names.
-    if is_best && layering.modules().is_none() && !has_all(&layering, &names) {
+    if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_named(Layering::new(model, &LayerOptions::modules()));
         if has_all(&modules, &names) {
             return modules;
         }
     }
     layering
+}
+
+/// Does `request` leave the choice of layers to the tool?
+fn is_best(request: &Request) -> bool {
+    matches!(request.layers.source, LayerSource::Best)
 }
 
 /// Does each of `names` stand for a layer, `In` or `Out`?
@@ -226,16 +218,15 @@ impl Analysis {
         request: &Request,
         (is_switched, are_parts): (bool, bool),
     ) -> Result<Layers<'_>> {
-        let note = |layering: &Layering| {
-            let layers = counted(layering.len() - 1, "layer");
-            Some(format!(
-                "{layers} by the modules of the model, since whole layers do not fit"
-            ))
-        };
+        let layers = self.placed(layering, request)?;
         Ok(Layers {
+            note: Some(format!(
+                "{} by the modules of the model, since whole layers do not fit",
+                counted(layers.layering.len() - 1, "layer")
+            )),
             are_switched: is_switched,
             are_parts,
-            ..self.placed(layering, request, note)?
+            ..layers
         })
     }
 
@@ -243,8 +234,7 @@ impl Analysis {
     /// `whole`. `None` if the request chose the layers or names layers that modules lack, if
     /// modules are the layers already, or if there are fewer of them.
     fn other_modules(&self, whole: &Layers<'_>, request: &Request) -> Option<Layering> {
-        let is_default = matches!(request.layers.source, LayerSource::Best);
-        if !is_default || whole.layering.modules().is_some() {
+        if !is_best(request) || whole.layering.modules().is_some() {
             return None;
         }
         let modules = Layering::new(&self.model, &LayerOptions::modules());
@@ -300,11 +290,8 @@ fn check_count(layering: &Layering) -> Result<()> {
     if layers <= limits::LAYERS {
         return Ok(());
     }
-    let names: Vec<String> = layering.names[1..]
-        .iter()
-        .take(3)
-        .map(|name| displayed(name))
-        .collect();
+    let names = layering.names[1..].iter().take(3);
+    let names: Vec<String> = names.map(|name| displayed(name)).collect();
     Err(usage(format!(
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \

@@ -113,16 +113,16 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
             other => name.push(other),
         }
     }
-    let names: Vec<String> = names.iter().map(|name| name.trim().to_string()).collect();
     if list.trim().is_empty() {
-        Ok(Vec::new())
-    } else if names.iter().any(String::is_empty) {
-        Err(BadValue::new(format!(
-            "'{list}' has a layer without a name; leave out the extra comma"
-        )))
-    } else {
-        Ok(names)
+        return Ok(Vec::new());
     }
+    let names = names.iter().map(|name| match name.trim() {
+        "" => Err(BadValue::new(format!(
+            "'{list}' has a layer without a name; leave out the extra comma"
+        ))),
+        name => Ok(name.to_owned()),
+    });
+    names.collect()
 }
 
 /// Maximum number of layer names in the error about an ambiguous name.
@@ -131,26 +131,22 @@ const NAMES_SHOWN: usize = 8;
 /// Returns the position of the layer named `layer` (or `In`, `Out`, `None`) in the layer order. If
 /// the model has no layer of that name, the error begins with `option`, the option that named it.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
-    let named = |positions: &Positions, all: &[usize]| {
-        let names: Vec<String> = all
-            .iter()
-            .take(NAMES_SHOWN)
-            .map(|&position| printable(positions.name(position)))
-            .collect();
-        names.join(", ")
-    };
+    let name = |position| printable(positions.name(position));
     let (option, text) = (printable(option), printable(layer));
     Err(usage(match positions.find(layer) {
         Named::Layer(position) => return Ok(position),
         // Other options are about whole layers.
         Named::Inside(position) if !begins_stage(&option) => return Ok(position),
-        Named::Ambiguous(all) => format!(
-            "{option}: {text} may be any of the layers {}; name one of them",
-            named(positions, &all)
-        ),
+        Named::Ambiguous(all) => {
+            let names: Vec<String> = all.into_iter().take(NAMES_SHOWN).map(name).collect();
+            format!(
+                "{option}: {text} may be any of the layers {}; name one of them",
+                names.join(", ")
+            )
+        }
         Named::Inside(place) => format!(
             "{option}: no stage can begin at {text}, which runs inside {}; name another layer",
-            printable(positions.name(place))
+            name(place)
         ),
         Named::Unknown => format!(
             "{option}: there is no {}; name one of {}, or another that --list-layers lists",

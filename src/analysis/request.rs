@@ -14,6 +14,7 @@ use crate::model::{LayerOptions, Model, NoCycles, PlacementOptions, Positions, R
 use crate::report::Detail;
 use crate::search::{IpuCount, SearchOptions, SearchRequest, Solver};
 use crate::solve::Goal;
+use crate::wording::option_name;
 use anyhow::Result;
 
 /// Everything that the user requests about one model: how layers are found, the limits of a stage,
@@ -76,19 +77,15 @@ impl Request {
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
         let limit = |memory: u64| {
             let reserve = self.options.reserve.of(memory);
-            memory
-                .checked_sub(reserve)
-                .filter(|&limit| limit > 0)
-                .ok_or_else(|| {
-                    usage(format!(
-                        "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
-                    ))
-                })
+            match memory.checked_sub(reserve) {
+                Some(limit @ 1..) => Ok(limit),
+                _ => Err(usage(format!(
+                    "--reserve: {reserve} bytes leave nothing of {memory}; keep fewer free"
+                ))),
+            }
         };
-        self.memories(bytes_per_tile)
-            .into_iter()
-            .map(limit)
-            .collect()
+        let memories = self.memories(bytes_per_tile);
+        memories.into_iter().map(limit).collect()
     }
 
     /// Replaces a split to evaluate that lists the IPU of each layer by numbers of layers, and one of
@@ -119,6 +116,7 @@ impl Request {
     /// Returns the names of all layers in the split to evaluate and in constraints, in this order.
     pub(crate) fn named_layers(&self) -> Vec<&str> {
         let judged = self.judged.iter().flat_map(JudgedSplit::layers);
+        let judged = judged.map(String::as_str);
         let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
         judged.chain(constraints).collect()
     }
@@ -213,7 +211,7 @@ impl Request {
     /// option.
     fn needing_cycles(&self) -> Option<String> {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
-        let goal = goal.map(|goal| format!("--objective {}", goal.key()));
+        let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
         let step = &self.options.step;
         let option = first_true(&[
             (step.micro_batches.is_some(), "--micro-batches"),
@@ -252,7 +250,10 @@ impl Request {
                 (asked.state.is_some(), "--optimizer-state"),
             ]);
             return match option {
-                Some(option) => Err(no_pipeline(option, original)),
+                Some(option) => Err(usage(format!(
+                    "{option}: {original}, as in the original tool, has no pipeline; leave one of \
+                     the two out"
+                ))),
                 None => Ok(vec![vec![Pipeline::default()]]),
             };
         }
@@ -267,33 +268,20 @@ impl Request {
             groups.truncate(1);
             groups[0].truncate(1);
         }
-        let replicas = self.sharing_replicas()?;
-        let in_state = |&state: &StatePlace, open: &[Pipeline]| -> Vec<Pipeline> {
-            let replicas = if state.is_sharded() {
-                replicas.clone()
-            } else {
-                vec![self.options.replicas()]
-            };
-            replicas
-                .into_iter()
-                .flat_map(|replicas| {
-                    open.iter()
-                        .map(move |pipeline| pipeline.with_state(state, replicas))
-                })
-                .collect()
+        let (own, sharing) = ([self.options.replicas()], self.sharing_replicas()?);
+        let in_states = |states: &[StatePlace], open: &[Pipeline]| {
+            let mut pipelines = Vec::new();
+            for &state in states {
+                for &replicas in if state.is_sharded() { &*sharing } else { &own } {
+                    pipelines.extend(open.iter().map(|open| open.with_state(state, replicas)));
+                }
+            }
+            pipelines
         };
-        let in_turns: Vec<Pipeline> = in_turns.into_iter().collect();
         let groups: Vec<Vec<Pipeline>> = groups
             .iter()
-            .flat_map(|states| {
-                [&open, &in_turns].map(|open| {
-                    states
-                        .iter()
-                        .flat_map(|state| in_state(state, open))
-                        .collect()
-                })
-            })
-            .filter(|pipelines: &Vec<Pipeline>| !pipelines.is_empty())
+            .flat_map(|states| [&*open, in_turns.as_slice()].map(|open| in_states(states, open)))
+            .filter(|pipelines| !pipelines.is_empty())
             .collect();
         match asked.state {
             Some(state) if groups.is_empty() => Err(usage(format!(
@@ -361,10 +349,4 @@ fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
         .iter()
         .find(|(is_true, _)| *is_true)
         .map(|&(_, name)| name)
-}
-
-fn no_pipeline(option: &str, original: &str) -> anyhow::Error {
-    usage(format!(
-        "{option}: {original}, as in the original tool, has no pipeline; leave one of the two out"
-    ))
 }

@@ -5,6 +5,7 @@ use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, VariableSum};
 use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
 use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
+use crate::wording::option_name;
 use serde::{Deserialize, Serialize};
 
 /// The proof that the split is the best.
@@ -124,7 +125,7 @@ pub fn proof(search: &SearchResult<'_>) -> Proof {
         _ => Default::default(),
     };
     Proof {
-        objective: search.costs.request().goal.key().to_string(),
+        objective: option_name(&search.costs.request().goal),
         optimal,
         objectives,
     }

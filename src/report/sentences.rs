@@ -18,7 +18,7 @@ use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
-use crate::wording::{capital, counted, listed};
+use crate::wording::{capital, counted, listed, option_name};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
@@ -191,7 +191,7 @@ pub fn proof(proof: &Proof) -> Option<String> {
         .map(|number| format!("{} {}", number.objective.key(), number.integer_program));
     let numbers = with_commas(numbers);
     let agree = "the integer program and the dynamic program agree";
-    let text = match (proof.objective == Goal::Time.key(), proof.optimal) {
+    let text = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
         (false, _) => format!("optimal: {agree} on "),
         (true, true) => format!(
             "optimal: all splits were tried, or shown to be no faster; {agree} that the slowest \

@@ -72,17 +72,6 @@ impl Goal {
         matches!(self, Self::Cycles | Self::Time)
     }
 
-    /// Returns the name of the goal in machine-readable output.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Peak => "peak",
-            Self::Fewest => "fewest",
-            Self::Communication => "communication",
-            Self::Cycles => "cycles",
-            Self::Time => "time",
-        }
-    }
-
     /// Returns the most important objective of the goal.
     pub fn main(self) -> Objective {
         self.order()[0]

@@ -2,6 +2,7 @@
 //! alternatives that a user may try.
 
 use crate::model::{Framework, Model};
+use crate::wording::option_name;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -106,8 +107,7 @@ macro_rules! shown_as_option {
         impl fmt::Display for $name {
             /// Writes the value as it is written on the command line.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let value = self.to_possible_value();
-                value.map_or(Ok(()), |value| f.write_str(value.get_name()))
+                f.write_str(&option_name(self))
             }
         }
     )*};

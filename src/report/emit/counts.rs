@@ -14,11 +14,11 @@ use std::ops::Range;
 /// transformer. Returns a range of indices of `names` for each block. Layers are in one block if
 /// their names begin with the same text up to the first number; layers without a number are in a
 /// block only if they are inside it. If no name has a number, each layer is a block.
-pub(crate) fn blocks<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Range<usize>> {
-    let names: Vec<&str> = names.into_iter().collect();
+pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<Range<usize>> {
+    let names: Vec<S> = names.into_iter().collect();
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
-        match (block(name), blocks.last_mut()) {
+        match (block(name.as_ref()), blocks.last_mut()) {
             // Layers between two layers of a block belong to the block.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),

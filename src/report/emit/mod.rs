@@ -26,6 +26,7 @@ pub use poptorch::module_name;
 
 use super::Report;
 use crate::model::Framework;
+use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;
 use lines::{Draft, Lines};
@@ -58,8 +59,7 @@ pub enum EmitForm {
 impl EmitForm {
     /// Returns the name of the form on the command line, such as `poptorch`.
     pub fn name(self) -> String {
-        self.to_possible_value()
-            .map_or(String::new(), |value| value.get_name().to_string())
+        option_name(&self)
     }
 
     /// Returns the name of the section on standard output that has the split in this form, such as
