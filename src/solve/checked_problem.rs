@@ -136,11 +136,14 @@ impl<'a> CheckedProblem<'a> {
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();
         plan.stages().len() <= self.stages
-            && plan.compiled().enumerate().all(|(number, stage)| {
-                let peak = self.problem.peak(&stage, plan.stages().len() - 1 - number);
-                let limit = self.problem.limits.of(number);
-                peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-            })
+            && plan
+                .with_after()
+                .enumerate()
+                .all(|(number, (stage, after))| {
+                    let peak = self.problem.peak(&stage, after);
+                    let limit = self.problem.limits.of(number);
+                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
+                })
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 

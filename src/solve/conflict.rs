@@ -25,12 +25,8 @@ pub struct Conflict {
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self
-            .constraints
-            .iter()
-            .map(|own| own.origin.to_string())
-            .collect::<Vec<_>>()[..]
-        {
+        let origins = self.constraints.iter().map(|own| own.origin.to_string());
+        match &origins.collect::<Vec<_>>()[..] {
             [first, second, with @ ..] => {
                 write!(f, "{first} clashes with {second}")?;
                 if !with.is_empty() {
@@ -60,24 +56,18 @@ struct Pinned<'a> {
 /// include all of theirs. Returns `None` if some split into at most `ipus` stages obeys all of
 /// them.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
-    let mut pins: Vec<_> = constraints
-        .iter()
-        .filter_map(|constraint| {
-            let (position, ipu) = constraint.pin()?;
-            Some(Pinned {
-                position,
-                ipu,
-                constraint: Some(constraint),
-            })
+    let pinned = |constraint| {
+        let (position, ipu) = Constraint::pin(constraint)?;
+        Some(Pinned {
+            position,
+            ipu,
+            constraint: Some(constraint),
         })
-        .collect();
-    if let Some(constraint) = pins
-        .iter()
-        .find(|pin| pin.ipu >= ipus)
-        .and_then(|pin| pin.constraint)
-    {
+    };
+    let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
+    if let Some(pin) = pins.iter().find(|pin| pin.ipu >= ipus) {
         let reason = format!("IPUs are counted from 0, and there are {ipus}");
-        return conflict(reason, [constraint]);
+        return conflict(reason, pin.constraint);
     }
     for cut in constraints {
         if let Rule::CutBefore { position } = cut.rule
@@ -97,13 +87,7 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     }
     let left = ipus.saturating_sub(1 + before.ipu);
     let boundaries = before.position + 1..layers;
-    too_many(
-        constraints,
-        &cuts,
-        boundaries,
-        left,
-        [before.constraint, None],
-    )
+    too_many((constraints, &cuts), boundaries, left, before.constraint)
 }
 
 /// Returns the contradiction, if there is any, between the pin `before`, the next pin `pin`, and
@@ -115,10 +99,9 @@ fn between(
     before: Pinned<'_>,
     pin: Pinned<'_>,
 ) -> Option<Conflict> {
-    let pinned = pin.constraint?;
+    let both = pin.constraint.into_iter().chain(before.constraint);
     let same_place = before.constraint.is_some() && before.position == pin.position;
     if pin.ipu < before.ipu || (same_place && pin.ipu > before.ipu) {
-        let both = [pinned].into_iter().chain(before.constraint);
         let reason = "stages follow the layers, so a layer is on one IPU and a later one never on an \
                       earlier IPU";
         return conflict(reason, both);
@@ -136,32 +119,21 @@ fn between(
         // listed before the other pin.
         let is_long = needed <= boundaries.len();
         let forbidding = is_long.then(|| forbidding(constraints, boundaries));
-        return conflict(
-            reason,
-            [pinned]
-                .into_iter()
-                .chain(forbidding.into_iter().flatten())
-                .chain(before.constraint),
-        );
+        let forbidding = forbidding.into_iter().flatten();
+        let all = pin.constraint.into_iter().chain(forbidding);
+        return conflict(reason, all.chain(before.constraint));
     }
-    too_many(
-        constraints,
-        cuts,
-        boundaries,
-        needed,
-        [Some(pinned), before.constraint],
-    )
+    too_many((constraints, cuts), boundaries, needed, both)
 }
 
 /// Returns the contradiction that more than `allowed` cuts are required before the positions
 /// `boundaries`; `None` if there are not more. `cuts` has the rule for the cut before each position,
 /// `pins` the constraints that pin the positions around all of them, as far as there are any.
-fn too_many(
-    constraints: &[Constraint],
-    cuts: &[CutRule],
+fn too_many<'a>(
+    (constraints, cuts): (&'a [Constraint], &[CutRule]),
     boundaries: Range<usize>,
     allowed: usize,
-    pins: [Option<&Constraint>; 2],
+    pins: impl IntoIterator<Item = &'a Constraint>,
 ) -> Option<Conflict> {
     let required: Vec<usize> = boundaries
         .filter(|&position| cuts[position] == CutRule::Required)
@@ -177,12 +149,8 @@ fn too_many(
             .find(|own| own.rule == Rule::CutBefore { position })
     };
     // Pins come first, then the required cuts, the last one first: that cut is the one too many.
-    conflict(
-        reason,
-        pins.into_iter()
-            .flatten()
-            .chain(required.iter().rev().filter_map(requiring)),
-    )
+    let cuts = required.iter().rev().filter_map(requiring);
+    conflict(reason, pins.into_iter().chain(cuts))
 }
 
 /// Makes a [`Conflict`] of `all` constraints, of which the first two contradict each other;

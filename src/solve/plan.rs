@@ -45,9 +45,7 @@ impl Plan {
     }
 
     /// Returns the stages with their profiles, from the first stage on.
-    pub(super) fn compiled(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = CompiledStage> + ExactSizeIterator {
+    pub(super) fn compiled(&self) -> impl Iterator<Item = CompiledStage> {
         let stages = self.stages.iter().zip(&self.profiles);
         stages.map(|(positions, &profile)| CompiledStage {
             positions: positions.clone(),
@@ -67,8 +65,8 @@ impl Plan {
     }
 
     /// Returns each stage with the number of stages after it, from the first stage on.
-    pub fn with_after(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
-        self.stages.iter().zip((0..self.stages.len()).rev())
+    pub(super) fn with_after(&self) -> impl Iterator<Item = (CompiledStage, usize)> {
+        self.compiled().zip((0..self.stages.len()).rev())
     }
 
     /// Returns the constraints that only this split obeys, with any profiles.
@@ -125,26 +123,20 @@ impl Score {
     /// `problem`, only the bytes over cuts and the cycles are used. Returns `None` if it has cycles
     /// but not those of a stage.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
-        let mut score = Self {
-            peak: 0,
-            stages: plan.stages.len(),
-            squares: 0,
-            cut_bytes: 0,
-            slowest_cycles: problem.has_cycles().then_some(0),
-            step: problem.step(plan),
-        };
-        let after = (0..plan.stages.len()).rev();
-        for ((stage, after), &peak) in plan.compiled().zip(after).zip(peaks) {
-            let square = u128::from(peak).pow(2);
-            score.peak = score.peak.max(peak);
-            score.squares = score.squares.checked_add(square)?;
-            score.cut_bytes += u128::from(problem.bytes_over_cut_after(&stage));
-            if let Some(slowest) = &mut score.slowest_cycles {
-                let times = problem.times_in(stage.profile)?;
-                *slowest = times.cycles(&stage.positions, after)?.max(*slowest);
-            }
+        let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
+        let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
+        let cycles = problem.cycles(plan).into_iter().max();
+        if problem.has_cycles() && cycles.is_none() {
+            return None;
         }
-        Some(score)
+        Some(Self {
+            peak: peaks.iter().copied().max()?,
+            stages: plan.stages.len(),
+            squares: squares.try_fold(0, u128::checked_add)?,
+            cut_bytes: plan.compiled().map(over_cut).sum(),
+            slowest_cycles: cycles.filter(|_| problem.has_cycles()),
+            step: problem.step(plan),
+        })
     }
 
     /// Returns the value of the plan in `objective`; `None` for [`Objective::Cycles`] if the profile

@@ -208,9 +208,7 @@ impl<'a> Problem<'a> {
 
     /// Returns the bytes on the fullest tile of each stage of `plan`; `None` if the costs lack one.
     pub fn peaks(&self, plan: &Plan) -> Option<Vec<u64>> {
-        let after = (0..plan.stages().len()).rev();
-        plan.compiled()
-            .zip(after)
+        plan.with_after()
             .map(|(stage, after)| self.peak(&stage, after))
             .collect()
     }
@@ -226,15 +224,11 @@ impl<'a> Problem<'a> {
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation; empty
     /// if the profile of any stage has no cycles.
     pub fn cycles(&self, plan: &Plan) -> Vec<u128> {
-        let after = (0..plan.stages().len()).rev();
-        plan.compiled()
-            .zip(after)
-            .map(|(stage, after)| {
-                self.times_in(stage.profile)?
-                    .cycles(&stage.positions, after)
-            })
-            .collect::<Option<_>>()
-            .unwrap_or_default()
+        let cycles = plan.with_after().map(|(stage, after)| {
+            self.times_in(stage.profile)?
+                .cycles(&stage.positions, after)
+        });
+        cycles.collect::<Option<_>>().unwrap_or_default()
     }
 
     /// Returns the time of a step of `plan`; `None` if the profile of any stage has no cycles, or if

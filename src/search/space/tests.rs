@@ -52,9 +52,11 @@ impl<'a> Tried<'a> {
             goal: Goal::Peak,
         };
         let evaluated = |plan: Plan| {
-            let stages = plan.with_after().zip(plan.profiles());
+            let after = (0..plan.stages().len()).rev();
+            let stages = plan.stages().iter().cloned().zip(after);
             let peaks: Vec<u64> = stages
-                .map(|((stage, after), &profile)| peaks[profile][&(stage.clone(), after)])
+                .zip(plan.profiles())
+                .map(|(stage, &profile)| peaks[profile][&stage])
                 .collect();
             Evaluated {
                 score: Score::of_peaks(&problem, &plan, &peaks).expect("small numbers"),
@@ -413,7 +415,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
             mixed += usize::from(is_mixed);
             check_fewest(&model, &question, &at);
             check_given(&mut model, &question, &at);
-            // Answers are kept for requests that differ in nothing but fewer IPUs.
+            // Requests that differ in nothing but fewer IPUs share the costs of ranges.
             while let IpuCount::Exactly(ipus) = request.ipus {
                 let fewer = ipus - 1;
                 let of_replica = fewer / request.options.replicas() as usize;
