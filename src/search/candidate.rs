@@ -39,7 +39,7 @@ impl Candidate {
             pipeline: costs.pipeline(),
             ipus,
             replicas: costs.replicas(),
-            samples: costs.samples(),
+            samples: costs.request().options.step.micro_batch.unwrap_or(1) as usize,
             fits,
             peaks: costs.problem().peaks(&solution.plan).unwrap_or_default(),
             solution,

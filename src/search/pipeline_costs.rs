@@ -67,21 +67,6 @@ impl Question {
         self.request.ipus.highest() / replicas.max(1)
     }
 
-    /// Returns whether `other` asks the same of these layers, but for the number of IPUs.
-    pub(super) fn is_alike(&self, other: &Self) -> bool {
-        let (one, two) = (&self.request, &other.request);
-        let limits = [one, two].map(|request| Limits::new(&request.limits).by_ipu());
-        let are_alike = match limits {
-            [None, None] => one.limits == two.limits,
-            [Some(mine), Some(theirs)] => mine.starts_with(theirs),
-            _ => false,
-        };
-        are_alike
-            && one.goal == two.goal
-            && one.constraints == two.constraints
-            && one.options.replicas() == two.options.replicas()
-    }
-
     /// Compares candidates that fit; the better one is `Less`. If as few IPUs as possible were
     /// requested, fewer IPUs come first; otherwise the goal decides.
     pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
@@ -204,11 +189,6 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.replicas_in(self.pipeline())
     }
 
-    /// Returns the number of samples of a micro-batch; 1 if unknown.
-    pub(super) fn samples(&self) -> usize {
-        self.request().options.step.micro_batch.unwrap_or(1) as usize
-    }
-
     /// Returns the number of positions (In, layers, Out), even if no costs are computed.
     pub(super) fn positions(&self) -> usize {
         self.by_profile[0].cut_bytes.len() + 1
@@ -251,10 +231,8 @@ impl<'a> PipelineCosts<'a> {
     /// Returns whether each stage is within the limit of its IPU. `peaks` has the bytes on the
     /// fullest tile of each stage.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
-        peaks
-            .iter()
-            .enumerate()
-            .all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
+        let mut peaks = peaks.iter().enumerate();
+        peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
     /// Returns whether the costs of all ranges of positions are computed, however large.
@@ -311,11 +289,8 @@ impl<'a> PipelineCosts<'a> {
     /// Computes, in each profile, the costs of all ranges that begin near the cuts of `stages`, to show
     /// other splits of models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`].
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
-        let cuts: BTreeSet<u32> = stages
-            .iter()
-            .skip(1)
-            .map(|stage| stage.start as u32)
-            .collect();
+        let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
+        let cuts: BTreeSet<u32> = cuts.collect();
         let inner: Vec<u32> = (1..self.positions() as u32).collect();
         let fits = |count| count < MAX_TRIED_STARTS;
         let starts = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits)
@@ -351,17 +326,13 @@ pub(crate) fn near_cuts(
     farthest: u32,
     fits: impl Fn(usize) -> bool,
 ) -> Option<Vec<u32>> {
-    (0..=farthest)
-        .rev()
-        .map(|distance| -> Vec<u32> {
-            positions
-                .iter()
-                .filter(|&&at| {
-                    let around = at.saturating_sub(distance)..=at.saturating_add(distance);
-                    cuts.range(around).next().is_some()
-                })
-                .copied()
-                .collect()
-        })
-        .find(|near| fits(near.len()))
+    let within = |distance: u32| -> Vec<u32> {
+        let is_near = |at: &u32| {
+            let around = at.saturating_sub(distance)..=at.saturating_add(distance);
+            cuts.range(around).next().is_some()
+        };
+        positions.iter().copied().filter(is_near).collect()
+    };
+    let mut near = (0..=farthest).rev().map(within);
+    near.find(|near| fits(near.len()))
 }

@@ -148,12 +148,9 @@ impl<'a> ProfileTables<'a> {
         let of_new = one.known.memory.fullest_tiles(&new);
         one.fullest.extend(new.into_iter().zip(of_new));
         let fullest: Vec<(u32, u64)> = stages.iter().map(|stage| one.fullest[stage]).collect();
-        let more: BTreeSet<u32> = fullest
-            .iter()
-            .zip(known)
-            .filter(|((_, bytes), known)| bytes > known)
-            .map(|((tile, _), _)| *tile)
-            .collect();
+        let more = fullest.iter().zip(known);
+        let more = more.filter(|((_, bytes), known)| bytes > known);
+        let more: BTreeSet<u32> = more.map(|((tile, _), _)| *tile).collect();
         let mut critical = self.critical.borrow_mut();
         for tile in more {
             if !critical.contains(&tile) {
@@ -291,17 +288,18 @@ impl<'a> ProfileTables<'a> {
         let Some(cycles) = &self.cycles else {
             return Ok(None);
         };
+        let is_training = memory.is_training();
         let times = StageTimes::new(
             cycles,
-            &self.placement.positions,
-            (memory.pipeline(), memory.is_training()),
+            memory.positions(),
+            (memory.pipeline(), is_training),
             memory.cut_bytes_by_pass(),
             self.step,
         );
-        if !memory.is_training() {
-            return Ok(Some(times));
-        }
-        Ok(Some(times.streaming(&memory.streamed_state()?)))
+        Ok(Some(match is_training {
+            true => times.streaming(&memory.streamed_state()?),
+            false => times,
+        }))
     }
 }
 

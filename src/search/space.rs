@@ -14,11 +14,11 @@ use super::candidate::Candidate;
 use super::cost_tables::CostTables;
 use super::pipeline_costs::{PipelineCosts, Question};
 use super::profile_tables::{Reach, Tiles};
-use super::request::{IpuCount, SearchRequest};
+use super::request::SearchRequest;
 use crate::memory::{Pipeline, PlacedStage};
 use crate::solve::{self, Plan, Problem, Score, Solution};
 use anyhow::Result;
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -31,41 +31,6 @@ pub struct Space<'a> {
     /// The costs of ranges in each pipeline.
     pub tables: CostTables<'a>,
     has_state: OnceCell<bool>,
-    solved: RefCell<Vec<Solved>>,
-}
-
-/// The best split that fits in one of some pipelines, for one request.
-#[derive(Debug)]
-struct Solved {
-    pipelines: Vec<Pipeline>,
-    question: Arc<Question>,
-    best: Option<Candidate>,
-}
-
-impl Solved {
-    /// Returns the answer to `question` in one of `pipelines`, if it follows from this one: the
-    /// request is the same but for fewer pipelines, not without that of the best split, or fewer
-    /// IPUs, without those that the best split leaves empty.
-    fn answer(&self, question: &Question, pipelines: &[Pipeline]) -> Option<Option<Candidate>> {
-        let best = self.best.as_ref();
-        let has_all = pipelines.iter().all(|one| self.pipelines.contains(one))
-            && best.is_none_or(|best| pipelines.contains(&best.pipeline));
-        if !has_all || !self.question.is_alike(question) {
-            return None;
-        }
-        match (self.question.request.ipus, question.request.ipus) {
-            (IpuCount::Exactly(mine), IpuCount::Exactly(asked)) => {
-                let on_fewer = |best: &Candidate| Candidate {
-                    ipus: asked / best.replicas,
-                    ..best.clone()
-                };
-                let best = best.map(on_fewer);
-                let is_enough = |best: &Candidate| best.solution.score.stages <= best.ipus;
-                (asked <= mine && best.as_ref().is_none_or(is_enough)).then_some(best)
-            }
-            (mine, asked) => (mine == asked).then(|| best.cloned()),
-        }
-    }
 }
 
 impl<'a> Space<'a> {
@@ -74,19 +39,17 @@ impl<'a> Space<'a> {
         Self {
             tables,
             has_state: OnceCell::new(),
-            solved: RefCell::default(),
         }
     }
 
     /// Returns whether training has optimizer state, which could be kept off the chip.
     pub fn has_state(&self) -> Result<bool> {
-        if let Some(&known) = self.has_state.get() {
-            return Ok(known);
+        if self.has_state.get().is_none() {
+            let memory = self.tables.memory();
+            let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
+            let _ = self.has_state.set(memory.is_training() && has_state);
         }
-        let memory = self.tables.memory();
-        let streamed = memory.streamed_state()?;
-        let found = memory.is_training() && streamed.iter().any(|&bytes| bytes > 0);
-        Ok(*self.has_state.get_or_init(|| found))
+        Ok(self.has_state.get() == Some(&true))
     }
 
     /// Returns `request` with everything about these layers that the solver needs.
@@ -101,24 +64,10 @@ impl<'a> Space<'a> {
         question: &Arc<Question>,
         pipelines: &[Pipeline],
     ) -> Result<Option<Candidate>> {
-        let known = self
-            .solved
-            .borrow()
-            .iter()
-            .find_map(|solved| solved.answer(question, pipelines));
-        if let Some(known) = known {
-            return Ok(known);
-        }
         let reach = question.reach_of_limits();
         let by_goal = |one: &Candidate, other: &Candidate| question.compare(one, other);
         let find = |costs: PipelineCosts<'a>| costs.best();
-        let best = self.first(question, (pipelines, reach), (find, by_goal))?;
-        self.solved.borrow_mut().push(Solved {
-            pipelines: pipelines.to_vec(),
-            question: Arc::clone(question),
-            best: best.clone(),
-        });
-        Ok(best)
+        self.first(question, (pipelines, reach), (find, by_goal))
     }
 
     /// Returns the smallest number of stages of a split that fits in one of `pipelines`, on any
