@@ -110,7 +110,11 @@ impl Analysis {
             warnings: [of_debug, of_model].concat(),
             lookup: Some(lookup).filter(|_| options.names),
             counts: Some(counts),
-            provenance: provenance(&model, Files::of(profile, Some(debug))),
+            provenance: Provenance::new(
+                &model.target,
+                &model.made,
+                Files::of(profile, Some(debug)),
+            ),
             model,
         })
     }
@@ -130,7 +134,7 @@ impl Analysis {
             warnings: warnings_of(&model, (file, file), allow_incomplete)?,
             lookup: None,
             counts: None,
-            provenance: provenance(&model, files),
+            provenance: Provenance::new(&model.target, &model.made, files),
             model,
         })
     }
@@ -147,12 +151,6 @@ impl Analysis {
     fn displayed(&self) -> String {
         printable(&self.provenance.files.profile)
     }
-}
-
-/// Returns the origin of a model: its target, the version of Poplar that compiled it and the time,
-/// and `files`.
-fn provenance(model: &Model, files: Files) -> Provenance {
-    Provenance::new(&model.target, &model.made, files)
 }
 
 /// Returns the warnings of a model, each with the path of the profile.
