@@ -17,9 +17,7 @@ use crate::memory::Pipeline;
 use crate::message::{refused, usage};
 use crate::model::{Framework, PlacementOptions, Repeat, TooManyPlaces};
 use crate::progress::Progress;
-use crate::search::{
-    Candidate, Claim, CostTables, PipelineCosts, ProfileTables, Question, Reach, Space, Word,
-};
+use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word};
 use crate::solve::{Plan, SolveError};
 use crate::time::StepOptions;
 use anyhow::{Error, Result};
@@ -371,10 +369,9 @@ impl<'s> Answers<'s> {
         let with_common_cuts = all
             .iter()
             .map(|own| {
-                Ok(Layers {
-                    are_parts: own.are_parts,
-                    ..own.analysis.layers_with_parts(request, &common)?
-                })
+                let mut layers = own.analysis.layers_with_parts(request, &common)?;
+                layers.are_parts = own.are_parts;
+                Ok(layers)
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
@@ -439,10 +436,7 @@ impl<'s> Answers<'s> {
             .collect();
         let tables = kept.iter().map(|layers| layers.tables(step));
         self.levels.push(Box::new(Level {
-            space: Space::new(CostTables::new(
-                tables.collect::<Result<_>>()?,
-                self.progress.clone(),
-            )),
+            space: Space::new(tables.collect::<Result<_>>()?, self.progress.clone()),
             layers: kept[0],
             in_each_profile: kept,
             samples,
@@ -468,10 +462,10 @@ impl<'s> Answers<'s> {
     /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges on all
     /// tiles, at least as far as `reach`.
     pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
-        let (best, tables) = (&answer.best, &answer.level.space.tables);
+        let (best, space) = (&answer.best, &answer.level.space);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..tables.on_all_tiles(&answer.question, (best.pipeline, reach))?
+            ..space.on_all_tiles(&answer.question, (best.pipeline, reach))?
         })
     }
 
@@ -489,7 +483,7 @@ impl<'s> Level<'s> {
     /// Translates `request` into a request about these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
-        let has_cycles = self.space.tables.has_cycles();
+        let has_cycles = self.space.has_cycles();
         let positions = &self.layers.placement.positions;
         let mut request = request.search(positions, bytes_per_tile, has_cycles)?;
         request.options.step = request.options.step.with_size(self.samples);
@@ -532,10 +526,10 @@ impl<'s> Level<'s> {
 impl<'s> Answer<'_, 's> {
     /// Returns the request in the pipeline of the split, with the costs of ranges that are known.
     pub fn costs(&self) -> Result<PipelineCosts<'s>> {
-        let (best, tables) = (&self.best, &self.level.space.tables);
+        let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..tables.known(&self.question, best.pipeline)?
+            ..space.known(&self.question, best.pipeline)?
         })
     }
 

@@ -391,7 +391,7 @@ impl<'s> Answers<'s> {
         let largest = request.changed().with_ipus(most).request;
         let level = answer.level;
         let question = level.question(&largest)?;
-        level.space.tables.prepare(&question, &front.pipelines)?;
+        level.space.prepare(&question, &front.pipelines)?;
         let mut rows = Vec::new();
         for &ipus in &front.ipus {
             for &pipeline in &front.pipelines {

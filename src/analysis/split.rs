@@ -84,7 +84,7 @@ impl<'s> Answers<'s> {
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
                 layers: whole.layers,
-                memory: whole.space.tables.memory().clone(),
+                memory: whole.space.memory().clone(),
                 result: None,
                 profile: 0,
                 others: Vec::new(),
@@ -162,8 +162,7 @@ impl<'s> Answers<'s> {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let tables = &level.space.tables;
-        let costs = tables.on_all_tiles(&question, (pipeline, reach))?;
+        let costs = level.space.on_all_tiles(&question, (pipeline, reach))?;
         Ok((level, costs))
     }
 

@@ -3,28 +3,14 @@
 
 use super::candidate::Candidate;
 use super::pipeline_costs::{PipelineCosts, Question};
-use super::profile_tables::{KnownCosts, ProfileTables, Reach, Tiles};
+use super::profile_tables::{KnownCosts, Reach, Tiles};
+use super::space::Space;
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
-use crate::progress::Progress;
 use anyhow::Result;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// The costs of ranges in each profile and in each pipeline that was asked about.
-#[derive(Debug)]
-pub struct CostTables<'a> {
-    /// By number of the profile, with the same positions in each; never empty.
-    pub(super) profiles: Vec<ProfileTables<'a>>,
-    progress: Progress,
-}
-
-impl<'a> CostTables<'a> {
-    /// Prepares the costs in each of `profiles`, which have the same positions; at least one. Their
-    /// computation is shown in `progress`.
-    pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
-        Self { profiles, progress }
-    }
-
+impl<'a> Space<'a> {
     /// Returns whether the profiles have cycles.
     pub fn has_cycles(&self) -> bool {
         self.profiles.iter().all(|own| own.cycles.is_some())

@@ -1,7 +1,7 @@
 //! Finds the best split of one choice of layers.
 //!
 //! [`SearchRequest`] is a request about one model and one choice of its layers. A [`Space`] has
-//! such a choice, and [`CostTables`] with the costs of its ranges in each pipeline
+//! such a choice, with the costs of its ranges in each pipeline
 //! ([`PipelineCosts`]), which are computed once for all requests. It finds a [`Candidate`]: the best split of a pipeline on a
 //! number of IPUs, or the one with the lowest peak if none fits.
 //!
@@ -24,7 +24,6 @@ mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
 pub use candidate::{Candidate, free_bytes};
-pub use cost_tables::CostTables;
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use profile_tables::{ProfileTables, Reach};

@@ -2,7 +2,7 @@
 //!
 //! A run answers many requests about one model: the user's own, and changed ones for what is said
 //! beside it. They differ in limits, IPUs, constraints and open pipelines, which do not change the
-//! costs of ranges, so that all of them share [`CostTables`].
+//! costs of ranges, so that all of them share these (`cost_tables.rs`).
 //!
 //! Few tiles decide which split is the best. So ranges are first computed on some *critical* tiles:
 //! the best split by these costs is no worse than the best one, and if nothing fits by them, nothing
@@ -11,11 +11,11 @@
 //! again in those pipelines in which anything fits so far.
 
 use super::candidate::Candidate;
-use super::cost_tables::CostTables;
 use super::pipeline_costs::{PipelineCosts, Question};
-use super::profile_tables::{Reach, Tiles};
+use super::profile_tables::{ProfileTables, Reach, Tiles};
 use super::request::SearchRequest;
 use crate::memory::{Pipeline, PlacedStage};
+use crate::progress::Progress;
 use crate::solve::{self, Plan, Problem, Score, Solution};
 use anyhow::Result;
 use std::cell::OnceCell;
@@ -28,16 +28,20 @@ mod tests;
 /// A model with one choice of layers, and what was computed about it so far.
 #[derive(Debug)]
 pub struct Space<'a> {
-    /// The costs of ranges in each pipeline.
-    pub tables: CostTables<'a>,
+    /// By number of the profile, with the same positions in each: the costs of ranges in each
+    /// pipeline that was asked about; never empty.
+    pub(super) profiles: Vec<ProfileTables<'a>>,
+    pub(super) progress: Progress,
     has_state: OnceCell<bool>,
 }
 
 impl<'a> Space<'a> {
-    /// Prepares searches with the costs of ranges in `tables`.
-    pub fn new(tables: CostTables<'a>) -> Self {
+    /// Prepares searches with the costs of ranges in each of `profiles`, which have the same
+    /// positions; at least one. Their computation is shown in `progress`.
+    pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
         Self {
-            tables,
+            profiles,
+            progress,
             has_state: OnceCell::new(),
         }
     }
@@ -45,7 +49,7 @@ impl<'a> Space<'a> {
     /// Returns whether training has optimizer state, which could be kept off the chip.
     pub fn has_state(&self) -> Result<bool> {
         if self.has_state.get().is_none() {
-            let memory = self.tables.memory();
+            let memory = self.memory();
             let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
             let _ = self.has_state.set(memory.is_training() && has_state);
         }
@@ -54,7 +58,7 @@ impl<'a> Space<'a> {
 
     /// Returns `request` with everything about these layers that the solver needs.
     pub fn question(&self, request: SearchRequest) -> Arc<Question> {
-        Arc::new(Question::new(request, self.tables.profiles[0].placement))
+        Arc::new(Question::new(request, self.profiles[0].placement))
     }
 
     /// Returns the best split by the goal of `question` that fits in one of `pipelines`; `None` if
@@ -100,9 +104,7 @@ impl<'a> Space<'a> {
     ) -> Result<Option<Candidate>> {
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         loop {
-            let found = self
-                .tables
-                .in_each(question, (&open, reach, tiles), &find)?;
+            let found = self.in_each(question, (&open, reach, tiles), &find)?;
             let (fitting, found): (Vec<Pipeline>, Vec<Candidate>) = open
                 .iter()
                 .zip(found)
@@ -110,7 +112,7 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.tables.more_bytes(&first)?.is_some() => {
+                Some(first) if self.more_bytes(&first)?.is_some() => {
                     tiles = Tiles::Critical;
                 }
                 first => return Ok(first),
@@ -128,7 +130,7 @@ impl<'a> Space<'a> {
         (pipelines, below): (&[Pipeline], Option<u64>),
     ) -> Result<Option<Candidate>> {
         let limits = question.reach_of_limits();
-        let recorded = self.tables.memory().recorded_fullest_tile();
+        let recorded = self.memory().recorded_fullest_tile();
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
         let share = recorded / question.ipus_of_replica(1).max(1) as u64;
         let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
@@ -139,7 +141,7 @@ impl<'a> Space<'a> {
         };
         loop {
             let find = |costs: PipelineCosts<'a>| Ok((costs.lowest()?, costs.has_all()));
-            let found = self.tables.in_each(question, (&open, reach, tiles), find)?;
+            let found = self.in_each(question, (&open, reach, tiles), find)?;
             let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
             let lowest = found
                 .iter()
@@ -149,7 +151,7 @@ impl<'a> Space<'a> {
             let is_lowest = |lowest: &Candidate| is_done || lowest.peak_bytes() <= reach.bytes;
             match lowest {
                 Some(lowest) if is_lowest(lowest) => {
-                    let Some(bytes) = self.tables.more_bytes(lowest)? else {
+                    let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
                     // No split of a pipeline needs less than is known so far.
@@ -178,7 +180,7 @@ impl<'a> Space<'a> {
     ) -> Result<Option<Candidate>> {
         let mut best: Option<Candidate> = None;
         for &pipeline in pipelines {
-            let costs = self.tables.known(question, pipeline)?;
+            let costs = self.known(question, pipeline)?;
             let plan = &self.with_profiles(&costs, plan)?;
             let placed = PlacedStage::of_split(plan.stages());
             let peaks =
@@ -223,7 +225,7 @@ impl<'a> Space<'a> {
             stages: costs.ipus.max(stages),
         };
         let asked = (costs.pipeline(), reach);
-        let costs = self.tables.on_all_tiles(&costs.question, asked)?;
+        let costs = self.on_all_tiles(&costs.question, asked)?;
         let constraints = plan.as_constraints();
         let problem = Problem {
             constraints: &constraints,

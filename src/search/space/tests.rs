@@ -3,9 +3,8 @@
 use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
-use crate::progress::Progress;
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
-use crate::search::{CostTables, ProfileTables, SearchOptions};
+use crate::search::{IpuCount, SearchOptions};
 use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
 use crate::time::StepOptions;
 use clap::ValueEnum;
@@ -210,7 +209,7 @@ impl<'a> Model<'a> {
             ProfileTables::new(memory, &case.placement, cycles, StepOptions::default())
         });
         Self {
-            space: Space::new(CostTables::new(tables.collect(), Progress::new())),
+            space: Space::new(tables.collect(), Progress::new()),
             tried,
             random,
         }
@@ -312,7 +311,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
         );
         assert_eq!(best.all_ipus(), expected.all_ipus(), "{at}");
         let asked = (best.pipeline, question.reach_of_limits());
-        let costs = model.space.tables.on_all_tiles(question, asked);
+        let costs = model.space.on_all_tiles(question, asked);
         let proven = costs.expect(at).prove(best).expect(at);
         let by_goal = proven
             .score
@@ -460,7 +459,7 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
             };
             for (tried, &pipeline) in model.tried.iter().zip(&pipelines) {
                 let asked = (pipeline, reach);
-                let costs = model.space.tables.on_all_tiles(&question, asked);
+                let costs = model.space.on_all_tiles(&question, asked);
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
                 let all = tried
