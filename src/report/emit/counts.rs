@@ -1,6 +1,6 @@
-//! Layers as a number for each IPU, as `layers_per_ipu` has them. Blocks are counted, such as the
-//! blocks of a transformer; the model's code places operations before and after them.
-//! `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` are made of them.
+//! Writes a split as the number of blocks on each IPU, as `layers_per_ipu` takes it. A block is a
+//! group of layers, such as a block of a transformer; the model's code places operations before and
+//! after. `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` have them.
 
 use super::form_source::FormSource;
 use super::lines::{Draft, Lines, STAGE};
@@ -10,8 +10,8 @@ use crate::model::PseudoLayers;
 use crate::report::join;
 use std::ops::Range;
 
-/// Groups consecutive layers, which have these `names`, into blocks, such as the blocks of a
-/// transformer. Returns a range of indices of `names` for each block. Layers are in one block if
+/// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
+/// transformer. Returns a range of indices into `names` for each block. Layers are in one block if
 /// their names begin with the same text up to the first number; layers without a number are in a
 /// block only if they are inside it. If no name has a number, each layer is a block.
 pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<Range<usize>> {
@@ -32,8 +32,8 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
 }
 
 /// Returns the beginning of a layer's name up to the first part, between dots or slashes, that is a
-/// number, such as `encoder.3` of `encoder.3.attention`; `None` without such a part. A part such as
-/// `3@1`, which a repeated call of a module has, is a number too, and `_3`, as Keras counts.
+/// number, such as `encoder.3` of `encoder.3.attention`; `None` without such a part. `3@1`, in the
+/// name of a repeated call of a module, and `_3`, in names by Keras, are numbers too.
 fn block(name: &str) -> Option<&str> {
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
@@ -55,7 +55,7 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns whether each stage of the split begins with a whole block (or with Out), so that
-    /// counts of blocks say where it begins.
+    /// numbers of blocks can express the split.
     pub fn begins_with_blocks(self) -> bool {
         let blocks = self.blocks();
         let mut inner = blocks.iter().flat_map(|block| &block[1..]);
@@ -70,9 +70,9 @@ impl<'a> FormSource<'a> {
 }
 
 impl Draft<'_> {
-    /// Makes `item` the item of the first layer of each block, and an empty string that of any other
-    /// position before Out. Adds notes on layers outside blocks, on In and Out and on unused IPUs,
-    /// and warns of stages that begin inside a block.
+    /// Sets the item of the first layer of each block to `item`, and that of any other position
+    /// before Out to an empty string. Adds notes on layers outside blocks, on In and Out and on
+    /// unused IPUs, and warns of stages that begin inside a block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
@@ -104,9 +104,9 @@ impl Draft<'_> {
             ));
         }
         OF_COUNTS.lines().for_each(|line| self.add(line));
-        // Counts put layers before the first block on the first IPU, and those after the last block on
-        // the last, as `--layers-per-ipu` does. No count begins another stage with such a layer, or
-        // with Out apart from them.
+        // Numbers of blocks put layers before the first block on the first IPU, and layers after
+        // the last block on the last IPU, as `--layers-per-ipu` does. They cannot express that
+        // another stage begins with such a layer, or with Out alone.
         let last = blocks.last().and_then(|block| block.last());
         let after = last.map_or(1, |&(position, _)| position + 1);
         for (position, name) in source.layers_and_out().filter(is_outside) {
@@ -126,8 +126,8 @@ impl Draft<'_> {
         (self.notes.items, self.text.items) = (items.clone(), items);
     }
 
-    /// Makes the items of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, such as `"emb"` for
-    /// In and `"hid"` for a block. Adds the notes of [`count`](Self::count).
+    /// Sets the items of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, such as `"emb"`
+    /// for In and `"hid"` for a block. Adds the notes of [`count`](Self::count).
     pub fn parts_of_bert(&mut self) {
         const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
         self.count("\"hid\"");
@@ -171,7 +171,7 @@ impl Draft<'_> {
 }
 
 /// Adds a note on the order in which `blocks` are counted, unless their names show it, or on
-/// numbers that are missing between blocks. A block has its layers with their positions.
+/// numbers that are missing between blocks. Each block has its layers with their positions.
 fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     let names = unique_names(&Vec::from_iter(blocks.iter().map(|block| block[0].1)));
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();
@@ -190,7 +190,7 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     }
 }
 
-/// Returns a name for each block, given the name of its first layer: this name up to its first
+/// Returns a name for each block, given the name of its first layer: that name up to its first
 /// number, or all of it if several blocks have the same beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
@@ -204,7 +204,7 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     firsts.iter().map(unique).collect()
 }
 
-/// Returns whether a name has `part` between its dots and slashes.
+/// Returns whether a module's or layer's name has `part` between its dots and slashes.
 fn has_part(name: &str, part: &str) -> bool {
     name.split(['.', '/']).any(|own| own == part)
 }

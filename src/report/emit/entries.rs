@@ -1,4 +1,4 @@
-//! Forms that name, for each IPU or stage, the module or layer at which it begins.
+//! Forms of configuration that name, for each IPU or stage, the module or layer at which it begins.
 
 use super::form_source::FormSource;
 use super::lines::{Draft, STAGE};
@@ -19,7 +19,7 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the first Keras layer that a position of the layer order calls and no earlier
-    /// position calls; `None` if there is none.
+    /// position calls; `None` if it calls no such layer.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let mut layers = self.keras_layers(position).iter();
         layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
@@ -33,8 +33,8 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the innermost module at which a position of the layer order begins. For TensorFlow,
-    /// returns the module that begins there, below the model: the first Keras layer or a scope; if it
-    /// is unknown, the layer's `name`. `None` if the profile does not show it.
+    /// returns the module below the model that begins there (the first Keras layer or a scope) or,
+    /// if it is unknown, `name`, the layer's name. `None` if the profile does not show the module.
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
@@ -46,8 +46,9 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns `module` in quotes, and no comment. If it is unknown, returns a placeholder that has the
-/// `name` of the layer, and a comment that tells the user to write its first `kind` of module.
+/// Returns `module` in quotes, and an empty comment. If the module is unknown, returns a
+/// placeholder that has the `name` of the layer, and a comment that tells the user to write the
+/// layer's first `kind` of module.
 fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     match module {
         Some(module) => (quoted(module), String::new()),
@@ -67,7 +68,7 @@ impl Draft<'_> {
         let source = self.source;
         for (position, name) in source.layers_and_out() {
             let calls = source.torch_calls(position);
-            // mmcv compiles a module of its own, which has the model as its attribute `model`.
+            // mmcv compiles a wrapper module, which has the user's model as its attribute `model`.
             let path = calls.and_then(|calls| calls.begin.as_deref());
             let path = path.map(|path| path.strip_prefix("model.").unwrap_or(path));
             let (module, comment) = entry(path, name, "module");
@@ -79,7 +80,7 @@ impl Draft<'_> {
 
     /// Adds the Python contexts of PopART's builder that set the virtual graph (an IPU) and the
     /// pipeline stage of each layer: every operation of a pipeline has both, and a session needs
-    /// virtual graphs to be set by hand. Pipelining on one IPU is an error there.
+    /// virtual graphs to be set by hand. In PopART, pipelining on one IPU is an error.
     pub fn layers(&mut self) {
         for (position, layer) in self.source.layers() {
             let line = format!(
@@ -92,10 +93,11 @@ impl Draft<'_> {
     }
 
     /// Adds the entries of `pipeline_stages` of Keras on IPUs: for each stage except the first, the
-    /// layer at which it begins. There, every call of a layer has a pipeline stage, stages count from
-    /// 0 without gaps, and `device_mapping` has the IPU of each stage. A model lists its calls in the
-    /// order in which they run, so calls without an entry take the stage of the call before. Adds
-    /// warnings of stages whose first operations belong to a layer that runs before, too.
+    /// Keras layer at which it begins. In Keras, every call of a layer has a pipeline stage, stages
+    /// count from 0 without gaps, and `device_mapping` has the IPU of each stage. A model lists its
+    /// calls in the order in which they run, so calls without an entry take the stage of the call
+    /// before. Adds warnings of stages whose first operations belong to a Keras layer that an
+    /// earlier stage runs, too.
     pub fn keras_stages(&mut self) {
         let source = self.source;
         let line = |position, name: &str, stage: &str| {
@@ -126,10 +128,10 @@ impl Draft<'_> {
         });
     }
 
-    /// Adds the entries of `pipeline_splits` of Graphcore's vision examples: for each IPU except the
-    /// first, the module at which it begins. The CNNs for PopTorch name modules without parts, with
-    /// slashes; the CNNs for TensorFlow 2 name Keras layers, those for TensorFlow 1 name scopes, with
-    /// slashes.
+    /// Adds the entries of `pipeline_splits` of Graphcore's vision examples: for each IPU except
+    /// the first, the module at which it begins. The CNNs for PopTorch name innermost modules, with
+    /// slashes; the CNNs for TensorFlow 2 name Keras layers, those for TensorFlow 1 name scopes,
+    /// with slashes.
     pub fn pipeline_splits(&mut self) {
         for (position, name) in self.source.layers_and_out() {
             let path = self.source.split_at(position, name);

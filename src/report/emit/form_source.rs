@@ -1,5 +1,5 @@
-//! The split that a form of configuration is written for, its pipeline, and what its configuration
-//! depends on.
+//! The split that is written as configuration, and the properties of its pipeline that a
+//! configuration depends on.
 
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
@@ -13,15 +13,15 @@ pub struct FormSource<'a> {
     pub split: &'a Split,
     /// The name of the model in the user's code.
     pub root: &'a str,
-    /// If a number, the configuration is written for every split of the same layers into at most
-    /// this number of stages. If `None`, only for `split`.
+    /// With a number, the configuration is written for every split of the layers of `split` into at
+    /// most this number of stages; with `None`, only for `split`.
     pub most_stages: Option<usize>,
-    /// The split that the configuration makes instead of `split`, if the form cannot say all of it.
+    /// The split that the user's code makes of the configuration, if the form cannot say `split`.
     pub other: Option<&'a BestSplit>,
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the source of the split of a report; `None` if the report has no split.
+    /// Returns the source of a form for the split of `report`; `None` if the report has no split.
     pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
         Some(Self {
             report,
@@ -42,7 +42,7 @@ impl<'a> FormSource<'a> {
             .filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// Returns what [`layers`](Self::layers) does, followed by Out if it has a position of its own.
+    /// Returns the layers as [`layers`](Self::layers) does, then Out if it has its own position.
     pub fn layers_and_out(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.layers().chain(self.out().map(|out| (out, "Out")))
     }
@@ -58,9 +58,9 @@ impl<'a> FormSource<'a> {
             .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that a position of the layer order calls. `framework` is the one that
-    /// the form is for; `None` if another one recorded the profile, since its names are no module
-    /// names in this form, or if the position does not exist.
+    /// Returns the modules that a position of the layer order calls. `framework` is the framework
+    /// that the form is for; `None` if another framework recorded the profile, since its names are
+    /// no module names in this form, or if the position does not exist.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
         self.split
@@ -69,8 +69,8 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)
-    /// counts it: after all layers, even if Out runs on the first IPU.
+    /// Returns the position of Out, the operations after the layers, for [`calls`](Self::calls):
+    /// after all layers, even if Out runs on the first IPU.
     pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
@@ -81,8 +81,8 @@ impl<'a> FormSource<'a> {
         stages + usize::from(self.out_returns(stages))
     }
 
-    /// Returns the pipeline that the memory of the stages was computed for; `None` if it is
-    /// unknown, for inference, and without a pipeline.
+    /// Returns the training pipeline that the memory of the stages was computed for; `None` if it
+    /// is unknown, for inference, and without a pipeline.
     pub fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         Some(facts.filter(|facts| facts.trains())?.pipeline)
@@ -113,7 +113,7 @@ impl<'a> FormSource<'a> {
         let of_split = self.split.stages.iter().map(|stage| stage.amp);
         let amps: Vec<f64> = of_split.collect::<Option<_>>().unwrap_or_default();
         match amps.first() {
-            // If they are alike, those of any other split are, too.
+            // If the stages have the same proportion, the stages of any other split have it, too.
             Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
             _ => amps,
         }
@@ -124,7 +124,7 @@ impl<'a> FormSource<'a> {
         self.report.schedule() == Some(Schedule::Sequential)
     }
 
-    /// Returns the number of replicas that share optimizer state, at least 1. 1 for inference.
+    /// Returns the number of replicas that share optimizer state, at least 1; 1 for inference.
     pub fn replicas(self) -> u64 {
         self.training().map_or(1, |own| own.replicas.max(1))
     }

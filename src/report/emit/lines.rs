@@ -1,5 +1,5 @@
-//! The lines of a form, each with a condition on the splits that have it. The page, in which cuts
-//! are moved, chooses among the lines by the same conditions.
+//! The lines of a form of configuration, each with conditions on the splits that have it. The page,
+//! in which the reader moves cuts, chooses among the lines by the same conditions.
 
 use super::form_source::FormSource;
 use crate::escape::printable;
@@ -7,28 +7,28 @@ use crate::report::{Split, join, sentences, with_commas};
 use crate::wording::grouped;
 use serde::Serialize;
 
-/// Stands in a line for the number of the stage that contains [`Line::position`].
+/// Stands in a line for the index of the stage that contains [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
-/// A line of configuration with values to put in, and the conditions on the splits that have the
-/// line. Without conditions, every split has it.
+/// A line of configuration with values to put in, and the conditions on the splits for which it is
+/// written. Without conditions, it is written for every split.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     /// The text of the line in pieces. Every second piece, from the second on, names a value to put
-    /// in: `stage` (the stage of `position`), `stages` and `last-stage` (numbers), `fullest` (bytes
-    /// on the fullest tile), `counts` and `numbers` (the number of items of each stage, with commas
-    /// or spaces between), `lists` (the items of each stage in brackets), `free` (IPUs without a
-    /// stage) or `shortfall` (why the split does not fit). If there is no value for `free` or
-    /// `shortfall`, the line is left out.
+    /// in: `stage` (the index of the stage of `position`), `stages` and `last-stage` (the number of
+    /// stages, and the index of the last one), `fullest` (bytes on the fullest tile), `counts` and
+    /// `numbers` (the number of items of each stage, with commas or spaces between), `lists` (the
+    /// items of each stage in brackets), `free` (IPUs without a stage) or `shortfall` (why the
+    /// split does not fit). If there is no value for `free` or `shortfall`, the line is left out.
     text: Vec<String>,
-    /// The position of the layer order (0 for In) whose stage is put in, or that `begins` is about;
-    /// missing if the line needs none.
+    /// The position of the layer order (0 for In) whose stage is put in, or that `begins` refers
+    /// to; missing if the line needs no position.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
-    /// If true, only splits in which a stage begins at `position` have the line; if false, only
-    /// splits in which none begins there. The first stage does not count. Missing if splits have
-    /// the line wherever stages begin.
+    /// If true, only splits in which a stage other than the first begins at `position` have the
+    /// line; if false, only splits in which none begins there. Missing if splits have the line
+    /// wherever stages begin.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<bool>,
     /// The lowest and the highest number of stages of the splits that have the line, both
@@ -49,7 +49,7 @@ pub struct Line {
     items: Vec<String>,
 }
 
-/// A form that is being written: the notes and the lines to paste that it has so far.
+/// A form of configuration that is being written: its notes and its lines to paste so far.
 pub struct Draft<'a> {
     pub source: FormSource<'a>,
     pub notes: Lines<'a>,
@@ -62,14 +62,14 @@ pub struct Lines<'a> {
     /// The text at the beginning of each line if the lines are notes, empty in a form without
     /// comments; `None` for lines to paste.
     mark: Option<&'static str>,
-    /// The items (see [`Line::items`]) that lines with lists get when they are added, one for each
+    /// The items (see [`Line::items`]) that lines with items get when they are added: one for each
     /// position of the layer order.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
-    /// Makes an empty list of notes, which all begin with `mark`, or of lines to paste (`None`).
+    /// Makes an empty list: of notes, which all begin with `mark`, or without it of lines to paste.
     pub fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
         Self {
             source,
@@ -79,21 +79,21 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line that every split has.
+    /// Adds a line that is written for every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Adds a line that every split has. [`STAGE`] in `text` stands for the stage of `position`, a
-    /// position of the layer order.
+    /// Adds a line that is written for every split. [`STAGE`] in `text` stands for the stage of
+    /// `position`, a position of the layer order.
     pub fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
-    /// Adds a line for splits in which a stage other than the first begins at a position (`begins`
-    /// is true), or for splits in which none begins there. If the lines are for one split, nothing
-    /// is added unless `begins` is right about this split. [`STAGE`] in `text` stands for the stage
-    /// of the position.
+    /// Adds a line for splits in which a stage other than the first begins at `position` (`begins`
+    /// is true), or for splits in which none begins there. If the form is written for one split
+    /// only, adds nothing unless this split meets the condition. [`STAGE`] in `text` stands for the
+    /// stage of `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: &str) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
@@ -101,7 +101,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line for each number of stages that the source allows. `text` returns the line for a
+    /// Adds a line for each number of stages that `source` allows. `text` returns the line for a
     /// number of stages, or `None` if splits of this number have none; consecutive numbers with
     /// equal text share a line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
@@ -208,7 +208,7 @@ impl Line {
             _ => printable(&report.plain(sentences::shortfall(report, split))),
         })
     }
-    /// Returns, for each stage of the split, the items at its positions that are not empty.
+    /// Returns, for each stage of the split, the non-empty items at its positions.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split
             .stages
@@ -227,8 +227,8 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the number of the stage that contains a position of the layer order; the number of
-    /// stages if the position is after all of them.
+    /// Returns the index of the stage that contains a position of the layer order; the number of
+    /// stages if the position is after all stages.
     fn stage_of(&self, position: u32) -> usize {
         self.stages
             .iter()

@@ -1,12 +1,13 @@
-//! A split as configuration that can be pasted.
+//! Writes a split as configuration that users paste into their code.
 //!
-//! Each form is a template (`forms`, which `template` reads) and a pure function of the [`Report`],
-//! with the module names of the profile ([`ModuleCalls`](crate::model::ModuleCalls)), and of the
-//! name of the model in the user's code. A file of its own has the lines that depend on the
-//! layers. Notes for the user are comments below the configuration, apart from a verdict against it,
-//! which is above; a comment line has at least two words, so that it is not mistaken for the name of
-//! a section. JSON has no comments, so its notes are apart. If no module name is known, the form has
-//! a placeholder that no framework accepts, and a comment that says what to write.
+//! Each form of `--emit` is a template (`forms`, which `template` reads) and a pure function of the
+//! [`Report`], with the module names of the profile ([`ModuleCalls`](crate::model::ModuleCalls)),
+//! and of the name of the model in the user's code. `counts`, `entries` and `poptorch` write the
+//! lines that depend on the layers. Notes for the user are comments below the configuration, apart
+//! from a verdict against it, which is above; a comment line has at least two words, so that it is
+//! not mistaken for the name of a section. JSON has no comments, so its notes are a text of their
+//! own. If no module name is known, the form has a placeholder that no framework accepts, and a
+//! comment that says what to write.
 //!
 //! A split that does not fit is still written, under a warning. A split that leaves layers out is
 //! not written: the result is only notes.
@@ -69,8 +70,9 @@ impl EmitForm {
     }
 
     /// Returns the form to propose for the split of a report; `None` without a split, and if the
-    /// framework, such as Poplar, has no configuration. TensorFlow has Keras layers if the profile
-    /// names those that begin stages, and else blocks, if stages begin with whole ones, or scopes.
+    /// framework, such as Poplar, has no configuration. For TensorFlow: Keras layers if the profile
+    /// names those that begin stages, else parts of BERT if stages begin with whole blocks, else
+    /// scopes.
     pub fn of_report(report: &Report) -> Option<Self> {
         let source = FormSource::of(report, MODEL)?;
         Some(match report.framework()? {
@@ -97,8 +99,8 @@ impl EmitForm {
         }
     }
 
-    /// Returns whether the form has the number of blocks on each IPU, and leaves the place of what is
-    /// outside blocks to the model's code.
+    /// Returns whether the form has the number of blocks on each IPU, and leaves it to the model's
+    /// code to place the layers outside blocks.
     pub fn has_counts(self) -> bool {
         matches!(self, EmitForm::Examples | EmitForm::Optimum)
     }
@@ -120,9 +122,9 @@ pub struct Configuration {
     pub lines: Vec<Line>,
 }
 
-/// Writes the split of a report in a form, each line with a line feed at its end, but not the lines
-/// for all splits. Empty if the report has no split, and only notes if the
-/// split leaves layers out. `root` is the name of the model in the user's code.
+/// Writes the split of a report in a form, each line with a line feed at its end. Empty if the
+/// report has no split, and only notes if the split leaves layers out. `root` is the name of the
+/// model in the user's code. [`Configuration::lines`] stays empty.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     let Some(source) = FormSource::of(report, root) else {
         return Configuration::default();
@@ -149,8 +151,8 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     }
 }
 
-/// Returns the lines of a form for every split into at most `most_stages` stages of the layers in
-/// the report's split, for the page, in which cuts are moved. Empty if the report has no split.
+/// Returns the lines of a form for every split of the report's layers into at most `most_stages`
+/// stages, for the page, in which the reader moves cuts. Empty if the report has no split.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
     FormSource::of(report, MODEL).map_or(Vec::new(), |source| {
         let most_stages = Some(most_stages);
@@ -165,7 +167,7 @@ pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    // JSON has no comments.
+    // A form in JSON has no comments, so its notes begin without a mark.
     let mark = match form {
         EmitForm::Optimum | EmitForm::TfStages => "",
         _ => "# ",

@@ -1,5 +1,5 @@
-//! `poptorch.BeginBlock`: the module and all operations after it belong to the block until the next
-//! one begins. Operations before the first block are on IPU 0. A module can begin only one block.
+//! Writes calls of `poptorch.BeginBlock`: a module and all operations after it belong to its block,
+//! until the next block. Operations before all blocks are on IPU 0. A module begins only one block.
 
 use super::form_source::FormSource;
 use super::lines::{Draft, Lines, STAGE};
@@ -63,9 +63,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds a warning for splits in which a stage begins at `position`, if it begins there with
-    /// operations that belong to no module of the stage, which a `BeginBlock` would leave on the IPU
-    /// before.
+    /// Adds a warning for splits in which a stage begins at `position` with operations that belong
+    /// to no module of the stage, which a `BeginBlock` would leave on the IPU before.
     pub fn warn_functional(&mut self, position: u32) {
         let root = self.source.root;
         let Some(calls) = self.source.torch_calls(position) else {
@@ -92,7 +91,7 @@ impl Draft<'_> {
     }
 
     /// Adds Python code that makes checkpoints of the layers' outputs, so that recomputation starts
-    /// there, and notes on layers whose module is unknown. Nothing if the pipeline keeps no
+    /// at these, and notes on layers whose module is unknown. Nothing if the pipeline keeps no
     /// checkpoints.
     pub fn checkpoints(&mut self) {
         let (source, checkpoints) = (self.source, self.source.checkpoints());
@@ -153,7 +152,7 @@ pub fn module_name(name: &str) -> Result<String, BadValue> {
 
 /// Returns a Python expression for the module at `path`, with dots or slashes between its parts,
 /// below the model `root`, such as `model.encoder.layer[3]` for `encoder.layer.3`. If a part is no
-/// Python name, a call of `get_submodule`.
+/// Python name, the expression calls `get_submodule`.
 fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {

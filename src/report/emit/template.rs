@@ -1,9 +1,9 @@
-//! The templates of the forms (`forms`), which look like the text that they become.
+//! Fills the templates of forms of `--emit` (`forms`), which look like the text that they become.
 //!
-//! A line after `# ` is a note. Words in brackets at the start of a line are conditions, which must
-//! all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a condition. A
-//! line with only a word after `@` stands for the lines of a function; `@text` is where the lines to
-//! paste begin, and `@end` ends the form.
+//! A template's line after `# ` is a note. Words in brackets at the start of a line are conditions,
+//! which must all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a
+//! condition. A line with only a word after `@` stands for the lines of a function; `@text` is
+//! where the lines to paste begin, and `@end` ends the form.
 
 use super::EmitForm;
 use super::form_source::FormSource;
@@ -17,17 +17,16 @@ use crate::wording::{capital, grouped};
 /// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// The template of the notes on what counts of blocks leave out.
+/// The template of the notes on what a form with numbers of blocks leaves out.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
-/// The value of a form's option for the available memory proportion, with the reason, as each form
-/// writes it after the option's name.
+/// How every form explains its value of the option for the available memory proportion.
 const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
                           operations that were compiled with it";
 
 impl Draft<'_> {
-    /// Fills the template of the common notes and the template of `form`: adds notes, and lines to
-    /// paste, for every split that the source stands for.
+    /// Fills the template that all forms share and the template of `form`: adds their notes, and
+    /// their lines to paste, for every split that `source` stands for.
     pub fn fill(&mut self, form: EmitForm) {
         for line in OF_ALL.lines().chain(form.template().lines()) {
             let (conditions, rest) = conditions_of(line);
@@ -35,7 +34,7 @@ impl Draft<'_> {
                 None => self.add(line),
                 Some(_) if !self.source.hold(conditions, self.source.split.stages.len()) => {}
                 Some("end") => break,
-                // Notes before `@text` stand above the configuration, all others below.
+                // Notes from lines before `@text` stand above the configuration, all others below.
                 Some("text") => self.text.all.append(&mut self.notes.all),
                 Some("blocks") => self.blocks(),
                 Some("checkpoints") => self.checkpoints(),
@@ -50,7 +49,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds what a line of a template that stands for no function becomes.
+    /// Fills in a line of a template that stands for no function: a note or a line to paste.
     pub fn add(&mut self, line: &str) {
         let (conditions, line) = conditions_of(line);
         let (lines, line) = match line.strip_prefix("# ") {
@@ -67,7 +66,7 @@ impl Draft<'_> {
 }
 
 /// Separates a template's line into the conditions in brackets at its beginning, without the
-/// brackets, and the rest; without brackets, the conditions are empty.
+/// brackets, and the rest of the line; without brackets, the conditions are empty.
 fn conditions_of(line: &str) -> (&str, &str) {
     let conditions = line.strip_prefix('[').and_then(|line| line.split_once(']'));
     conditions.map_or(("", line), |(conditions, line)| {
@@ -76,7 +75,8 @@ fn conditions_of(line: &str) -> (&str, &str) {
 }
 
 impl FormSource<'_> {
-    /// Returns whether all of these conditions hold for a split into `stages` stages.
+    /// Returns whether all `conditions`, with spaces between, hold for a split into `stages`
+    /// stages.
     fn hold(self, conditions: &str, stages: usize) -> bool {
         conditions.split_whitespace().all(|condition| {
             let name = condition.trim_start_matches('!');
@@ -124,7 +124,7 @@ impl FormSource<'_> {
     }
 
     /// Replaces each `$` and name in a template's line by its value for a split into `stages`
-    /// stages; values that depend on where it is cut become placeholders such as
+    /// stages; values that depend on the cuts become placeholders such as
     /// [`STAGE`](super::lines::STAGE). `None` if a value is missing, so that the line is left out.
     fn filled(self, line: &str, stages: usize) -> Option<String> {
         let mut pieces = line.split('$');
@@ -179,7 +179,7 @@ impl FormSource<'_> {
                 let pairs = self.amps(stages).into_iter().flat_map(|amp| [amp, amp]);
                 with_commas(pairs.map(|amp| (amp * 1e4).round() / 1e2))
             }
-            // Other values depend on where the split is cut.
+            // Other names stand for values that depend on the cuts, and become placeholders.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
                 None => format!("\0{name}\0"),
