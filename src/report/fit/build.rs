@@ -19,9 +19,9 @@ pub struct FitInputs<'a> {
     pub profile: &'a CompiledProfile,
     /// The layers that run on each IPU; `None` if their names are unknown.
     pub layers: Option<&'a LayersByIpu>,
-    /// Bytes that each tile may take: one number for all IPUs, or one for each listed IPU.
+    /// Bytes that each tile may take: one number for all IPUs, or one for each IPU of the profile.
     pub limits: Vec<u64>,
-    /// How much the report has beside whether the compilation fits.
+    /// How much the report contains beside whether the compilation fits.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
@@ -32,7 +32,7 @@ pub struct FitInputs<'a> {
 }
 
 impl Report {
-    /// Makes the report on a recorded compilation, which has no layers, split or search.
+    /// Makes the report on a recorded compilation. It has no layers, no split and no search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let (fit, profile) = (inputs.fit(), inputs.profile);
         let (tiles, categories) = (&profile.tiles, &profile.categories);
@@ -138,10 +138,10 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns the bytes on a tile by what they hold. `live` has the bytes of the variables at the
-    /// tile's peak step, and the names of their categories; bytes that no variable explains count as
-    /// gaps. In a profile without lowered variables, code is known by the categories of the profile,
-    /// and the rest counts as variables.
+    /// Returns the bytes on a tile by kind of contents. `live` has the bytes of the variables at
+    /// the tile's peak step, and the names of their categories; bytes that no variable explains are
+    /// attributed to gaps. In a profile without lowered variables, the bytes of code are those of
+    /// the profile's categories, and the rest is attributed to variables.
     fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -161,8 +161,8 @@ impl FitInputs<'_> {
         parts
     }
 
-    /// Returns the bytes of an IPU at each step, summed over its tiles and thinned; `None` if the
-    /// profile does not have them.
+    /// Returns the live bytes of an IPU at each step, summed over its tiles and thinned; `None` if
+    /// the profile does not have them.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;

@@ -42,8 +42,8 @@ impl FitComparison {
             .pipeline
             .as_ref()
             .is_some_and(|own| !own.recording.accumulates);
-        // Only these parts are distinguished from other variables on both sides: accumulators that
-        // the profile of one IPU has are among its variables.
+        // Keep stash and accumulators apart only if both sides, prediction and compilation, do. A
+        // prediction from a profile that has accumulators has them among its variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages: Vec<_> = pairs
@@ -106,7 +106,8 @@ impl StageComparison {
         }
     }
 
-    /// Returns each kind of contents of the fullest tile, in the order of [`TileParts::named`].
+    /// Returns each kind of contents of the fullest tile with its bytes, as [`TileParts::named`]
+    /// does.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartComparison> {
         let recorded = self.recorded_parts.named();
         self.predicted_parts.named().into_iter().zip(recorded).map(
@@ -119,9 +120,9 @@ impl StageComparison {
         )
     }
 
-    /// Returns the kind of contents that contributes most to `difference`: of the kinds whose
-    /// difference has the same sign as `difference`, the one with the largest, the first one of a
-    /// tie. `None` if the fullest tile is as full as predicted.
+    /// Returns the kind of contents that contributes most to `difference`: of the kinds whose own
+    /// difference has the same sign, the kind with the largest one; the first one of a tie. `None`
+    /// if the fullest tile is as full as predicted.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
         self.parts()
@@ -141,9 +142,9 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
 }
 
 /// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU, not yet
-/// matched, that runs most of its layers. Stages without layers on any IPU, such as a stage of only
-/// In or Out, are matched with the remaining IPUs in order; stages for which no IPU is left are
-/// missing from the result.
+/// matched, that runs most of the stage's layers. Stages without layers on any IPU, such as a stage
+/// of only In or Out, are matched with the remaining IPUs in order; stages for which no IPU is left
+/// are missing from the result.
 fn matched<'a>(
     stages: &'a [Stage],
     ipus: &'a [IpuFit],
@@ -152,7 +153,7 @@ fn matched<'a>(
     let by_layers: Vec<Option<&IpuFit>> = stages
         .iter()
         .map(|stage| {
-            // In and Out do not count.
+            // Number of layers, without In and Out, that the stage and the IPU have in common.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
                 let own = stage.named_layers();
@@ -179,8 +180,8 @@ fn matched<'a>(
     (pairs, by)
 }
 
-/// Compares the cuts of the prediction `split` with the cuts of the compilation, which are between
-/// the layers of `ipus`, the IPUs of one replica; `None` if no cut is known to differ.
+/// Compares the cuts of the predicted split `split` with the cuts of the compilation, which are
+/// between the layers of `ipus`, the IPUs of one replica; `None` if no cut is known to differ.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

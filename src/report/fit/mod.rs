@@ -1,9 +1,9 @@
-//! Whether a compilation fits, IPU by IPU, and how far it is from the prediction (docs/model.md, "A
-//! compiled pipeline").
+//! Whether a compilation fits, IPU by IPU, and how far its memory is from the prediction
+//! (docs/model.md, "A compiled pipeline").
 //!
-//! `build` makes the facts from a recorded profile, and `comparison` compares them with the report of
-//! an earlier run that predicted the stages. Every output form shows what `tables` and `sentences`
-//! make of them.
+//! `build` makes the facts from a recorded profile, and `comparison` compares them with the report
+//! of an earlier run that predicted the stages. Every output form shows the facts by `tables` and
+//! `sentences`.
 
 mod build;
 mod comparison;
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 pub struct Fit {
     /// Whether every tile of every IPU fits.
     pub fits: bool,
-    /// Bytes that each tile may take: the highest limit of any IPU.
+    /// Bytes that each tile may take. If the limits of IPUs differ, the highest one.
     pub limit: u64,
     /// Bytes that each tile may take, one number for each IPU, if the IPUs have different limits;
     /// otherwise `null`.
@@ -37,10 +37,10 @@ pub struct Fit {
     /// Number of replicas whose IPUs the profile lists, one replica after the other.
     pub listed_replicas: u32,
     /// Number of lowered variables in the profile; `null` if it has none, in which case the bytes
-    /// of a tile are divided by its recorded categories.
+    /// of a tile are broken down by its recorded categories.
     pub variables: Option<u64>,
     /// Whether names of variables show which ones are stashes and accumulators of a pipeline.
-    /// Otherwise their bytes count as other variables.
+    /// Otherwise the bytes of these are attributed to other variables.
     pub has_names: bool,
     /// Number of liveness steps of the program; `null` if unknown.
     pub steps: Option<u32>,
@@ -52,14 +52,14 @@ pub struct Fit {
 }
 
 /// The recorded memory of one IPU.
-// A row of its own beside `Stage`, as `RecordedTileFacts` beside `FullestTile`. They contain the
-// same types where a prediction and a compilation have the same kind of data: `Fullness`, `Curve`
-// and `TileParts`. The tiles share only five numbers, and a struct of these with its constructor
-// takes as many lines as it saves; as a field it would also move the places of the columns in JSON.
+// `IpuFit` is a type beside `Stage`, as `RecordedTileFacts` is beside `FullestTile`. They contain
+// the same types where a prediction and a compilation have the same kind of data: `Fullness`,
+// `Curve` and `TileParts`. The tiles share only five numbers, and a struct of the five with its
+// constructor takes as many lines as it saves; as a field it would also move the columns in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IpuFit {
-    /// The number of the IPU, from 0.
+    /// The index of the IPU, from 0.
     pub ipu: u32,
     /// Whether every tile of the IPU fits.
     pub fits: bool,
@@ -76,8 +76,8 @@ pub struct IpuFit {
     pub fullest_tile: RecordedTileFacts,
     /// The distribution of bytes over the tiles of the IPU.
     pub tiles: Fullness,
-    /// Bytes of the IPU by category, in the order of the profile; empty if it has none. Variables
-    /// that share memory at different steps all count.
+    /// Bytes of the IPU by category of variables, in the order of the profile; empty if it has
+    /// none. Variables that share memory at different steps are all included.
     pub categories: Vec<CategoryBytes>,
     /// Bytes of the IPU's stashes, accumulators and received tensors, by the names of variables;
     /// `null` without lowered variables or names.
@@ -93,9 +93,9 @@ pub struct IpuFit {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedTileFacts {
-    /// The number of the tile, counted across all IPUs.
+    /// The index of the tile, counted across all IPUs.
     pub tile: u32,
-    /// The number of the tile on its IPU.
+    /// The index of the tile on its IPU.
     pub tile_of_ipu: u32,
     /// Bytes in use on the tile, without gaps between variables.
     pub bytes: u64,
@@ -106,23 +106,23 @@ pub struct RecordedTileFacts {
     pub free: i64,
     /// Bytes in use on the tile with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
-    /// Bytes beyond the tile's memory, with gaps between variables. A tile that overflowed does not
-    /// fit, even if `free` is not below 0.
+    /// Bytes that the tile, with gaps between variables, needs beyond its memory. A tile that
+    /// overflowed does not fit, even if `free` is not below 0.
     pub overflowed: u64,
     /// Bytes on the tile of the variables that are live on every step of the program.
     pub always_live: u64,
-    /// The highest bytes at any one step, on the tile, of the variables that are not live on every
-    /// step.
+    /// The most bytes that the variables which are not live on every step take on the tile at any
+    /// one step.
     pub not_always_live: u64,
     /// The first step at which the variables that are not always live take the most bytes on the
     /// tile; `null` if unknown.
     pub peak_step: Option<u32>,
-    /// The bytes of the tile by what they hold, such as variables or code.
+    /// The bytes of the tile by kind of contents, such as variables or code.
     pub parts: TileParts,
 }
 
-/// Bytes of an IPU's variables that a pipeline adds, recognized by their names and summed over
-/// tiles. All of them count, whether they are live at the same time or not.
+/// Bytes of an IPU's variables that only a pipeline has, recognized by their names and summed over
+/// tiles. All such variables are included, whether they are live at the same time or not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
@@ -160,7 +160,7 @@ impl Fit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
-    /// The path of the profile that the prediction was made from, as that run named it.
+    /// The path of the profile that the prediction was made from, as its report has it.
     pub profile: String,
     /// How the predicted stages were matched with IPUs.
     pub matched_by: MatchedBy,
@@ -171,8 +171,8 @@ pub struct FitComparison {
     /// Evidence that the compilation was cut at other layers than the prediction; `null` if there
     /// is none. With other cuts, the differences of the stages say nothing about the prediction.
     pub cut_elsewhere: Option<CutElsewhere>,
-    /// The fewest bytes of `--reserve` with which the prediction would have covered every stage.
-    /// `null` if the cuts differ, or if one of the profiles contradicts itself.
+    /// The fewest bytes of `--reserve` with which the prediction would have been high enough for
+    /// every stage. `null` if the cuts differ, or if one of the profiles contradicts itself.
     pub reserve: Option<u64>,
     /// The comparison of each stage that has an IPU, in the order of the stages.
     pub stages: Vec<StageComparison>,
@@ -197,7 +197,7 @@ pub enum MatchedBy {
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
     pub ipus: Option<u32>,
-    /// The numbers of the stages whose layers differ from the layers on their IPUs.
+    /// The indices of the stages whose predicted layers differ from the layers on their IPUs.
     pub stages: Vec<u32>,
     /// The names of the layers on each IPU, as far as they are known.
     pub recorded: Vec<LayerNames>,
@@ -207,9 +207,9 @@ pub struct CutElsewhere {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageComparison {
-    /// The number of the predicted stage.
+    /// The index of the predicted stage.
     pub stage: u32,
-    /// The number of the IPU that the stage was matched with.
+    /// The index of the IPU that the stage was matched with.
     pub ipu: u32,
     /// The names of the layers of the stage, as predicted.
     pub layers: LayerNames,
@@ -220,16 +220,16 @@ pub struct StageComparison {
     /// Recorded less predicted bytes on the fullest tiles.
     pub difference: i64,
     /// The fewest bytes of `--reserve` with which the prediction covers the recorded bytes of this
-    /// stage: the difference, or 0 if the prediction is high enough.
+    /// stage: `difference`, or 0 if the prediction is high enough.
     pub reserve: u64,
-    /// Recorded bytes that stay free below the limit on the IPU's fullest tile, below 0 if it is
-    /// exceeded.
+    /// Recorded bytes that stay free below the limit on the IPU's fullest tile, below 0 if the
+    /// limit is exceeded.
     pub free: i64,
-    /// The predicted bytes on the fullest tile by what they hold. Here and in `recorded_parts`,
-    /// stash and accumulators count as variables if the compilation has no names of variables;
+    /// The predicted bytes on the fullest tile by kind of contents. Here and in `recorded_parts`,
+    /// variables include stash and accumulators if the compilation has no names of variables, and
     /// accumulators also if the prediction added none, since the profile of one IPU has them.
     pub predicted_parts: TileParts,
-    /// The recorded bytes on the fullest tile by what they hold.
+    /// The recorded bytes on the fullest tile by kind of contents.
     pub recorded_parts: TileParts,
     /// Predicted bytes of the stage, summed over all tiles.
     pub predicted_total: u64,
@@ -239,7 +239,7 @@ pub struct StageComparison {
     pub total_difference: i64,
 }
 
-/// Bytes of a tile by what they hold, as far as both a prediction and a profile show it.
+/// Bytes of a tile by kind of contents, as far as predictions and profiles distinguish the kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileParts {
@@ -266,9 +266,9 @@ pub struct TileParts {
     pub gaps: u64,
 }
 
-/// The profile's category of code for exchanges with the host. This code belongs to no operation
-/// and grows in a compilation for several IPUs, as does that for exchanges between IPUs
-/// ([`GLOBAL_EXCHANGE`]).
+/// The profile's category of code for exchanges with the host. Like the code for exchanges between
+/// IPUs ([`GLOBAL_EXCHANGE`]), it belongs to no operation and grows in a compilation for several
+/// IPUs.
 pub(super) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(super) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
@@ -295,9 +295,9 @@ impl TileParts {
         sum(&self.named().map(|(_, bytes)| bytes))
     }
 
-    /// Adds the bytes of a lowered variable to its kind, which follows from the variable's
-    /// `category` in the profile. Only `name`, which says what a pipeline uses the variable for,
-    /// distinguishes stash and accumulators from other variables.
+    /// Adds the bytes of a lowered variable to the field of its kind of contents, which follows
+    /// from the variable's `category` in the profile. Only `name`, the pipeline's purpose that the
+    /// variable's name shows, distinguishes stash and accumulators from other variables.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -313,8 +313,8 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// Returns the predicted bytes on the fullest tile of a stage by what they hold. Bytes that
-    /// only a prediction distinguishes, such as transfer buffers, count as variables.
+    /// Returns the predicted bytes on the fullest tile of a stage by kind of contents. Bytes that
+    /// only a prediction distinguishes, such as transfer buffers, are attributed to variables.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let code = tile.overhead_code.unwrap_or_default();
@@ -333,8 +333,8 @@ impl TileParts {
         }
     }
 
-    /// Counts the stash as variables unless `has_stash`, and the accumulators unless
-    /// `has_accumulators`, for a comparison in which the other side does not distinguish them.
+    /// Adds the stash to the variables unless `has_stash`, and the accumulators unless
+    /// `has_accumulators`, for a comparison with bytes that do not distinguish them.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);

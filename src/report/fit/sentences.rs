@@ -1,4 +1,4 @@
-//! Sentences about a compilation, and about the prediction for it.
+//! Sentences about a recorded compilation, and about the prediction for it.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::report::phrases::{Amount, Bytes, Count, code, stages};
@@ -18,7 +18,7 @@ pub fn verdict(fit: &Fit) -> String {
     }
 }
 
-/// Says which IPUs do not fit, or if all fit, which one is nearest to its limit. Then says which
+/// Says which IPUs do not fit, or if all fit, which IPU is nearest to its limit. Then says which
 /// replicas the profile lists, and what popliner cannot show if the profile has no lowered
 /// variables.
 pub fn lines(fit: &Fit) -> Vec<String> {
@@ -84,8 +84,8 @@ fn nearest(ipu: &IpuFit) -> String {
 }
 
 /// Says how stages and IPUs were matched, and where the pipeline was cut elsewhere than predicted.
-/// If it was not, says how much each stage differs from the prediction, which stage is nearest to
-/// its limit, and which reserve would have been enough.
+/// If the cuts are as predicted, says how much each stage differs from the prediction, which stage
+/// is nearest to its limit, and which reserve would have been enough.
 pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
@@ -116,7 +116,7 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     lines
 }
 
-/// Says that the prediction would have covered every stage with `--reserve` of `bytes`.
+/// Says that the prediction would have been enough for every stage with `--reserve` of `bytes`.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => format!(
@@ -151,13 +151,13 @@ fn stage(stage: &StageComparison) -> String {
     )
 }
 
-/// Writes a difference as a number of bytes and the word `more` or `less`.
+/// Writes a difference in bytes as a number and the word `more` or `less`.
 fn more_or_less(difference: i64) -> String {
     let more = if difference < 0 { "less" } else { "more" };
     format!("{} {more}", Amount(difference.unsigned_abs()))
 }
 
-/// Says that the pipeline was cut at other layers than predicted, how, and what to do.
+/// Says that the pipeline was cut at other layers than predicted, at which layers, and what to do.
 fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
     let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
     let other = match (cut.ipus, numbers.len()) {

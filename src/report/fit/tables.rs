@@ -1,4 +1,4 @@
-//! Tables of a compilation, and of the prediction for it.
+//! Tables of a recorded compilation, and of the prediction for it.
 
 use super::{IpuFit, StageComparison};
 use crate::report::table::table;
@@ -9,8 +9,8 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
     report.fit.iter().flat_map(|fit| &fit.ipus)
 }
 
-/// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by what
-/// they hold.
+/// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by kind
+/// of contents.
 pub fn ipus(report: &Report) -> Table {
     let table = table!("fit", all_ipus(report), |ipu| {
         "IPU" Count (.ipu),
@@ -55,7 +55,7 @@ pub fn ipus(report: &Report) -> Table {
     }
 }
 
-/// Makes the table of categories: for each IPU, a row for each category with bytes on it.
+/// Makes the table of categories of variables: a row for each category with bytes on an IPU.
 pub fn categories(report: &Report) -> Table {
     let used = all_ipus(report).flat_map(|ipu| {
         ipu.categories
@@ -76,8 +76,8 @@ fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
     comparison.flat_map(|comparison| &comparison.stages)
 }
 
-/// Makes the table of predicted stages that were matched with an IPU: a row for each, with its
-/// predicted and recorded bytes on the fullest tile and over all tiles.
+/// Makes the table of predicted stages that were matched with an IPU: a row for each stage, with
+/// its predicted and recorded bytes on the fullest tile and over all tiles.
 pub fn stages(report: &Report) -> Table {
     let table = table!("compare-stages", compared(report), |stage| {
         "Stage" Count (.stage),
