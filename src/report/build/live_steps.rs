@@ -1,4 +1,4 @@
-//! Variables that are live at chosen steps, on the fullest tile and on the fullest tiles of stages.
+//! Variables that are live at the steps that a page draws, on the fullest tiles of model and stage.
 
 use super::Inputs;
 use crate::memory::LiveCurves;
@@ -7,35 +7,34 @@ use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, Varia
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Upper bound on the steps that a page draws.
+/// Upper bound on the number of program steps that the charts of a page draw.
 const MAX_STEPS: usize = 400;
-/// The lowest number to which [`MAX_STEPS`] is halved while the fullest tile has too many listed
-/// variables.
+/// Number of drawn steps at which halving [`MAX_STEPS`], as [`MAX_LISTED`] may require, ends.
 const MIN_STEPS: usize = 25;
-/// While the fullest tile has more listed variables than this, the number of drawn steps is halved,
-/// down to [`MIN_STEPS`], since each listed variable takes some 110 bytes of the page.
+/// While the fullest tile has more variables to list by name than this, the number of drawn steps
+/// is halved, down to [`MIN_STEPS`], since each listed variable takes some 110 bytes of the page.
 const MAX_LISTED: usize = 5000;
-/// Upper bound on variables listed for each drawn step on each tile, the largest first.
+/// Upper bound on variables that a page lists for each drawn step on each tile, the largest first.
 const LARGEST_OF_STEP: usize = 20;
-/// Upper bound on variables listed for each layer on each tile, the largest first.
+/// Upper bound on variables that a page lists for each layer on each tile, the largest first.
 const LARGEST_OF_LAYER: usize = 10;
-/// Upper bound on listed tiles beside the fullest one, taken from the fullest tiles of stages.
+/// Upper bound on tiles listed beside the model's fullest one, taken from stages' fullest tiles.
 const MAX_OTHERS: usize = 15;
-/// Lowest number of listed tiles beside the fullest one, if the model has that many. If the stages
-/// have fewer fullest tiles, the next fullest tiles of the model are added.
+/// Lowest number of tiles listed beside the model's fullest one, if the model has that many. If the
+/// stages have fewer fullest tiles, the next fullest tiles of the model are added.
 const MIN_OTHERS: usize = 3;
-/// Upper bound on the numbers of live bytes by layer and step (layers times drawn steps of each
-/// listed tile). A tile beyond it has no bytes by layer; the fullest tile always has them.
+/// Upper bound on the numbers of live bytes by layer and step in a page (layers times drawn steps
+/// of each listed tile). A tile beyond it has no bytes by layer; the fullest tile always has them.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on variables listed on all tiles beside the fullest one together. Each of these
-/// tiles has an equal share.
+/// Upper bound on variables that a page lists by name on all tiles but the fullest together. Each
+/// of these tiles has an equal share.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The at most 400 steps of the program that a page draws, and the variables that are live then on
-/// the fullest tile of the model and on the other listed tiles.
+/// The program steps that a page draws, at most 400, and the variables that are live at these steps
+/// on the fullest tile of the model and on the other listed tiles.
 pub struct ChosenSteps<'a> {
     inputs: &'a Inputs<'a>,
-    /// The curves of the whole model and its fullest tile, by which the steps are chosen.
+    /// The curves of live bytes of the whole model and its fullest tile, by which steps are chosen.
     curves: &'a LiveCurves,
     lists: &'a TileLists<'a>,
     steps: Vec<u32>,
@@ -45,9 +44,9 @@ pub struct ChosenSteps<'a> {
 }
 
 impl<'a> ChosenSteps<'a> {
-    /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables of
-    /// `tiles` to list: the fullest tile of the model, then other ones. `lists` has the variables of
-    /// these tiles.
+    /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables to
+    /// list by name on each of `tiles`: the fullest tile of the model, then other ones. `lists` has
+    /// all variables of these tiles.
     pub fn new(
         inputs: &'a Inputs<'a>,
         curves: &'a LiveCurves,
@@ -78,15 +77,15 @@ impl<'a> ChosenSteps<'a> {
         chosen
     }
 
-    /// Returns the listed variables, whose names must be looked up: those of the fullest tile
-    /// first, then tile by tile.
+    /// Returns the variables to list by name, whose names must be looked up: those of the fullest
+    /// tile first, then those of each other tile.
     pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         self.tiles.iter().flat_map(|(_, listed)| listed)
     }
 
-    /// Computes the live bytes of each listed tile at the chosen steps, by variable, category and
-    /// layer. `lookup` has categories and programs; `names` has the names of
-    /// [`listed`](Self::listed).
+    /// Computes the live bytes of each listed tile at the drawn steps, by variable, category and
+    /// layer. `lookup` has categories and programs; `names` has the names of the variables that
+    /// [`listed`](Self::listed) returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
         let not_always_live = |&step: &u32| {
@@ -118,7 +117,7 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Computes the live bytes of `tile` at each chosen step: the total, and the bytes by category,
+    /// Computes the live bytes of `tile` at each drawn step: the total, the bytes by category,
     /// whose names are `categories`, and by layer. `listed` are the variables to list by name.
     fn tile_at_steps(
         &self,
@@ -172,7 +171,7 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Returns a listed variable with its name and the chosen steps at which it is live.
+    /// Returns a listed variable with its name and the drawn steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
         let spans = self.spans(variable).into_iter();
         let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
@@ -184,14 +183,14 @@ impl<'a> ChosenSteps<'a> {
     }
 
     /// Returns the name of the first operation that a program belongs to; `None` if it belongs to
-    /// none.
+    /// no operation.
     fn operation(&self, program: &StepProgram) -> Option<String> {
         let operations = &self.inputs.model.operations;
         let operation = operations.get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 
-    /// Returns the chosen steps at which a variable is live, as half-open ranges of indices in
+    /// Returns the drawn steps at which a variable is live, as half-open ranges of indices into
     /// `steps`.
     fn spans(&self, variable: &TileVariable) -> Vec<(usize, usize)> {
         spans(
@@ -215,7 +214,8 @@ impl<'a> ChosenSteps<'a> {
             chosen.extend([first.saturating_sub(1), first]);
         }
         let spans = self.inputs.memory.layer_spans();
-        // Take only some spans, so that half of the steps are left for extremes of the curve.
+        // Add only every n-th span of a layer, to leave half of the steps for extremes of the
+        // curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         chosen.extend(
             spans
@@ -233,10 +233,9 @@ impl<'a> ChosenSteps<'a> {
         chosen.into_iter().take(max_steps).collect()
     }
 
-    /// Returns the variables of a tile to list by name, the largest first: the first
-    /// [`LARGEST_OF_STEP`] at each drawn step and of those that are always live, and the first
-    /// [`LARGEST_OF_LAYER`] of each layer. Variables that are live at none of the drawn steps are
-    /// left out.
+    /// Returns the variables of `tile` to list by name, the largest first: the [`LARGEST_OF_STEP`]
+    /// largest at each drawn step, as many of the always-live ones, and the [`LARGEST_OF_LAYER`]
+    /// largest of each layer. Variables that are live at no drawn step are left out.
     fn largest(&self, tile: u32) -> Vec<TileVariable> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
@@ -252,7 +251,8 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Counted apart, so that they do not displace variables that come and go.
+                // Always-live variables are counted apart, so as not to displace those that come
+                // and go.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans
@@ -269,9 +269,9 @@ impl<'a> ChosenSteps<'a> {
     }
 }
 
-/// Returns the tiles to list: `fullest`, the fullest tile of the model, then up to [`MAX_OTHERS`] of
-/// `stages` (the fullest tile of each stage), then those of `all` (tiles of the model, the fullest
-/// first) until there are [`MIN_OTHERS`] beside the first one.
+/// Returns the tiles whose variables are listed: `fullest`, the fullest tile of the model, then up
+/// to [`MAX_OTHERS`] of `stages` (the fullest tile of each stage), then tiles of `all` (tiles of
+/// the model, the fullest first) until there are [`MIN_OTHERS`] beside `fullest`.
 pub fn listed_tiles(fullest: u32, stages: &[u32], all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
     for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
@@ -294,9 +294,9 @@ fn program(program: Option<&StepProgram>) -> String {
     }
 }
 
-/// Converts half-open `ranges` of steps, ascending and disjoint, to half-open ranges of indices in
-/// `steps`, which is ascending. Ranges are merged if no step of `steps` is between them, and
-/// dropped if they contain none.
+/// Converts half-open `ranges` of steps, ascending and disjoint, to half-open ranges of indices
+/// into `steps`, which is ascending. Ranges are merged if no entry of `steps` is between them, and
+/// dropped if they contain no entry.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -311,7 +311,7 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// A number for each chosen step, such as live bytes, stored as the differences between consecutive
+/// A number for each drawn step, such as live bytes, stored as the differences between consecutive
 /// steps, so that adding to a range of steps changes only two entries. Has one entry more than
 /// there are steps.
 #[derive(Clone)]
@@ -322,8 +322,8 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds `number` at each index of the half-open `spans`, which are ranges of indices in the
-    /// list of chosen steps. Differences may wrap around, but the running sums are exact.
+    /// Adds `number` at each step of the half-open `spans`, which are ranges of indices into the
+    /// list of drawn steps. Differences may wrap around, but the running sums are exact.
     fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);

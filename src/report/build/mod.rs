@@ -19,35 +19,35 @@ use crate::report::{Stage, StepFacts};
 use crate::search::{SearchResult, Word};
 use std::ops::Range;
 
-/// The inputs of a report on a model.
+/// The data from which a report on a model is made.
 pub struct Inputs<'a> {
     /// The operations, variables and steps of the model.
     pub model: &'a Model,
     /// The layer that each operation belongs to, if any.
     pub layering: &'a Layering,
-    /// The layer order (In, the layers, Out), and the positions in it that operations and variables
-    /// are assigned to.
+    /// The layer order (In, the layers, Out), and the positions in it that each operation and each
+    /// variable is assigned to.
     pub placement: &'a Placement,
-    /// The bytes of the layers, tile by tile.
+    /// The memory of layers and of ranges of layers, tile by tile.
     pub memory: &'a MemoryModel<'a>,
-    /// The result of a search; `None` if neither a split nor anything else was searched for.
+    /// The result of the search; `None` if no requested result needs a search.
     pub search: Option<&'a SearchResult<'a>>,
-    /// The curves of live bytes, from [`Peaks::new`].
+    /// The curves of live bytes over the steps of the program, from [`Peaks::new`].
     pub peaks: Peaks,
-    /// Bytes that a stage may take on each tile: the highest limit of any IPU.
+    /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// How much the report has beside the split.
+    /// How much the report contains beside the split.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
     /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
-    /// Writes the command that gives the answer to a changed request; empty text if no command made
-    /// the request.
+    /// Returns the command line that gives the answer to the user's request with changed words of
+    /// the command line; an empty text if no command made the request.
     pub command: &'a (dyn Fn(&[Word]) -> String + Sync),
 }
 
-/// How much a report has beside the split. More detail takes more time.
+/// How much a report contains beside the split. More detail takes more time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// The report has only the split, its proof or refusal, and the recorded memory.
@@ -66,7 +66,7 @@ impl Report {
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
     pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, FileError> {
-        // Looking up names waits for the file, while layers are computed.
+        // Looking up names of variables waits for the file, while the memory of layers is computed.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;
         let Recorded { tiles, categories } = &inputs.model.recorded;
@@ -129,8 +129,9 @@ impl Report {
 }
 
 impl Report {
-    /// Takes over the stages that are compiled as in another profile: `other` is the report on the
-    /// same split in that profile, and `is_own` says which stages are.
+    /// Replaces each stage for which `is_own` is true by the stage of `other`, the report on the
+    /// same split by another profile. The stage is compiled as in that profile, but its available
+    /// memory proportion stays.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
         if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
             let stages = mine.stages.iter_mut().zip(theirs.stages);
@@ -168,8 +169,8 @@ impl Inputs<'_> {
         self.search.map_or(&[], |search| &search.shown.stages)
     }
 
-    /// Returns the weights that several layers use, each with the stages of the split that use it;
-    /// without a split, with no stages.
+    /// Returns the weights that several layers use, each with the stages of the split that use it.
+    /// Without a split, the lists of stages are empty.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let stages_of = |tie: &WeightTie| {
             let positions = &self.placement.positions;

@@ -1,6 +1,6 @@
-//! Names of variables: at peaks, in the stash of stages, and for the page. Names are only in the
-//! profile, so they are fetched before the report is made, with one pass over the variables and one
-//! read of the file.
+//! Looks up names of variables for a report: of variables that are live at peaks, stashed by
+//! stages, or drawn by the page. Names are only in the profile, so they are fetched before the
+//! report is made, with one pass over the variables and one read of the file.
 
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
@@ -23,10 +23,10 @@ use std::ops::Range;
 
 /// Upper bound on sums of variables that are listed for the peak of the model or of a stage.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on variables whose names are read for these sums, the largest first.
+/// Upper bound on live variables of a peak whose names are read to sum them up, the largest first.
 const MAX_SUMMED: usize = 5000;
-/// If nothing fits, upper bound on sums of variables that are listed for the tile that exceeds its limit
-/// most.
+/// Upper bound on sums of variables that are listed, if no split fits, for the tile that exceeds
+/// its limit most.
 const MAX_LACKING: usize = 3;
 /// Upper bound on variables that are listed for the stash of a stage.
 const MAX_STASHED: usize = 5;
@@ -38,7 +38,7 @@ pub struct NamedVariables {
     /// their names or the peak are unknown.
     pub at_peak: Option<PeakVariables>,
     /// For each stage, the variables that are live on its fullest tile at its peak; `None` for a
-    /// stage without steps.
+    /// stage without liveness steps.
     pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
     /// For each stage, the largest variables that it stashes on its fullest tile.
     pub stashed: Vec<Vec<LiveVariable>>,
@@ -48,13 +48,13 @@ pub struct NamedVariables {
     /// The variables that are live at the steps that a page draws; `None` if no page was requested,
     /// or if the profile has no steps.
     pub live_steps: Option<LiveSteps>,
-    /// The largest variables of each of the fullest tiles; `None` if no page was requested, or if
-    /// the profile has no totals of tiles.
+    /// The largest variables of each of the fullest tiles, for the page's map of tiles; `None` if
+    /// no page was requested, or if the profile has no totals of tiles.
     pub of_tiles: Option<TileVariables>,
 }
 
-/// A tile and a step whose live variables are listed, and the positions of the stage that they
-/// belong to. `None` stands for the whole model.
+/// A tile and a step whose live variables are listed, and the range of positions of the stage in
+/// which they are live; `None` stands for the whole model.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
@@ -107,7 +107,7 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        // In the order of `places`.
+        // The named variables of each place, in the order of `places`.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live
@@ -164,8 +164,8 @@ impl Inputs<'_> {
         whole.into_iter().chain(of_stages).chain(lacking).collect()
     }
 
-    /// Returns the positions and the memory of each stage of the split; none if the model has no
-    /// steps or only the split was requested.
+    /// Returns the range of positions and the memory of each stage of the split; none if the model
+    /// has no liveness steps or only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let has_steps = self.peaks.place_of_whole().is_some();
         let search = self.search.filter(|_| has_steps).into_iter();
@@ -173,8 +173,8 @@ impl Inputs<'_> {
     }
 
     /// Returns the variables that are live at the tile and step of `place`, in the stage with the
-    /// positions `range`: first their sums, then the largest ones, at most [`MAX_SUMMED`], whose
-    /// names are still to be looked up. `lists` has all variables of the tile.
+    /// positions `range`: their number and bytes, and the largest ones, at most [`MAX_SUMMED`],
+    /// whose names are still to be looked up. `lists` has all variables of the tile.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -208,8 +208,8 @@ impl Inputs<'_> {
     }
 
     /// Returns, for each stage, at most 5 variables that it stashes on its fullest tile, the
-    /// largest first; none for a stage that keeps no copies. `lists` has the variables of these
-    /// tiles.
+    /// largest first; none for a stage that keeps no copies. `lists` has the variables of the
+    /// stages' fullest tiles.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())
             .iter()
@@ -228,8 +228,8 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Sums up `variables` of one category whose names differ only in numbers. Returns at most
-    /// [`MAX_VARIABLES`] sums, the largest first.
+    /// Sums up the bytes of those `variables` that have one category and names that differ only in
+    /// numbers. Returns at most [`MAX_VARIABLES`] sums, the largest first.
     fn sums(&self, variables: impl Iterator<Item = NamedVariable>) -> Vec<VariableSum> {
         let mut sums: Vec<(VariableSum, BTreeSet<u32>)> = Vec::new();
         let mut places = FxHashMap::default();

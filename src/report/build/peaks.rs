@@ -18,16 +18,16 @@ pub struct Peaks {
     /// The fullest tile of the whole model, and the model's curves over all tiles and on this tile;
     /// `None` if the model has no steps or only the split was requested.
     pub(super) whole: Option<(u32, LiveCurves)>,
-    /// The curves of each stage over all tiles and on its fullest tile; `None` for a stage without
-    /// steps.
+    /// The curves of live bytes of each stage, over all tiles and on its fullest tile; `None` for a
+    /// stage without steps.
     pub(super) stages: Vec<Option<LiveCurves>>,
-    /// The number of the fullest tile of each stage; empty if only the split was requested.
+    /// The index of the fullest tile of each stage; empty if only the split was requested.
     pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
-    /// Computes the curves of the whole model and of the stages that `search` returned. Empty if
-    /// `detail` requests only the split.
+    /// Computes the curves of live bytes of the whole model and of the stages that `search`
+    /// returned. Empty if `detail` requests only the split.
     pub fn new(
         model: &Model,
         memory: &MemoryModel<'_>,
@@ -80,7 +80,7 @@ impl Peaks {
         })
     }
 
-    /// Returns the thinned curves of the stage with the number `stage`: over all tiles, and on its
+    /// Returns the thinned curves of the stage with the index `stage`: over all tiles, and on its
     /// fullest tile. `None` if the stage has no steps, or if only the split was requested.
     pub(super) fn of_stage(&self, stage: usize) -> Option<(Curve, Curve)> {
         let curves = self.stages.get(stage)?.as_ref()?;
@@ -90,8 +90,8 @@ impl Peaks {
     }
 }
 
-/// Returns the tile with the most recorded bytes, or if no totals were recorded, with the most
-/// bytes of variables; the first one of a tie.
+/// Returns the index of the tile with the most recorded bytes, or if no totals were recorded, with
+/// the most bytes of variables; the first one of a tie.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
@@ -110,7 +110,7 @@ fn fullest_tile(model: &Model) -> u32 {
 }
 
 impl Curve {
-    /// Converts a curve for the report, thinned to about `max_points` points.
+    /// Converts a curve of live bytes to the report's form, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
         let (steps, live) = thin(&curve.points, max_points).into_iter().unzip();
         let (bytes, step) = curve.peak();

@@ -1,4 +1,4 @@
-//! The split, its stages, and the bytes that flow between them.
+//! The report's split, its stages, and the bytes that flow between the stages.
 
 use super::Inputs;
 use super::named::NamedVariables;
@@ -101,7 +101,7 @@ impl Inputs<'_> {
     }
 
     /// Returns the bytes of code and vertex state on `tile` that every stage needs, whatever its
-    /// layers are, by kind; `None` by the classic rules, which do not count them.
+    /// layers are, by kind; `None` by the classic rules, which leave these bytes out.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
@@ -179,10 +179,10 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Returns the effect of moving the last layer before a cut, or the first one after it, to the
-    /// other side; a move is left out if it empties a stage or its bytes were not computed.
-    /// `number` is the stage before the cut, and `sides` has the positions of the stages before and
-    /// after it.
+    /// Returns the effect of moving the last layer before a cut, or the first layer after it, to
+    /// the other side; a move is left out if it empties a stage or its bytes were not computed.
+    /// `number` is the index of the stage before the cut, and `sides` has the positions of the
+    /// stages before and after it.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let (problem, shown) = (search.costs.problem(), &search.shown);
@@ -216,7 +216,7 @@ impl Fullness {
     pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
         let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();
-        // The lowest number of bytes that this percentage of the tiles does not exceed.
+        // Returns the lowest number of bytes that `percent` % of the tiles do not exceed.
         let percentile = |percent: usize| {
             let place = (bytes.len() * percent).div_ceil(100);
             bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)

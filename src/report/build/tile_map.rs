@@ -1,4 +1,4 @@
-//! Contents of each tile, from the recorded categories and the lowered variables.
+//! Contents of each tile, for the page's map of tiles: recorded categories and lowered variables.
 
 use crate::model::{FetchedNames, NamedVariable, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
@@ -61,7 +61,7 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Returns the numbers of the tiles whose variables are listed: at most 2,000, the fullest
+    /// Returns the indices of the tiles whose variables are listed: at most 2,000, the fullest
     /// first, and equally full tiles in ascending order.
     pub(super) fn tiles(recorded: &[RecordedTile]) -> Vec<u32> {
         let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
@@ -90,8 +90,8 @@ impl TileVariables {
         Self::new(tiles, found.iter().map(kinds).collect())
     }
 
-    /// Puts the distinct kinds (name, category, and whether always live) in `found`, which has a
-    /// list for each of `tiles`, into one list, and replaces each kind by its index there.
+    /// Stores each variable in `found`, which has a list for each of `tiles`, as its bytes and an
+    /// index into one list of the distinct kinds (name, category, and whether always live).
     fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
