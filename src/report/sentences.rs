@@ -1,7 +1,7 @@
 //! The sentences that several forms of output show, each written once.
 //!
-//! `format!` makes them, with a phrase in each place of a value (`phrases`). Sentences begin with a
-//! small letter and have no full stop. A form adds both if it needs them.
+//! `format!` makes the sentences, with a phrase in each place of a value (`phrases`). Sentences
+//! begin with a small letter and have no full stop. A form adds both if it needs them.
 
 mod explain;
 mod pipeline;
@@ -43,8 +43,8 @@ pub fn verdict(report: &Report) -> String {
     }
 }
 
-/// Writes the layers of each stage of a split, followed by the number of IPUs that they fit on, or
-/// by the reason why they do not fit. Without a verdict (`fits` is `None`), only the layers.
+/// Writes the layers of each stage of a split, followed by the number of IPUs that the split fits
+/// on, or by the reason why it does not fit. Without a verdict (`fits` is `None`), only the layers.
 pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     let layers = stages(&split.layers());
     match fits {
@@ -78,8 +78,8 @@ fn on_ipus(ipus: u64, replicas: u64) -> String {
     }
 }
 
-/// Says which stage has the fewest free bytes, and how full it is; `None` if the split does not
-/// fit.
+/// Says which stage has the fewest free bytes on its fullest tile, and how full the tile is; `None`
+/// if the split does not fit.
 pub fn most_memory(report: &Report) -> Option<String> {
     let stage = report.fitting_split()?.nearest_to_limit()?;
     let tile = &stage.fullest_tile;
@@ -91,7 +91,7 @@ fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
     format!("stage {stage} needs the most memory: {bytes} of {limit}")
 }
 
-/// Says that the split would fit on fewer IPUs than it uses; `None` if it would not.
+/// Says that the split would fit on fewer IPUs than it uses; otherwise `None`.
 pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.fitting_split()?;
     let fewest = split.fewest_ipus?;
@@ -137,7 +137,7 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     )
 }
 
-/// Says how many bytes each layer needs that exceeds the limit as a stage of its own.
+/// Says how many bytes each of the layers needs that exceed the limit even as stages of their own.
 pub fn too_large(report: &Report) -> Vec<String> {
     let Some(split) = &report.split else {
         return Vec::new();
@@ -159,8 +159,8 @@ pub fn too_large(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Says how much of the recorded bytes of the fullest tile the model attributes to layers, to other
-/// operations and to every stage, and how much counts in several stages only because these use it.
+/// Says how much of the recorded bytes of the fullest tile is attributed to layers, to other
+/// operations and to every stage, and how much to several stages only because each of them uses it.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -182,8 +182,9 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
     )
 }
 
-/// Says by which numbers the split is the best, as both programs agree; by time, whether all splits
-/// were tried, and the slowest stage's proven minimum. `None` if the search proved nothing.
+/// Says on which best values of the objectives the integer program and the dynamic program agree;
+/// with the objective `time`, whether all splits were tried, and the fewest cycles that the slowest
+/// stage can take. `None` if the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
     let numbers = proof
         .objectives
@@ -204,8 +205,8 @@ pub fn proof(proof: &Proof) -> Option<String> {
     (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers)))
 }
 
-/// Says which stage of the recommended configuration needs the most memory, which is the slowest,
-/// and whether little memory is left; empty if none is recommended.
+/// Says which stage of the configuration that `--plan` recommends needs the most memory, which is
+/// the slowest, and whether little memory is left; empty if no configuration is recommended.
 pub fn bottlenecks(report: &Report) -> Vec<String> {
     let Some(row) = report.plan.as_ref().and_then(PlanFacts::recommended) else {
         return Vec::new();
@@ -222,7 +223,8 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
     [line].into_iter().chain(full).collect()
 }
 
-/// Says that no configuration fits, if none does, and which times are unknown.
+/// Says of a plan that no configuration fits, if none does, which times are unknown, and whether
+/// replicas would be faster.
 pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
@@ -241,8 +243,8 @@ pub fn plan(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Says that the last rows of the plan, with optimizer state off the chip or sharded, are not
-/// compared with the others since part of their time is unknown; `None` if all times are known.
+/// Says that the times of the last rows of the plan, with optimizer state off the chip or sharded,
+/// lack an unknown part, so that they are not compared with others; `None` if all times are known.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
@@ -284,7 +286,7 @@ pub fn tried(report: &Report) -> Option<String> {
     ))
 }
 
-/// Says which configuration of the plan is recommended, and why; `None` if none is.
+/// Says which configuration of the plan is recommended, and why; `None` if no configuration is.
 pub fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;

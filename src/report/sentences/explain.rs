@@ -1,5 +1,5 @@
-//! How each stage uses its memory, the effect of moving a cut (`--explain`), and the weights that
-//! several layers share.
+//! Sentences of `--explain`: how each stage uses its memory, and the effect of moving a cut. Also
+//! about the weights that several layers share.
 
 use super::other_pipelines;
 use crate::model::PseudoLayers;
@@ -13,7 +13,7 @@ use crate::wording::{counted, displayed, listed, share};
 
 /// Upper bound on sums of variables that are listed for the peak of a stage.
 const VARIABLES: usize = 5;
-/// Upper bound on listed groups of layers that share variables.
+/// Upper bound on groups of layers that share variables which `--explain` lists.
 const GROUPS: usize = 5;
 
 /// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, other
@@ -67,14 +67,14 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-/// Lists the contents of memory that have any bytes, each with its name.
+/// Lists the kinds of contents in `named` that have any bytes, each with its name.
 fn with_bytes(named: &[(&str, u64)]) -> String {
     let present = named.iter().filter(|(_, bytes)| *bytes > 0);
     with_commas(present.map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))))
 }
 
-/// Says how many bytes a stage needs in the weight update, and in the passes; `None` if optimizer
-/// state is on the chip.
+/// Says how many bytes a stage needs in the weight update, and in the forward and backward passes;
+/// `None` if optimizer state is on the chip.
 fn of_update(stage: &Stage) -> Option<String> {
     let update = stage.update()?;
     let with_one_pad = match Amount(update.at_least) {
@@ -118,7 +118,7 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-/// Names the layers that a variable is assigned to; `None` if there are none.
+/// Names the layers that a variable is assigned to; `None` if it is assigned to no layer.
 fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String> {
     match variable.layers.as_slice() {
         [] => None,
@@ -128,7 +128,7 @@ fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String>
 }
 
 /// Says how many predicted bytes are for accumulators that the profile lacks, since it was recorded
-/// without gradient accumulation; `None` if there are none.
+/// without gradient accumulation; `None` if no bytes are.
 fn accumulation(report: &Report) -> Option<String> {
     let (bytes, stage) = report
         .stages()
@@ -224,8 +224,8 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
 /// Upper bound on tied weights that are listed by name.
 const MAX_TIED: usize = 5;
 
-/// Lists at most 5 of the weights that several layers use, most bytes first, and the number of the
-/// others.
+/// Lists at most 5 of the weights that several layers use, most bytes first, and the number of
+/// weights that are left out.
 pub fn tied_weights(report: &Report) -> Vec<String> {
     let all = &report.tied_weights;
     let mut lines: Vec<_> = all

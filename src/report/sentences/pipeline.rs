@@ -1,4 +1,4 @@
-//! Sentences about the pipeline of the stages and the time of its step, about the memory that other
+//! Sentences about the pipeline of the split, the time of its step, and the memory that other
 //! pipelines would need.
 
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
@@ -31,7 +31,7 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-/// Says where optimizer state is between updates; empty if it is on the chip and not sharded.
+/// Says where optimizer state is between updates; empty if on the chip and not sharded.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let replicas = facts.pipeline.replicas;
     match facts.pipeline.state {
@@ -43,8 +43,8 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     }
 }
 
-/// Says that the fullest stage needs the most memory in the weight update, so that state kept
-/// elsewhere does not lower its peak; `None` if it does not.
+/// Says that the fullest stage needs the most memory in the weight update, so that optimizer state
+/// kept elsewhere does not lower its peak; `None` if the passes need more.
 fn deciding(report: &Report) -> Option<String> {
     let stage = report.split.as_ref()?.fullest()?;
     let update = stage.update().filter(|update| update.decides)?;
@@ -86,7 +86,7 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // State off the chip may also be faster.
+        // The state may be off the chip because that is faster, not because it has to be.
         StatePlace::OffChip if streaming == Some(true) => "",
         _ if !facts.state_by_default || report.given.is_some() => "",
         _ if report.fitting_split().is_some() => {
@@ -180,7 +180,7 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Returns, for a split that fits, a line about the best split in each other pipeline.
+/// Returns, for a report on a split that fits, a line about the best split in each other pipeline.
 pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
@@ -192,8 +192,8 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
         .collect()
 }
 
-/// Says that replicas of a smaller pipeline are faster, and how many bytes of gradients they
-/// exchange; `None` if they are not.
+/// Says that several replicas of a smaller pipeline are faster, and how many bytes of gradients
+/// they exchange; `None` if they are not faster.
 pub fn with_replicas(report: &Report) -> Option<String> {
     let facts = report.pipeline.as_ref()?;
     let split = facts.with_replicas.as_ref()?;
@@ -259,8 +259,8 @@ pub fn time_of(step: &StepFacts) -> Option<String> {
     Some(format!("a step of {batches} takes {time} ms"))
 }
 
-/// Names the time that a step takes to load and store optimizer state; `None` if all of it is on the
-/// chip.
+/// Names the time that a step takes to load and store optimizer state; `None` if all of it is on
+/// the chip.
 fn time_to_stream(step: &StepFacts) -> Option<String> {
     let bytes = Amount(step.streamed_bytes?);
     Some(format!(
@@ -284,7 +284,7 @@ pub fn step(report: &Report) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-/// Counts the micro-batches of a step, and says so if they are more than the user gave.
+/// Writes the number of micro-batches of a step, and says so if it is more than the user gave.
 pub fn micro_batches(step: &StepFacts) -> String {
     let batches = counted(step.micro_batches, "micro-batch");
     match step.given_micro_batches {
@@ -345,8 +345,8 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
     format!("stage {slowest} is the slowest; {stages}{copies}{update}")
 }
 
-/// Says how many bytes a step loads and stores outside the IPUs, and whether its time includes
-/// that; `None` if all optimizer state is on the chip.
+/// Says how many bytes a step loads from and stores to memory outside the IPUs, and whether the
+/// time of the step includes that; `None` if all optimizer state is on the chip.
 fn streaming(step: &StepFacts) -> Option<String> {
     let time = time_to_stream(step)?;
     Some(match step.streaming_is_counted {

@@ -1,4 +1,4 @@
-//! Why nothing fits and what would help, and how a given split compares.
+//! Sentences about why no split fits, what would help, and how the user's split compares.
 
 use super::other_split;
 use super::pipeline::needing;
@@ -10,7 +10,7 @@ use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFa
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
-/// Says why no split of the shown layers fits in the shown pipeline.
+/// Says why no split of the report's layers fits in the report's pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
     match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
@@ -24,8 +24,8 @@ pub fn why_none_fits(refusal: &Refusal) -> String {
     }
 }
 
-/// Lists what prevents a split: the ranges of layers that exceed the limit, the constraints that
-/// keep layers together, and the cuts that constraints require.
+/// Lists what prevents a split that fits: the ranges of layers that exceed the limit, the
+/// constraints that keep layers together, and the cuts that constraints require.
 pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
@@ -38,8 +38,8 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
-/// Says that these layers need at least `needed` stages in this pipeline, since ranges of layers
-/// exceed the limit and each range needs a cut of its own.
+/// Says that the report's layers need at least `needed` stages in the report's pipeline, since
+/// ranges of layers exceed the limit and each range needs a cut of its own.
 fn too_few(refusal: &Refusal, needed: u32) -> String {
     let (are, end) = match refusal.ranges.len() {
         1 => ("is", ""),
@@ -64,15 +64,15 @@ fn over_limit(range: &OverLimit) -> String {
 }
 
 /// Returns the ways to make the model fit if no split does, one sentence for each, with the option
-/// to type: other pipelines, more IPUs, more memory, or dropped constraints. Each is the answer to
-/// the request with this option.
+/// to type: other pipelines, more IPUs, more memory, or dropped constraints. Each sentence is about
+/// the best split with its option.
 pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let others = report.pipeline.iter().flat_map(|own| &own.alternatives);
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal));
-    // A tile cannot have more memory than the target. Beyond that, the bytes over the limit say
-    // enough.
+    // A tile cannot have more memory than the target has. If more is needed, the bytes over the
+    // limit say enough.
     let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= target
@@ -93,12 +93,12 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// Number of layers from which a shared weight is said to be passed on instead. An embedding that is
-/// also the head has two.
+/// Lowest number of layers of a shared weight for which passing on its value as an activation is
+/// proposed. An embedding that is also the head has only two.
 const MANY: usize = 3;
 
-/// Says how a weight that many layers read can be on one IPU though a split fits only without its
-/// tie, with the bytes that then pass each cut; `None` if there is no such weight.
+/// Says how a weight that many layers read can be on one IPU, if a split fits only without its tie:
+/// passed on as an activation, with so many bytes over each cut. `None` if there is no such weight.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = |weight: &str| {
         let mut relaxations = refusal.relaxations.iter();
@@ -113,8 +113,8 @@ fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     ))
 }
 
-/// Says on how many IPUs the model fits at least, or that it fits on no number that was tried;
-/// `None` if none was tried.
+/// Says on how many IPUs the model fits at least, or that it fits on no number of IPUs that was
+/// tried; `None` if none was tried.
 fn on_more_ipus(refusal: &Refusal) -> Option<String> {
     let Some(split) = &refusal.on_more_ipus else {
         let tried = counted(refusal.ipus_tried?, "IPU");
@@ -125,7 +125,7 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
 }
 
 /// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
-/// there; `None` if a split fits.
+/// on that tile; `None` if a split fits.
 pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
@@ -201,7 +201,7 @@ fn without(relaxation: &RelaxationFacts) -> String {
 }
 
 /// Compares the split that the user gave with the best split by the bytes on their fullest tiles
-/// and by the time of a step; `None` if none was given.
+/// and by the time of a step; `None` if the user gave no split.
 pub fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let fits = if given.best.fits {
