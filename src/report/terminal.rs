@@ -1,4 +1,4 @@
-//! The report on standard error, for people: the stages as a table, the verdict, and sentences.
+//! Writes the report for people on standard error: a table of stages, the verdict, and sentences.
 
 mod aligned;
 
@@ -10,8 +10,8 @@ use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Writes the sections that `is_wanted` accepts for a terminal, in the order of a report. Returns
-/// one text for each sentence or table, which may have several lines, with its section.
+/// Writes the sections of a report that `is_wanted` accepts for a terminal, in order. Returns one
+/// text for each sentence or table, which may have several lines, with its section.
 pub fn sections<'a>(
     report: &'a Report,
     look: &'a TextStyle,
@@ -22,15 +22,15 @@ pub fn sections<'a>(
         .collect()
 }
 
-/// Writes the sections that belong to these parts of a terminal's output, in the order of a report.
-/// The last line has no line feed.
+/// Writes the sections of a report that belong to `parts` of a terminal's output, in order. The
+/// last line has no line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
     let wanted = sections(report, look, |section| parts.contains(&section.part));
     join(wanted.into_iter().map(|(_, line)| line), "\n")
 }
 
-/// Writes a sentence or table of a section for a terminal; `None` for a heading, which only
-/// documents show. All amounts have the one unit that suits the report's limit.
+/// Writes a sentence or table of a section for a terminal; `None` for a label, which only documents
+/// show. All amounts have the one unit that suits the report's limit.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
     let part =
@@ -60,7 +60,7 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
     }
 }
 
-/// How text for people is written: units, colours and width.
+/// How text for people is written: units of memory, colours and width.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TextStyle {
     /// The units in which amounts of memory are written.
@@ -116,8 +116,8 @@ impl TextStyle {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Breaks lines that are wider than [`width`](Self::width), between words, and indents what
-    /// follows a break. A single word that is wider, such as a path, stays whole. If the width is
+    /// Breaks lines that are wider than [`width`](Self::width), between words, and indents the text
+    /// after a break. A single word that is wider, such as a path, stays whole. If the width is
     /// unknown, `text` stays as it is.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {

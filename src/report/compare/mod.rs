@@ -1,7 +1,7 @@
 //! Comparison of a report with an earlier one: layers that grew, stages, and the verdict.
 //!
-//! [`Comparison::new`] is a pure function of two reports; [`read`] reads one
-//! that `--export-json` wrote.
+//! [`Comparison::new`] is a pure function of two reports; [`read`] reads a report that
+//! `--export-json` wrote.
 
 mod tables;
 #[cfg(test)]
@@ -22,7 +22,7 @@ pub struct Comparison<'a> {
     /// The bytes of each layer that either report has, in the order of the later report. Layers
     /// that only the earlier report has come last.
     pub layers: Vec<BytesChange>,
-    /// The bytes of each stage that either report has, by the number of the stage.
+    /// The bytes of each stage that either report has, by the index of the stage.
     pub stages: Vec<BytesChange>,
     /// Reasons why the numbers of the two reports may not be comparable, such as different limits.
     pub warnings: Vec<Warning>,
@@ -52,7 +52,7 @@ pub struct ComparedBytes {
 
 impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
-    /// number.
+    /// index.
     pub fn new(earlier: &'a Report, later: &'a Report) -> Self {
         Self {
             reports: [earlier, later],
@@ -70,7 +70,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Returns whether the split fitted before and does not fit now. An earlier report without a
-    /// split counts as fitting.
+    /// split is treated as one that fits.
     pub fn is_worse(&self) -> bool {
         let [before, now] = self.fits();
         before != Some(false) && now == Some(false)
@@ -90,7 +90,7 @@ impl<'a> Comparison<'a> {
 }
 
 impl BytesChange {
-    /// Returns the number that `bytes` reads from a layer or stage, in the earlier report and in
+    /// Returns the number that `bytes` reads from this layer or stage in the earlier report and in
     /// the later one; `None` for a report without the layer or stage.
     fn both(&self, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
         [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
@@ -104,7 +104,7 @@ impl BytesChange {
     }
 }
 
-/// Returns the later bytes less the earlier ones; `None` if either is missing.
+/// Returns the later number of bytes less the earlier one; `None` if either is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
@@ -231,7 +231,7 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     if head.version != VERSION {
         return Err(CompareError::OtherVersion(excerpt(&head.version)));
     }
-    // Parse the text again, since errors of a parsed value have no line number.
+    // Parse the JSON text again, since errors of a parsed value have no line number.
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 

@@ -1,12 +1,12 @@
-//! The comparison of two reports as tables, and in one line.
+//! Writes the comparison of two reports as tables, and in one line.
 
 use super::{BytesChange, ComparedBytes, Comparison, more};
 use crate::report::table::table;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, printable};
 
-/// The numbers in the table of verdicts. The last two need the time of a step, and are left out if
-/// neither report has it.
+/// The names of the rows in the table of verdicts. The last two rows need the time of a step, and
+/// are left out if neither report has it.
 const VERDICT: [&str; 7] = [
     "Fits",
     "Limit",
@@ -17,7 +17,7 @@ const VERDICT: [&str; 7] = [
     "Cycles of a step",
 ];
 
-/// Returns the cells of one report in the table of verdicts, row by row.
+/// Returns the values of one report in the table of verdicts, in the order of [`VERDICT`].
 fn verdict(report: &Report) -> [Cell; 7] {
     let Some(split) = &report.split else {
         return [const { Cell::Empty }; 7];
@@ -44,8 +44,8 @@ impl Comparison<'_> {
     /// The number of tables that [`tables`](Self::tables) returns.
     pub const TABLES: usize = 3;
 
-    /// Returns the tables for people, with only the rows that differ between the reports, and
-    /// without empty tables.
+    /// Returns the tables of the comparison for people, with only the rows that differ between the
+    /// reports, and without empty tables.
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
@@ -108,7 +108,7 @@ impl Comparison<'_> {
         })
     }
 
-    /// Describes in one line whether the model fits now and did before, and which layer grew most,
+    /// Writes in one line whether the model fits now and did before, and which layer grew most,
     /// with the units and colours of `look`.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {

@@ -1,11 +1,11 @@
 //! The page: a fixed document for the browser with the JSON form of a report in it.
 //!
 //! Style and scripts are files of this folder. The scripts (`scripts`) show the report. The code
-//! here puts the report into the document, within a bound on its size, and tells a browser without
-//! scripts whether the model fits. Large data is compressed, and if it is still too large, parts
-//! that only drawings need are left out. A policy in the head allows only the one script whose hash
-//! it names, and no requests. Without a report the document opens a report that the reader chooses
-//! or drops.
+//! here puts the report into the document, within a bound on its size, and tells the reader of a
+//! browser without scripts whether the model fits. Large data is compressed, and if it is still too
+//! large, parts that only drawings need are left out. A policy in the head allows only the one
+//! script whose hash it names, and no requests. Without a report the document opens a report that
+//! the reader chooses or drops.
 
 #[cfg(test)]
 mod tests;
@@ -21,20 +21,21 @@ use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
 /// The HTML document, in which names in double braces stand for text that is put in. Its content
-/// security policy has the hashes of [`STYLE`] and [`SCRIPT`], which `BLESS=1 cargo test --lib html`
-/// writes.
+/// security policy has the hashes of [`STYLE`] and [`SCRIPT`], which
+/// `BLESS=1 cargo test --lib html` writes.
 const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
-/// Joins the scripts of these names, in the order in which they run.
+/// Joins the files of the folder `scripts` with these names, in the order in which they run.
 macro_rules! scripts {
     ($($name:literal)*) => {
         concat!("'use strict';\n", $(include_str!(concat!("scripts/", $name, ".js"))),*)
     };
 }
 
-/// The scripts of the page, in order. Each one uses only scripts before it, or is called later.
+/// The scripts of the page, in order. A script uses only those before it, unless it is called
+/// later.
 const SCRIPT: &str = scripts!(
     "report" "elements" "choice" "tables" "plot" "layer_plot" "colours" "cuts" "tried" "stage"
     "split" "blocks" "tiles" "time" "layers" "configuration" "details" "compare" "page"
@@ -71,7 +72,7 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // An unknown name stays in the page, where a test finds it.
+            // A name that is none of the above stays in the page, where a test finds it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -100,29 +101,29 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Upper bound on the size of a report in a page, in bytes, as it is written there.
+/// Upper bound on the bytes that a report takes in a page, after compression.
 const MAX_DATA: usize = 2_200_000;
 /// The largest size of a report in bytes that is not compressed, so that people can read it in the
 /// page.
 const SMALL: usize = 100_000;
 
-/// Functions that each remove a part of a report that only drawings need. They are applied in order
-/// until the report is small enough for a page.
+/// Functions that each remove from a report a part that only drawings need. They are applied in
+/// order until the report is small enough for a page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
-    // The bytes of each layer at each step, except on the fullest tile.
+    // Remove the bytes of each layer at each step, except on the fullest tile.
     |report| {
         let steps = report.live_steps.iter_mut();
         steps
             .flat_map(|steps| &mut steps.others)
             .for_each(|tile| tile.layers.clear());
     },
-    // The variables at each step, except on the fullest tile.
+    // Remove the variables at each step, except on the fullest tile.
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();
         }
     },
-    // Half of the ranges of layers whose bytes the reader sees when cuts are moved.
+    // Remove half of the ranges of layers whose bytes the reader sees when cuts are moved.
     |report| {
         let cuts: Vec<u32> = report
             .stages()
@@ -134,7 +135,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }
     },
-    // The largest variables of a tile, except on the 200 fullest tiles.
+    // Remove the largest variables of tiles, except of the 200 fullest tiles.
     |report| {
         if let Some(map) = &mut report.memory.tile_map
             && let Some(lists) = &mut map.variables
@@ -143,13 +144,13 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // All other ranges of layers, so that cuts cannot be moved.
+    // Remove all other ranges of layers, so that cuts cannot be moved.
     |report| report.what_if = None,
-    // The variables at each step.
+    // Remove the variables at each step on the fullest tile, too.
     |report| report.live_steps = None,
-    // The contents of each tile.
+    // Remove the contents of each tile.
     |report| report.memory.tile_map = None,
-    // Versions and options that the framework and the application recorded.
+    // Remove versions and options that the framework and the application recorded.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 
@@ -174,7 +175,7 @@ fn within(report: &Report, most: usize) -> String {
 }
 
 fn element(report: &Report, compression: Compression) -> String {
-    // Writing to memory does not fail.
+    // Writing JSON to memory does not fail.
     let json = json_in_script(json::text(report).unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");

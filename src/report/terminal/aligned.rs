@@ -86,7 +86,7 @@ fn most_bytes(rows: &Rows) -> u64 {
 }
 
 /// Writes a table with amounts in the unit that suits `limit`, in bytes. On a terminal with room
-/// for bars, each row has its bar, if every row takes one line.
+/// for bars, each row has its bar, if no row takes several lines.
 pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -94,7 +94,7 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     };
     limit_width(&mut table, screen.width);
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // Bars are only drawn if every row takes one line.
+    // Draw bars only if every row of the table takes one line.
     let bars = rows.bars();
     if lines.len() == bars.len() + 1 {
         add_bars(&mut lines, &bars, look, screen.width);
@@ -137,9 +137,9 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds the bars of the rows to the lines of a table, of which the first is the header and has
-/// none. `width` is the width of the terminal in columns of text; without room for the lowest width
-/// of [`BAR`], no bars are added.
+/// Adds the bars of the rows to the lines of a table. The first line is the header and gets no bar.
+/// `width` is the width of the terminal in columns of text; without room for the lowest width of
+/// [`BAR`], no bars are added.
 fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: usize) {
     let taken = lines
         .iter()
