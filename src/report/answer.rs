@@ -1,5 +1,5 @@
-//! The answer of a search or the reason why there is none, and the comparison of a given split with
-//! the best one.
+//! What a report says to justify its answer: the proof that the split is the best, the reason why
+//! no split fits, and the comparison of a split that the user gave with the best split.
 
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, VariableSum};
@@ -8,21 +8,21 @@ use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use crate::wording::option_name;
 use serde::{Deserialize, Serialize};
 
-/// The proof that the split is the best.
+/// The proof that the report's split is the best one by the objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
     /// `time`.
     pub objective: String,
-    /// Whether no split is better by the objective. If true, the integer program was solved to
-    /// optimality and the dynamic program agrees in every number; for `time`, every split that
-    /// could be faster was tried. For a greedy search and a split that the user gave, `false`, and
-    /// all other fields but `objective` are empty.
+    /// Whether no split is better than the report's by the objective. If true, the integer program
+    /// was solved to optimality and the dynamic program agrees in every number; for `time`, every
+    /// split that could be faster was tried. For a greedy search and a split that the user gave,
+    /// `false`, and `objectives` is empty.
     pub optimal: bool,
-    /// The best value of each number by which splits are compared, as both solvers found it, the
-    /// most important number first. With the objective `time` there is one entry: the fewest
-    /// possible cycles of the slowest stage.
+    /// The best value of each number by which splits are compared, as the integer program and the
+    /// dynamic program found it, the most important number first. With the objective `time` there
+    /// is one entry: the fewest possible cycles of the slowest stage.
     pub objectives: Vec<ObjectiveProof>,
 }
 
@@ -30,43 +30,43 @@ pub struct Proof {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
-    /// The kind of reason: a range of layers that is too large, too few IPUs, pins or limits, or
-    /// the pipeline.
+    /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or limits
+    /// prevent every split, or the pipeline adds too many bytes.
     pub reason: Cause,
-    /// Bytes that a stage may take on each tile, which is the memory of a tile less the reserve:
-    /// the highest limit of any IPU.
+    /// Bytes that a stage may take on each tile, which is the memory of a tile less the reserve. If
+    /// the limits of IPUs differ, the highest one.
     pub limit: u64,
     /// Ranges of consecutive layers that each exceed the limit as one stage, and overlap at most in
     /// their end layers. Each range needs a cut of its own, so together they prove how many stages
     /// are needed.
     pub ranges: Vec<OverLimit>,
-    /// The layers before which the user requires a cut. These cuts count in the proof of
-    /// `stages_needed`.
+    /// The names of the layers before which the user requires a cut. The proof of `stages_needed`
+    /// includes these cuts.
     pub cuts_before: LayerNames,
     /// A lower bound on the number of stages, proven by `ranges` and `cuts_before`; `null` if no
     /// number of stages is enough.
     pub stages_needed: Option<u32>,
-    /// The lowest limit in bytes, on every IPU, with which the model fits on the requested IPUs;
-    /// `null` if no limit is enough.
+    /// The lowest limit in bytes of each tile, on every IPU, with which the model fits on the
+    /// requested IPUs; `null` if no limit is enough.
     pub smallest_limit: Option<u64>,
     /// The lowest `--mem-per-tile` in bytes with which the model fits on the requested IPUs:
     /// `smallest_limit` and the reserve; `null` if no memory is enough.
     pub smallest_tile_memory: Option<u64>,
-    /// The answer with `smallest_tile_memory`; `null` if no memory is enough.
+    /// The best split on tiles with `smallest_tile_memory`; `null` if no memory is enough.
     pub with_memory: Option<BestSplit>,
-    /// The fewest IPUs of all replicas on which the model fits; `null` if no number up to 64 is
+    /// The fewest IPUs, over all replicas, on which the model fits; `null` if no number up to 64 is
     /// enough, or if each IPU has a limit of its own.
     pub fewest_ipus: Option<u32>,
-    /// The answer on `fewest_ipus`; `null` if these are.
+    /// The best split on `fewest_ipus` IPUs; `null` if `fewest_ipus` is `null`.
     pub on_more_ipus: Option<BestSplit>,
     /// The highest number of IPUs of all replicas that was tried; `null` if each IPU has a limit of
     /// its own.
     pub ipus_tried: Option<u32>,
-    /// What keeps layers in one stage although these layers exceed the limit together: each
-    /// constraint as the option that the user typed, each tied weight by its name and the option
-    /// that unties it.
+    /// The constraints that keep layers in one stage although these layers exceed the limit
+    /// together: each as the option that the user typed, or for a tied weight, as its name and the
+    /// option that unties it.
     pub kept_together: Vec<String>,
-    /// Answers that fit if some constraints are dropped or some weights are untied; empty if there
+    /// Splits that fit if some constraints are dropped or some weights are untied; empty if there
     /// are none, or if there are neither constraints nor tied weights.
     pub relaxations: Vec<RelaxationFacts>,
     /// The stage of the report's split that exceeds its limit most; `null` if no stage exceeds its
@@ -80,7 +80,7 @@ pub struct Refusal {
     pub largest_variables: Vec<VariableSum>,
 }
 
-/// An answer that fits after some constraints are dropped or some tied weights are untied.
+/// A split that fits after some constraints are dropped or some tied weights are untied.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RelaxationFacts {
@@ -88,7 +88,7 @@ pub struct RelaxationFacts {
     pub constraints: Vec<String>,
     /// The names of the untied weights.
     pub weights: Vec<String>,
-    /// The answer without these constraints and ties.
+    /// The best split without `constraints` and with `weights` untied.
     pub answer: BestSplit,
 }
 
@@ -96,8 +96,8 @@ pub struct RelaxationFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GivenSplit {
-    /// The constraints that the given split breaks, as the options that the user typed, and the
-    /// ties of weights that it breaks, such as `the tie of wte`.
+    /// The constraints that the user's split breaks: options as the user typed them, and ties of
+    /// weights, such as `the tie of wte`.
     pub broken_constraints: Vec<String>,
     /// The best split; if none fits, the split with the lowest peak.
     pub best: BestSplit,
@@ -114,11 +114,11 @@ pub struct SharedVariables {
     pub bytes: u64,
 }
 
-/// Upper bound on the groups of layers that share variables in a report.
+/// Upper bound on the number of groups of layers that share variables in a report.
 const MAX_SHARED: usize = 100;
 
-/// Returns the proof that the split is the best. For a greedy search, a split that the user gave,
-/// and a search in which nothing fits, the proof has only the name of the objective.
+/// Returns the proof that the split of `search` is the best. For a greedy search, a split that the
+/// user gave, and a search in which no split fits, the proof has only the name of the objective.
 pub fn proof(search: &SearchResult<'_>) -> Proof {
     let (optimal, objectives) = match &search.outcome {
         Outcome::Best(best) => (best.is_shortest.unwrap_or(true), best.proofs.clone()),
@@ -132,9 +132,8 @@ pub fn proof(search: &SearchResult<'_>) -> Proof {
 }
 
 impl Inputs<'_> {
-    /// Returns the reason why nothing fits, and what would help; `None` if a split fits or the
-    /// search was greedy. `named` has the variables to list for the stage that exceeds its limit
-    /// most.
+    /// Returns why no split fits, and what would help; `None` if a split fits or the search was
+    /// greedy. `named` has the variables to list for the stage that exceeds its limit most.
     pub(super) fn refusal(
         &self,
         search: &SearchResult<'_>,
@@ -176,8 +175,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Compares the split that the user gave with the best one; `None` if no split was given, or no
-    /// other one was found.
+    /// Compares the split that the user gave with the best split; `None` if the user gave none, or
+    /// if the search found no other split.
     pub(super) fn given(&self, search: &SearchResult<'_>) -> Option<GivenSplit> {
         Some(GivenSplit {
             broken_constraints: search.shown.broken.iter().map(broken).collect(),
@@ -185,9 +184,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Converts groups of layers that use the same always-live variables (their positions, and the
-    /// bytes of the variables) to entries of the report. Keeps the order, and only the first
-    /// [`MAX_SHARED`].
+    /// Converts groups of layers that use the same always-live variables to entries of the report.
+    /// `shared` has the positions of each group's layers, and the bytes of the variables. Keeps the
+    /// order, and only the first [`MAX_SHARED`] groups.
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         shared
             .into_iter()

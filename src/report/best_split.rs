@@ -1,6 +1,6 @@
-//! The answer to a changed request: a row of a sweep (the best split for each number of IPUs) or of
-//! a plan (whole configurations: the number of IPUs, the pipeline, and the split), or another split
-//! that is compared with the shown one.
+//! Best splits for requests that differ from the user's: a row of a sweep (the best split for each
+//! number of IPUs) or of a plan (whole configurations: the number of IPUs, the pipeline, and the
+//! split), or another split that is compared with the report's split.
 
 use super::{Inputs, LayerNames, StepFacts, join};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
@@ -8,12 +8,13 @@ use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
 
-/// The answer to the request of the run with changed options: the best split or, if none fits, the
-/// split with the lowest peak.
+/// The best split for the user's request with some options changed or, if none fits, the split with
+/// the lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BestSplit {
-    /// Number of IPUs of all replicas. If some of them stay empty, the split has fewer stages.
+    /// Number of IPUs that the split may use, over all replicas; with empty IPUs, it has fewer
+    /// stages.
     pub ipus: u32,
     /// Number of replicas of the pipeline, at least 1.
     pub replicas: u64,
@@ -27,9 +28,9 @@ pub struct BestSplit {
     pub fits: bool,
     /// Bytes that `fullest_stage` may take on each tile.
     pub limit: u64,
-    /// Bytes on the fullest tile of any stage.
+    /// Bytes on the fullest tile of any stage of the split.
     pub fullest_tile_bytes: u64,
-    /// The number of the stage with the fewest free bytes on its fullest tile; the first one of a
+    /// The index of the stage with the fewest free bytes on its fullest tile; the first one of a
     /// tie.
     pub fullest_stage: u32,
     /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not fit.
@@ -38,34 +39,34 @@ pub struct BestSplit {
     pub stage_bytes: Vec<u64>,
     /// The available memory proportion of each stage, in order; empty unless `--amp` gives it.
     pub amps: Vec<f64>,
-    /// Bytes of the variables that cross cuts, over all tiles. A variable counts at each cut that
-    /// it crosses.
+    /// Bytes of the variables that cross cuts between stages, over all tiles. A variable is added
+    /// once for each cut that it crosses.
     pub cut_bytes: u64,
     /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
     pub slowest_stage_cycles: Option<u64>,
-    /// The time of a step of this split; `null` if the profile has no cycles.
+    /// The time of a step of this split's pipeline; `null` if the profile has no cycles.
     pub step: Option<StepFacts>,
-    /// Whether part of the step's time is unknown and not in its cycles: optimizer state is
-    /// gathered from replicas, or loaded from off the chip without `--streaming-bandwidth`.
+    /// Whether `step` lacks a part of the time that is unknown: optimizer state is gathered from
+    /// replicas, or loaded from off the chip without `--streaming-bandwidth`.
     pub lacks_time: bool,
     /// The names of the layers of each stage, in order.
     pub stages: Vec<LayerNames>,
-    /// Why this number of IPUs is practical, such as `one machine`, and how many IPUs stay empty;
-    /// `null` if there is nothing to say.
+    /// Why `ipus` is a practical number of IPUs, such as `one machine`, and how many of the IPUs
+    /// stay empty; `null` if neither applies.
     pub hint: Option<String>,
-    /// The options, as a user types them, that were changed, such as `--recompute layer`; empty for
-    /// the answer of the run.
+    /// The options that differ from those of the user's command, such as `--recompute layer`; empty
+    /// for the answer to the user's own request.
     pub options: String,
-    /// How many bytes `fullest_tile_bytes` has more than the answer of the run, below 0 for less. 0
-    /// in a sweep and in a plan.
+    /// How many bytes `fullest_tile_bytes` is above the peak of the report's split, below 0 for
+    /// less. 0 in a sweep and in a plan.
     pub change: i64,
-    /// The command that gives this answer; empty in a report that no command made.
+    /// The command line that gives this split; empty in a report that no command made.
     pub command: String,
 }
 
 impl BestSplit {
-    /// Returns the cycles of a step divided by its micro-batches, rounded up; `None` without
-    /// cycles.
+    /// Returns the cycles of a step divided by its number of micro-batches, rounded up; `None` if
+    /// the profile has no cycles.
     pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {
         let step = self.step.as_ref()?;
         Some(step.cycles.div_ceil(step.micro_batches.max(1)))
@@ -79,7 +80,7 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats a number of the step with `decimals` decimals; `None` if it is unknown.
+    /// Formats the number of the step that `number` reads, if known, with `decimals` decimals.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -91,8 +92,8 @@ impl BestSplit {
 }
 
 /// The configurations that fit (`--plan`): the number of IPUs, the pipeline and the split of each.
-/// No other configuration is better than one of them in IPUs, time and memory at once, but some
-/// that differ little from one of them are left out.
+/// No other configuration is better than a listed one in IPUs, time and memory at once, but some
+/// that differ little from a listed one are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
@@ -102,34 +103,34 @@ pub struct PlanFacts {
     pub ipus_tried: Vec<u32>,
     /// The pipelines that the search tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// At most 8 configurations that fit; empty if nothing fits. The answer of the run comes first,
-    /// then the others, the fastest first (without cycles, those on the fewest IPUs); those with an
-    /// unknown part of their time come last.
+    /// At most 8 configurations that fit; empty if no configuration fits. The recommended one comes
+    /// first, then the others, the fastest first (without cycles, those on the fewest IPUs); those
+    /// with an unknown part of their time come last.
     pub rows: Vec<BestSplit>,
 }
 
 impl PlanFacts {
-    /// Returns the recommended configuration, the answer of the run; `None` if nothing fits.
+    /// Returns the recommended configuration, the answer of the report; `None` if nothing fits.
     pub fn recommended(&self) -> Option<&BestSplit> {
         self.rows.first()
     }
 }
 
-/// The answer for each number of IPUs (`--sweep`).
+/// The best split for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// Bytes that a stage may take on each tile: the highest limit of any IPU.
+    /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// Whether each row of the sweep is the best split of several pipelines. Otherwise, all rows
+    /// Whether the search compared several pipelines for each row of the sweep. Otherwise, all rows
     /// are splits of one pipeline.
     pub compares_pipelines: bool,
-    /// The answer for each number of IPUs, in ascending order of this number.
+    /// The best split for each number of IPUs, ascending by number of IPUs.
     pub rows: Vec<BestSplit>,
 }
 
 impl Inputs<'_> {
-    /// Returns the answer for each number of IPUs; `None` unless `--sweep` was given.
+    /// Returns the best split for each number of IPUs; `None` unless `--sweep` was given.
     pub(super) fn sweep(&self, search: &SearchResult<'_>) -> Option<Sweep> {
         let request = search.costs.request();
         request.options.sweep.then(|| Sweep {
@@ -154,7 +155,7 @@ impl Inputs<'_> {
         claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
-    /// Describes the answer to a changed request, without comparing it with that of the run.
+    /// Describes the best split for a request with changed options, alone.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -199,7 +200,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the answer to a changed request, compared with that of the run.
+    /// Describes the best split for a request with changed options, compared with the report's
+    /// split.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
@@ -211,8 +213,8 @@ impl Inputs<'_> {
 }
 
 /// Says why a number of IPUs is practical (one machine, a pod, or a power of two, which the number
-/// of IPUs of a replica must be), and how many IPUs `stages` leave empty; `None` if there is
-/// nothing to say.
+/// of IPUs of a replica must be), and how many of the IPUs a split into `stages` stages leaves
+/// empty; `None` if there is nothing to say.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

@@ -1,5 +1,5 @@
-//! Tables of operations and layers, of totals, and of the bytes that layers share and send; the
-//! layers that a regex matches, one by one, and the largest operations without a layer.
+//! Tables of operations, of layers and of total bytes; the layers that were found, one by one, with
+//! the modules of the model, and the largest operations without a layer.
 
 use super::table::table;
 use super::{Cell, Table, join};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 /// Makes the table of operations, one row for each operation in the model's order. `parts` has the
 /// memory of each operation group, by the group's index. By the classic rules ([`Rules`]) an
 /// operation without a layer shows 0 bytes of variables. By the full rules a row also has the pass
-/// of the operation, the layers, In or Out in which it counts, and why it counts there.
+/// of the operation, the positions (In, layers, Out) that it is assigned to, and by which rule.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -45,9 +45,8 @@ pub fn operations(
     }
 }
 
-/// Returns the names of the positions of the layer order (In, the layers, Out) in which an
-/// operation counts, with spaces between, or `every stage`. `operation` is an index in the model's
-/// operations.
+/// Returns the names of the positions (In, the layers, Out) that an operation is assigned to, with
+/// spaces between, or `every stage`. `operation` is an index into the model's operations.
 fn places(placement: &Placement, operation: usize) -> String {
     let placed = placement.operations.get(operation);
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
@@ -60,8 +59,8 @@ fn places(placement: &Placement, operation: usize) -> String {
     )
 }
 
-/// Makes the table of the bytes of layers, by what they hold: a row for each position of the layer
-/// order (In, the layers, Out). `memory` has the memory of each as a stage of its own.
+/// Makes the table of bytes of layers by kind of contents: a row for each position of the layer
+/// order (In, the layers, Out). `memory` has the memory of each position as a stage of its own.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();
@@ -83,8 +82,8 @@ fn megabytes(bytes: u64) -> String {
 }
 
 /// Makes the table of total bytes: a row for the whole model as one stage, which needs `whole`
-/// bytes over all tiles, and a row for each of `tiles` (number, and the bytes that the compiler
-/// recorded).
+/// bytes over all tiles, and a row for each of `tiles` (the tile's index, and the bytes that the
+/// compiler recorded on it).
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let rows = [None].into_iter().chain(tiles.iter().map(Some));
     table!("memory-totals", rows, |row| {
@@ -124,9 +123,9 @@ pub fn layer_list(
 }
 
 /// Makes the table of layers, in order: the operations of each layer, its bytes as a stage of its
-/// own summed over tiles, and the first and last liveness step of its operations, both inclusive,
-/// without those of groups that also have operations of other layers. `parts` has the memory of each
-/// operation group, by the group's index.
+/// own summed over tiles, and the first and last liveness step of its operations, both inclusive.
+/// Groups that also have operations of other layers are ignored in the steps. `parts` has the
+/// memory of each operation group, by the group's index.
 fn listed_layers(
     model: &Model,
     layering: &Layering,
@@ -157,8 +156,8 @@ fn listed_layers(
     })
 }
 
-/// Returns, by the index of each operation group, whether its operations belong to several layers.
-/// No layer ([`NO_LAYER`]) counts as a layer here.
+/// Returns, for each operation group, whether its operations belong to several layers. No layer
+/// ([`NO_LAYER`]) is treated as one of the layers.
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];
@@ -170,8 +169,8 @@ fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
 }
 
 /// Makes the table of at most 10 operations without a layer, the largest first, one for each
-/// operation group, with the layers, In or Out in which they count. `parts` has the memory of each
-/// operation group, by the group's index.
+/// operation group, with the positions (In, layers, Out) that they are assigned to. `parts` has the
+/// memory of each operation group, by the group's index.
 fn without_layer(
     model: &Model,
     layering: &Layering,

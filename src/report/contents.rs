@@ -1,4 +1,4 @@
-//! The contents of a [`Report`], and whether it may have a verdict.
+//! The contents of a [`Report`], and whether it may say that a model fits.
 
 use super::{
     Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
@@ -76,8 +76,8 @@ pub struct Report {
     /// The variables that are live at the steps that a page draws; `null` unless a page was
     /// requested and the profile can be read again for the names of variables.
     pub live_steps: Option<LiveSteps>,
-    /// The answer with each size of a micro-batch, ascending; empty unless `--micro-batch` names
-    /// several profiles.
+    /// The best split for each recorded size of a micro-batch, ascending by size; empty unless
+    /// `--micro-batch` names several profiles.
     pub sizes: Vec<SizeAnswer>,
     /// The best split for each number of IPUs (`--sweep`); `null` unless requested.
     pub sweep: Option<Sweep>,
@@ -97,13 +97,13 @@ pub struct Report {
     /// Warnings, as sentences, about unusual files or about a doubtful choice of layers.
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub warnings: Vec<Warning>,
-    /// Contradictions between statements of the profile; the first warnings are about them. If one
-    /// of them is refused, which means that it could change the verdict, then there is no verdict,
-    /// and nothing is marked as fitting.
+    /// Contradictions between statements of the profile, which the first entries of `warnings`
+    /// describe. A contradiction that could change the verdict is refused; the report then has no
+    /// verdict, and marks nothing as fitting.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// The text that takes the place of a verdict if the data does not support one.
+/// The text that stands in place of a verdict if the profile contradicts itself too much for one.
 pub const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
@@ -117,7 +117,7 @@ impl Report {
         }
     }
 
-    /// Returns the stages of the split; none without a split.
+    /// Returns the stages of the report's split; none without a split.
     pub(crate) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
     }
@@ -138,13 +138,13 @@ impl Report {
         self.pipeline.as_ref().map(|own| own.pipeline.schedule)
     }
 
-    /// Returns the comparison of the compilation with its prediction, if there is one.
+    /// Returns the comparison of a compilation with its prediction; `None` if the report has none.
     pub(super) fn comparison(&self) -> Option<&FitComparison> {
         self.fit.as_ref()?.comparison.as_ref()
     }
 
-    /// Returns whether the report may say that something fits. False if a contradiction in the
-    /// profile is refused, since it could change the verdict.
+    /// Returns whether the report may say that a split or a compilation fits. False if a
+    /// contradiction in the profile is refused, since it could change the verdict.
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
     }
@@ -164,16 +164,16 @@ impl Report {
         Sentence::from(sentence).plain(Units::Bytes, self.pseudo_layers)
     }
 
-    /// Returns the paths of the profile and of the debug file, as messages name them; twice that of
-    /// the profile if there is no debug file.
+    /// Returns the paths of the profile and of the debug file, as messages name them; without a
+    /// debug file, the path of the profile twice.
     pub(crate) fn displayed_files(&self) -> [String; 2] {
         let files = &self.provenance.files;
         let debug = files.debug.as_ref().unwrap_or(&files.profile);
         [&files.profile, debug].map(|path| printable(path))
     }
 
-    /// Returns the warnings about the contradictions, each with the path of the file that it is
-    /// about.
+    /// Returns the warnings about contradictions in the files, each with the path of the file that
+    /// it is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
         let has_verdict = of_search || self.fit.is_some();
@@ -190,9 +190,9 @@ impl Report {
             .collect()
     }
 
-    /// Returns the free bytes on which the verdicts of the split, the sweep, the plan and the
-    /// compilation rest: one number for each verdict, below 0 if something does not fit. Leaves out
-    /// verdicts with another reason, such as too few IPUs.
+    /// Returns the free bytes that decide the verdicts on the split, the sweep, the plan and the
+    /// compilation: one number for each verdict, below 0 if it is that something does not fit.
+    /// Leaves out verdicts with another reason, such as too few IPUs.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
@@ -215,9 +215,9 @@ impl Report {
             .collect()
     }
 
-    /// Refuses contradictions that are large enough to change a verdict, and adds warnings of all.
-    /// If any contradiction is refused, marks every split, IPU and compilation of the report as not
-    /// fitting.
+    /// Refuses contradictions that are large enough to change a verdict, and adds a warning about
+    /// each contradiction. If any is refused, marks every split, IPU and compilation of the report
+    /// as not fitting.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

@@ -1,5 +1,5 @@
-//! Tables of the diagnosis: how much of the recorded memory the operations explain, with all
-//! operations and with layered operations only.
+//! Tables of the diagnosis (`--diagnose`): how much of the recorded memory all operations explain,
+//! and how much the operations with a layer explain.
 
 use super::Table;
 use super::table::table;
@@ -7,15 +7,15 @@ use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on rows for programs that belong to no operation, for each kind of program, once
-/// with all operations and once with only those that have a layer.
+/// Upper bound on the listed programs of each kind that no operation explains, once among all
+/// operations and once among those that have a layer.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on rows for variables that no operation explains, once with all operations and once
-/// with only those that have a layer.
+/// Upper bound on the listed variables that no operation explains, once among all operations and
+/// once among those that have a layer.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Returns what `of` makes of all operations, then of those with a layer, each with the name of
-/// these operations.
+/// Returns the items that `of` computes for all operations, then those that it computes for the
+/// operations with a layer, each with the name `all` or `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -43,12 +43,12 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The name of a kind of programs, the number of those that the chosen operations (all operations,
-/// or only those with a layer) explain, and those that belong to none of these operations.
+/// The name of a kind of programs, the number of these programs that the chosen operations (all
+/// operations, or only those with a layer) explain, and the programs that they do not explain.
 type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
-/// Returns the programs of each kind (execution and exchange), first as all operations explain
-/// them, then as operations with a layer do.
+/// Returns the programs of each kind (execution and exchange), first by whether any operation
+/// explains them, then by whether an operation with a layer does.
 fn by_kind<'a>(
     model: &'a Model,
     memory: &MemoryModel<'_>,
@@ -133,8 +133,8 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     })
 }
 
-/// Makes a table with a row for each category at the memory peak `peak`: the recorded bytes, and
-/// the bytes that layers, other operations and every stage explain by the rules of `memory`.
+/// Makes a table with a row for each category of variables at the memory peak `peak`: the recorded
+/// bytes, and the bytes that `memory` attributes to layers, to other operations and to every stage.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
         "Category" Text (category),

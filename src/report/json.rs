@@ -1,4 +1,4 @@
-//! The stages, and the whole report, as JSON.
+//! Writes the stages of a split, and the whole report, as JSON.
 
 use super::emit::{Configuration, EmitForm, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
@@ -22,7 +22,7 @@ struct SolvedStage<'a> {
     peak_step: Option<u32>,
 }
 
-/// The bytes of a stage: `max_tile_mem` on its fullest tile, all others summed over all tiles.
+/// The bytes of a stage: `max_tile_mem` on its fullest tile, all other fields summed over tiles.
 #[derive(Serialize)]
 struct StageBytes {
     total_mem: u64,
@@ -57,7 +57,7 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// The report together with the sentences, tables and configurations that people read. Programs can
-/// ignore them.
+/// ignore these texts.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(title = "Report"))]
@@ -70,12 +70,12 @@ struct Document<'a> {
     /// The sections of the report for people: sentences and tables.
     #[cfg_attr(test, schemars(default))]
     sections: Vec<SectionData>,
-    /// The split in every form of `--emit`, the form for its model first; empty without a split.
+    /// The split in every form of `--emit`, that of its framework first; empty without a split.
     #[cfg_attr(test, schemars(default))]
     configuration: Vec<Configuration>,
 }
 
-/// Writes the split in all forms of `--emit`, the one for its model first; empty without a split.
+/// Writes the split in all forms of `--emit`, that of its framework first; empty without a split.
 fn configurations(report: &Report) -> Vec<Configuration> {
     // Lines for moved cuts would need the proportion that each stage has then.
     let tried = report
@@ -104,8 +104,8 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", text(report)?)
 }
 
-/// Returns the whole report as a JSON document. The page has it in this layout too, since another
-/// one would compile the serialisation of all types of the report a second time.
+/// Returns the whole report as a JSON document. The page has the document in the same layout, since
+/// another layout would compile the serialisation of all types of the report a second time.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,

@@ -80,8 +80,8 @@ impl PseudoLayers {
     }
 }
 
-/// Joins the layers of each stage of a split, which `list` writes, to one text, such as `[ In 0 | 1
-/// Out ]`.
+/// Joins the layers of each stage of a split, which `list` writes, into one text, such as
+/// `[ In 0 | 1 Out ]`.
 fn in_brackets(stages: &[LayerNames], list: impl Fn(&LayerNames) -> String) -> String {
     format!("[ {} ]", join(stages.iter().map(list), " | "))
 }

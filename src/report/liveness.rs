@@ -1,12 +1,12 @@
-//! Live bytes over the steps of the program: curves, which can be thinned, and the variables at
-//! peaks and at the steps that a page shows.
+//! Live bytes over the steps of the program: curves, which can be thinned, and the variables that
+//! are live at peaks and at the steps that a page shows.
 
 use super::LayerNames;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The live bytes of the whole model at each step of the program. All lowered variables count, with
-/// or without an operation.
+/// The live bytes of the whole model at each step of the program. All lowered variables are
+/// included, with or without an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Liveness {
@@ -24,11 +24,12 @@ pub struct Liveness {
     /// The ranges of steps that run a single layer, in the order of the steps. Steps between bands
     /// belong to no layer.
     pub bands: Vec<Band>,
-    /// The largest variables on the fullest tile at its peak; `null` if their names are unknown.
+    /// The largest variables that are live on `fullest_tile` at its peak; `null` if names are
+    /// unknown.
     pub peak_variables: Option<PeakVariables>,
 }
 
-/// Live bytes as a function of the step, of a stage or of the whole model. The bytes at a step are
+/// Live bytes of a stage or of the whole model as a function of the step. The bytes at a step are
 /// `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or before the
 /// step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -56,9 +57,9 @@ pub struct Curve {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
-    /// The step with the most bytes; the first one of a tie.
+    /// The step with the most live bytes; the first one of a tie.
     pub step: u32,
-    /// All bytes at that step, with the fixed and the always-live ones.
+    /// All live bytes at `step`, with the fixed and the always-live ones.
     pub bytes: u64,
 }
 
@@ -75,11 +76,11 @@ pub struct Band {
     pub to: u32,
 }
 
-/// The variables that are live on one tile at one step: their sums, and the largest by name.
+/// The variables that are live on one tile at one step: number, bytes, and the largest by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PeakVariables {
-    /// The tile on which the variables are live, counted from 0.
+    /// The index of the tile on which the variables are live, from 0.
     pub tile: u32,
     /// The step at which the variables are live.
     pub step: u32,
@@ -90,13 +91,13 @@ pub struct PeakVariables {
     /// Bytes of the live variables by category, most bytes first; empty for a saved model.
     pub categories: Vec<CategorySum>,
     /// At most 20 sums of live variables, the largest first. Only the 5,000 largest variables are
-    /// in sums.
+    /// part of sums.
     pub largest: Vec<VariableSum>,
 }
 
-/// All lowered variables of one category whose names differ only in numbers, or one with a name of
-/// its own. Its name is that of the one variable, or the names of all with `#` for each number; its
-/// bytes are the sum, and its layers those of all.
+/// The sum of all listed variables of one category whose names differ only in numbers, which can be
+/// a single variable. A single variable has its own name, several have their common name with `#`
+/// for each number. The bytes are the sum over the variables, and the layers are those of all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableSum {
@@ -118,7 +119,7 @@ pub struct LiveVariable {
     /// The size of the lowered variable (the part of a tensor on one tile) in bytes.
     pub bytes: u64,
     /// The layers that the variable is assigned to, in order. Empty if no layer uses the variable,
-    /// which then counts in every stage.
+    /// which is then part of every stage.
     pub layers: LayerNames,
 }
 
@@ -132,76 +133,77 @@ pub struct CategorySum {
     pub bytes: u64,
 }
 
-/// The variables that are live at chosen steps of the program, on some tiles, for the charts of a
-/// page. Unless stated otherwise, lists have one entry for each chosen step.
+/// The variables that are live at the steps of the program that a page draws, on some tiles. Unless
+/// stated otherwise, lists have one entry for each drawn step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveSteps {
-    /// The chosen steps, ascending: the steps of peaks, of the ends of layers and stages, of the
-    /// start of the backward pass, and of high and low points of the curve between them.
+    /// The steps that a page draws, ascending: the steps of peaks, of the ends of layers and
+    /// stages, of the start of the backward pass, and of high and low points of the curve between
+    /// them.
     pub steps: Vec<u32>,
-    /// The program that runs at each chosen step, such as `OnTileExecute encoder/3/MatMul`.
+    /// The program that runs at each drawn step, such as `OnTileExecute encoder/3/MatMul`.
     pub programs: Vec<String>,
-    /// The name of the operation that the program of each chosen step belongs to; `null` if it
-    /// belongs to none. If outlined code belongs to several operations, the first one.
+    /// The name of the operation that the program of each drawn step belongs to; `null` if it
+    /// belongs to no operation. If outlined code belongs to several operations, the first one.
     pub operations: Vec<Option<String>>,
-    /// Bytes of the variables that are live at each chosen step but not at every step of the
+    /// Bytes of the variables that are live at each drawn step but not at every step of the
     /// program, summed over all tiles.
     pub not_always_live: Vec<u64>,
     /// The live variables of the fullest tile of the whole model.
     #[serde(flatten)]
     pub fullest: TileAtSteps,
-    /// The live variables of other tiles than `fullest`, each tile once: the fullest tile of each
-    /// stage of the split, up to 15 tiles, and if there are fewer than 3, the next fullest tiles of
-    /// the whole model. All of these tiles together list at most 15,000 variables.
+    /// The live variables of other tiles than the fullest one, each tile once: the fullest tile of
+    /// each stage of the split, up to 15 tiles, and if there are fewer than 3, the next fullest
+    /// tiles of the whole model. All of these tiles together list at most 15,000 variables.
     pub others: Vec<TileAtSteps>,
 }
 
-/// The variables that are live on one tile at the chosen steps of the program. Unless stated
-/// otherwise, lists have one entry for each chosen step.
+/// The variables that are live on one tile at the steps that a page draws. Unless stated otherwise,
+/// lists have one entry for each drawn step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileAtSteps {
-    /// The number of the tile, from 0.
+    /// The index of the tile, from 0.
     pub tile: u32,
-    /// Number of lowered variables that are live on the tile at each chosen step.
+    /// Number of lowered variables that are live on the tile at each drawn step.
     pub counts: Vec<u64>,
-    /// Bytes of the variables that are live on the tile at each chosen step, code included.
+    /// Bytes of the variables that are live on the tile at each drawn step, code included.
     pub bytes: Vec<u64>,
     /// Bytes of all variables of the tile that are live on every step of the program: one number
     /// for the tile.
     pub always_live: u64,
-    /// The live bytes by category, the category with the highest bytes at any chosen step first.
+    /// The live bytes by category, the category with the highest bytes at any drawn step first.
     pub categories: Vec<CategoryAtSteps>,
-    /// The live bytes by layer, one entry for each layer of the report, in its order. A variable of
-    /// several layers counts in each of them. Empty if the report would have too many numbers.
+    /// The live bytes by layer, one entry for each layer of the report, in its order. A variable's
+    /// bytes are in each of its layers. Empty if the report would have too many numbers.
     pub layers: Vec<LayerAtSteps>,
-    /// The largest variables of the tile, the largest first: the 20 largest at each chosen step and
-    /// the 10 largest of each layer. The list may be cut on other tiles than the fullest one.
+    /// The largest variables of the tile, the largest first: the 20 largest at each drawn step and
+    /// the 10 largest of each layer. The list may be shorter on other tiles than the fullest one.
     pub variables: Vec<VariableAtSteps>,
 }
 
-/// The live bytes of one category of variables on a tile, at each chosen step.
+/// The live bytes of one category of variables on a tile, at each step that a page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryAtSteps {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
-    /// Bytes of the category's variables that are live on the tile at each chosen step.
+    /// Bytes of the category's variables that are live on the tile at each drawn step.
     pub bytes: Vec<u64>,
 }
 
-/// The live bytes of one layer on a tile, at each chosen step.
+/// The live bytes of one layer on a tile, at each step that a page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerAtSteps {
     /// The name of the layer; `null` for the first pseudo-layer.
     pub name: Option<String>,
-    /// Bytes of the layer's variables that are live on the tile at each chosen step.
+    /// Bytes of the layer's variables that are live on the tile at each drawn step.
     pub bytes: Vec<u64>,
 }
 
-/// A lowered variable of a tile, and the chosen steps at which it is live.
+/// A lowered variable of a tile, and the steps that a page draws at which the variable is live.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableAtSteps {
@@ -210,9 +212,8 @@ pub struct VariableAtSteps {
     pub variable: LiveVariable,
     /// Whether the variable is live on every step of the program.
     pub is_always_live: bool,
-    /// Ranges of steps at whose chosen steps the variable is live, as their first and last chosen
-    /// step, both inclusive, ascending. Between two chosen steps of a range the variable may be
-    /// dead.
+    /// When the variable is live: ranges of drawn steps, each as its first and last drawn step,
+    /// both inclusive, ascending. Between two drawn steps of a range the variable may be dead.
     pub live: Vec<(u32, u32)>,
 }
 
@@ -228,7 +229,7 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> 
 }
 
 /// Returns the first, the lowest, the highest and the last of the (step, bytes) points, ascending
-/// and without duplicates. Of points with equal bytes, the first one counts.
+/// and without duplicates. Of several lowest or highest points, the first one is taken.
 fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The report as Markdown, for a pull request or an issue.
+//! Writes the report as Markdown, for a pull request or an issue.
 
 use super::sections::blocks;
 use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
@@ -8,7 +8,7 @@ use crate::wording::{displayed, grouped};
 /// Writes the report as Markdown: a heading, and all sections that Markdown has.
 pub fn text(report: &Report) -> String {
     let mut text = heading(report);
-    // The section of the last list item, and whether its list is still open.
+    // The section of the last list item, and whether the list of that item is still open.
     let (mut list, mut in_list) = ("", false);
     let mut marks = ['-', '*'];
     for (section, block) in blocks(report, Form::Markdown, |_| true) {
@@ -23,7 +23,7 @@ pub fn text(report: &Report) -> String {
         }
         in_list = is_item;
         text += &match block {
-            // The heading has the verdict.
+            // Leave out the verdict, since the heading of the document has it.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, &line))

@@ -1,4 +1,4 @@
-//! The result of the analysis, for machines and for people.
+//! The report: the result of the analysis, for machines and for people.
 //!
 //! A [`Report`] is plain data that can be written and read back. [`Report::new`] makes it
 //! (`build`), and every output form is a pure function of it: `json`, CSV, `markdown` and `html`
@@ -7,13 +7,13 @@
 //! which form shows which content in which order, `tables` has rows and columns, `sentences` has
 //! sentences, and `layer_names` has the names of layers.
 //!
-//! Bytes are exact integers. Steps are indices of liveness steps, from 0, and
-//! both ends of a range of steps are inclusive. Tiles and stages count from 0.
-//! The name of a layer is `null` for the first position of the layer order, and
-//! `"Out"` for Out; [`PseudoLayers`](crate::model::PseudoLayers) says what these mean.
+//! Bytes are exact integers. Steps are indices of liveness steps, from 0, and both ends of a range
+//! of steps are inclusive. Tiles and stages count from 0. The name of a layer is `null` for the
+//! first position of the layer order, and `"Out"` for Out;
+//! [`PseudoLayers`](crate::model::PseudoLayers) says what these names mean.
 //!
-//! The version grows when a field is removed or changes its meaning. Fields and whole sections may
-//! be added without a new version, so readers must ignore unknown fields.
+//! The version of the report format grows when a field is removed or changes its meaning. Fields
+//! and whole sections may be added without a new version, so readers must ignore unknown fields.
 
 mod answer;
 mod best_split;

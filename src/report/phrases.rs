@@ -1,8 +1,8 @@
 //! The parts of sentences: text of this program, and values such as numbers and names from files.
 //!
-//! Each [`Phrase`] that `format!` puts into a text is marked there. A [`Sentence`] is the text
-//! separated into phrases, so that a form can write each kind in its own way: the terminal writes
-//! amounts in the requested units, and Markdown and the page escape names.
+//! `format!` puts each [`Phrase`] into a text between marks. A [`Sentence`] is the text separated
+//! into phrases, so that a form can write each kind in its own way: the terminal writes amounts in
+//! the requested units, and Markdown and the page escape names.
 
 use super::{LayerNames, Units};
 use crate::escape::printable;
@@ -21,7 +21,7 @@ pub struct Sentence {
     pub phrases: Vec<Phrase>,
 }
 
-/// A phrase of a sentence: text of this program, or a value that is put in.
+/// A phrase of a sentence: text of this program, or a value that is put into the sentence.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -32,7 +32,7 @@ pub enum Phrase {
     Amount(u64),
     /// A number of bytes, written without a unit, such as `1,024`.
     Bytes(u64),
-    /// A number of things, such as tiles, or the index of one thing.
+    /// A count of things, such as tiles, or an index, such as that of a tile.
     Count(u64),
     /// A name that may come from a file, so it must be escaped.
     Name(String),
@@ -47,12 +47,12 @@ pub enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// The character before and after each marked phrase in a text. It cannot be in JSON.
+/// The character before and after each marked phrase in a text. JSON never contains it.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between two [`MARK`]s, so that it can be put into a text and
-    /// [`Sentence::from`] finds it there.
+    /// Writes the phrase as JSON between two [`MARK`]s, so that [`Sentence::from`] finds it in the
+    /// text into which it is put.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(formatter, "{MARK}{json}{MARK}")
@@ -60,8 +60,8 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates a text into the phrases between [`MARK`]s and the text around them. A piece that
-    /// is no phrase is left out.
+    /// Separates a text into the phrases between [`MARK`]s and the text around them. A piece
+    /// between marks that is no phrase is left out.
     fn from(text: String) -> Self {
         let phrases = text
             .split(MARK)
@@ -154,7 +154,7 @@ pub fn in_parentheses(change: i64) -> String {
 }
 
 /// Warns if `bytes` is more than 98 % of `limit`, since code for exchange between IPUs, which a
-/// profile of one IPU lacks, may then not fit. `None` if it is less, or more than the limit.
+/// profile of one IPU lacks, may then not fit. `None` if `bytes` is lower, or above the limit.
 pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

@@ -1,4 +1,4 @@
-//! The pipeline of the stages, and the memory that the model would need in other pipelines.
+//! The pipeline that runs the split, and the memory that the model would need in other pipelines.
 
 use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
@@ -22,29 +22,29 @@ pub struct PipelineFacts {
     pub state_bytes: Option<u64>,
     /// Whether the user left the schedule open, so that it was chosen automatically.
     pub schedule_by_default: bool,
-    /// How often the layers on both sides of a cut run in the forward pass of a micro-batch: 1, or the
-    /// highest number of runs. If it is above 1, the IPUs take turns.
+    /// How often the layers on both sides of a cut run in the forward pass of a micro-batch: 1, or
+    /// the highest number of runs at any cut. Above 1, the IPUs take turns.
     pub runs: u32,
     /// Whether the user left the recomputation open, so that it was chosen automatically.
     pub recompute_by_default: bool,
-    /// How the profile was recorded. If tensors were loaded from outside the IPUs or gathered from
-    /// replicas, the profile has them only while they are used. If activations were recomputed, it
-    /// has only the activations that are kept. If gradients were not accumulated, the predicted
-    /// bytes include accumulators for the updated weights.
+    /// How the profile was recorded. Tensors that were loaded from outside the IPUs or gathered
+    /// from replicas are in the profile only while they are used. If activations were recomputed,
+    /// the profile has only the activations that are kept. If gradients were not accumulated, the
+    /// predicted bytes include accumulators for the updated weights.
     pub recording: Recording,
     /// Whether the profile has a backward pass.
     pub is_training: bool,
-    /// Bytes on the fullest tile that this split would need without recomputation; `null` if the
-    /// pipeline recomputes nothing.
+    /// Bytes on the fullest tile that the report's split would need without recomputation; `null`
+    /// if the pipeline recomputes nothing.
     pub without_recomputation: Option<u64>,
-    /// The answers with another schedule, other recomputation or optimizer state elsewhere, in the
-    /// order in which a user would try them; empty if these were not searched.
+    /// The best splits with another schedule, other recomputation or optimizer state elsewhere, in
+    /// the order in which a user would try them; empty if none was searched.
     pub alternatives: Vec<BestSplit>,
-    /// The answer with several replicas of a smaller pipeline, if they are faster; `null` if they
-    /// are not, or if the user gave the number of replicas.
+    /// The best split with several replicas of a smaller pipeline, if they are faster than the
+    /// report's pipeline; `null` if they are not, or if the user gave the number of replicas.
     pub with_replicas: Option<BestSplit>,
     /// Bytes of gradients, over all tiles, that the replicas of `with_replicas` exchange in each
-    /// step; `null` without it.
+    /// step; `null` if `with_replicas` is.
     pub gradient_bytes: Option<u64>,
 }
 
@@ -87,13 +87,13 @@ impl PipelineFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
-    /// Number of forward pipeline stages that run after this stage. Out counts as one if it runs on
-    /// the first IPU. 0 without a pipeline.
+    /// Number of forward pipeline stages that run after this stage, including Out if it runs on the
+    /// first IPU. 0 without a pipeline.
     pub depth: u32,
     /// Number of copies of each stashed tensor that the stage keeps in addition to the tensor.
     pub copies: u64,
     /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
-    /// possible; `null` if that makes no difference, or without a pipeline.
+    /// possible; `null` if late restores make no difference, or without a pipeline.
     pub late_restores: Option<u64>,
     /// The largest variables that the stage stashes on its fullest tile, at most 5, the largest
     /// first.
@@ -102,8 +102,8 @@ pub struct StagePipeline {
     pub update: Option<StageUpdate>,
 }
 
-/// The bytes of a stage during the weight update, on the tile with the most bytes, in the update of
-/// the weights that need the most there.
+/// The bytes of a stage during the weight update, on the tile with the most bytes, while it updates
+/// the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageUpdate {
@@ -122,14 +122,14 @@ pub struct StageUpdate {
     pub taken: u64,
     /// The names of the updated weights; a weight without a name is left out.
     pub weights: Vec<String>,
-    /// Whether the update needs more bytes on its fullest tile than the passes on theirs. The
-    /// stage's peak is then in the update.
+    /// Whether the update needs more bytes than the forward and backward passes, each on its
+    /// fullest tile. The stage's peak is then in the update.
     pub decides: bool,
 }
 
 impl Inputs<'_> {
-    /// Returns the pipeline for the report; `None` for the greedy solver and for the classic memory
-    /// model, which have no pipelines.
+    /// Returns what the report says about the pipeline; `None` for the greedy solver and for the
+    /// classic memory model, which have no pipelines.
     pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
         let (options, claims) = (&search.costs.request().options, &search.claims);
         let knows_pipelines = options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
@@ -154,7 +154,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the highest number of runs of layers that the split cuts, or 1.
+    /// Returns the highest number of runs, in one forward pass, of layers that a cut of the split
+    /// separates; 1 if no cut separates layers with several runs.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
         let repeats = self.placement.repeats.iter();
@@ -162,7 +163,7 @@ impl Inputs<'_> {
         cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
     }
 
-    /// Returns the bytes of a stage, with this memory, in the weight update; `None` if optimizer
+    /// Returns the bytes of a stage in the weight update, from its `memory`; `None` if optimizer
     /// state is on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let (tile, fullest) = memory
@@ -188,8 +189,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the copies and the update of a stage that stashes the variables `stashed`; `None` if
-    /// there is no pipeline and optimizer state is on the chip.
+    /// Returns the copies and the weight update of a stage that stashes the variables `stashed`;
+    /// `None` if there is no pipeline and optimizer state is on the chip.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

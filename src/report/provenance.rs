@@ -68,7 +68,7 @@ pub struct TargetFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildOption {
-    /// The options that this one belongs to: `compilation` or `target`.
+    /// The group of options that the option belongs to: `compilation` or `target`.
     pub of: String,
     /// The name of the option.
     pub name: String,

@@ -29,7 +29,7 @@ pub struct RecordedMemory {
     pub tile_map: Option<TileMap>,
 }
 
-/// The bytes that the compiler counted on each tile (table `memory_by_tile`). Lists have one entry
+/// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one entry
 /// for each tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -37,29 +37,29 @@ pub struct TileTotals {
     /// The tile with the most bytes in use; the first one of a tie.
     pub fullest: u32,
     /// Bytes in use on each tile, without the gaps between variables. Variables that share an
-    /// address count once.
+    /// address are included once.
     pub total: Vec<u64>,
     /// Bytes in use on each tile, with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<Vec<u64>>,
     /// Bytes on each tile of the variables that are live on every step of the program.
     pub always_live: Vec<u64>,
-    /// The highest bytes at any one step, on each tile, of the variables that are not live on every
-    /// step.
+    /// The most bytes that the variables which are not live on every step take on each tile at any
+    /// one step.
     pub not_always_live: Vec<u64>,
 }
 
 /// The recorded bytes of one category of lowered variables. Variables that share memory at
-/// different steps all count, so the categories of a tile can add up to more than its total.
+/// different steps are all included, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
     /// Bytes of the category, summed over all tiles of the profile or, in the facts about an IPU,
-    /// of this IPU.
+    /// over the tiles of this IPU.
     pub all_tiles: u64,
-    /// Bytes of the category on the tile with the most recorded bytes among these tiles; `null` if
-    /// the totals of tiles are unknown.
+    /// Bytes of the category on the tile with the most recorded bytes, among all tiles or those of
+    /// the IPU; `null` if the totals of tiles are unknown.
     pub fullest_tile: Option<u64>,
 }
 
@@ -86,8 +86,8 @@ pub struct TileCategory {
     /// Bytes of all variables of the category, one number for each tile.
     pub bytes: Vec<u64>,
     /// The part of `bytes` at addresses that several variables share, each at other steps, one
-    /// number for each tile; empty if no tile has any. Less these parts, the bytes of all
-    /// categories are at most the bytes in use on a tile.
+    /// number for each tile; empty if no tile has any. Without it, the bytes of all categories are
+    /// at most the bytes in use on a tile.
     pub overlapped: Vec<u64>,
 }
 
@@ -97,14 +97,14 @@ pub struct TileCategory {
 pub struct TileVariables {
     /// Upper bound on the variables listed for each tile.
     pub most: u32,
-    /// The numbers of the tiles whose variables are listed, the fullest first: all tiles, or the
+    /// The indices of the tiles whose variables are listed, the fullest first: all tiles, or the
     /// 2,000 fullest ones.
     pub tiles: Vec<u32>,
     /// The distinct kinds of the listed variables (name, category, and whether always live), to
     /// which `largest` refers by index. Several tiles can have variables of one kind.
     pub kinds: Vec<VariableKind>,
     /// For each tile of `tiles`, its largest variables, the largest first and equal ones in the
-    /// order of the profile. Each is an index of `kinds` and the bytes of the variable.
+    /// order of the profile. Each entry is an index into `kinds` and the bytes of the variable.
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
@@ -129,7 +129,7 @@ pub struct LayerMemory {
     pub name: Option<String>,
     /// Bytes of the layer summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// The bytes of `total` by what they hold, such as variables or code.
+    /// The bytes of `total` by kind of contents, such as variables or code.
     pub parts: Parts,
     /// The tile with the most bytes of the layer; the first one of a tie.
     pub fullest_tile: u32,
@@ -162,7 +162,7 @@ pub struct Execution {
     pub other: u64,
 }
 
-/// The origin of the cycles.
+/// How the cycles of the report were found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -195,7 +195,7 @@ pub struct LayerCycles {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageCycles {
-    /// The number of the stage, from 0.
+    /// The index of the stage, from 0.
     pub stage: u32,
     /// Cycles of the stage's layers in one run of the program.
     pub cycles: u64,
@@ -231,7 +231,7 @@ impl RecordedMemory {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total,
-                // `None` unless every tile has a total with gaps.
+                // `None` unless every tile has a recorded total with gaps.
                 with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
                 always_live: by_tile(|tile| tile.always_live),
                 not_always_live: by_tile(|tile| tile.not_always_live),
@@ -250,7 +250,7 @@ impl RecordedMemory {
 }
 
 impl CategoryBytes {
-    /// Sums the bytes of a category over `tiles`, a range of tile numbers, and adds its bytes on
+    /// Sums the bytes of a category over `tiles`, a range of tile indices, and takes its bytes on
     /// the tile `fullest`, if there is one.
     pub(super) fn new(
         category: &RecordedCategory,
@@ -334,12 +334,12 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the sum of the numbers, or `u64::MAX` if it overflows, as in a damaged report.
+/// Returns the sum of the numbers, or `u64::MAX` if the sum overflows, as in a damaged report.
 pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// Returns the index of the highest number; the first one of a tie. `None` without numbers.
+/// Returns the index of the highest number; the first one of a tie. `None` if there are no numbers.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     let places = (0..bytes.len()).rev();
     Some(places.max_by_key(|&place| bytes[place])? as u32)

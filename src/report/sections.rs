@@ -1,6 +1,6 @@
 //! The sections of a report: their content, their order, and the forms that have them. The
-//! terminal, Markdown and CSV walk this one table, so a new section is one line. The page has all
-//! sections as data, and shows a section where a script asks for its name.
+//! terminal, Markdown and CSV walk the one table [`SECTIONS`], so a new section is one line. The
+//! page has all sections as data, and shows a section where a script asks for its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{Phrase, Sentence, names, nearly_full};
@@ -35,7 +35,7 @@ pub enum ScreenPart {
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
     /// The sentences about the fullest and the slowest stage of the configuration that `--plan`
-    /// recommends. `--solve` has them among those of the split.
+    /// recommends. With `--solve`, they are among the sentences about the split.
     Bottlenecks,
     /// The table of the sizes of a micro-batch that were recorded, and which size to record next.
     Sizes,
@@ -58,8 +58,8 @@ const TERMINAL: &[Form] = &[Form::Terminal];
 const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
-/// Declares the sections. A line has a section's name, its heading, its part of a terminal's
-/// output, the forms that have it, and the function that makes its content.
+/// Declares the sections of a report. A line has a section's name, its heading, its part of a
+/// terminal's output, the forms that have it, and the function that makes its content.
 macro_rules! sections {
     ($($id:literal $title:literal $part:ident $forms:ident $blocks:expr;)*) => {
         [$(Section {
@@ -188,17 +188,17 @@ pub enum Block {
     Table(Table),
 }
 
-/// Makes a block of each text.
+/// Makes a block of each text, by `block`.
 fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
     text.into_iter().map(|text| block(text.into())).collect()
 }
 
-/// Makes a line of each text.
+/// Makes a [`Block::Line`] of each text.
 fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-/// Makes a block of a table if `is_there`; none otherwise.
+/// Makes a block of the table that `table` returns if `is_there`; otherwise none.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
@@ -262,7 +262,7 @@ fn given(report: &Report, form: Form) -> Vec<Block> {
     )
 }
 
-/// Makes the section that says why nothing fits and what would help. Leaves out the reasons if
+/// Makes the section that says why no split fits and what would help. Leaves out the reasons if
 /// layers are too large by themselves, since the verdict names these layers.
 fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
@@ -313,7 +313,7 @@ fn parts(report: &Report, form: Form) -> Vec<Block> {
 }
 
 /// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, a
-/// line elsewhere. Empty if none is recommended.
+/// line elsewhere. Empty if no configuration is recommended.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     Vec::from_iter(sentences::recommended(report).map(|sentence| match form {

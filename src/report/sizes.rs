@@ -1,25 +1,25 @@
-//! The answer with each size of a micro-batch that the model was recorded with.
+//! The best split for each size of a micro-batch that the model was recorded with.
 
 use super::{BestSplit, Inputs, Report};
 use crate::search::SearchResult;
 use serde::{Deserialize, Serialize};
 
-/// The answer with one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
+/// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SizeAnswer {
-    /// Samples of a micro-batch.
+    /// Number of samples in a micro-batch.
     pub micro_batch: u64,
-    /// Path of the profile that was recorded with this size.
+    /// Path of the profile that was recorded with micro-batches of this size.
     pub profile: String,
-    /// The best split with this size or, if none fits, the split with the lowest peak. Its `command`
-    /// is empty.
+    /// The best split with micro-batches of this size or, if none fits, the split with the lowest
+    /// peak. Its `command` is empty.
     pub answer: BestSplit,
 }
 
 impl Inputs<'_> {
-    /// Returns the answer with each recorded size of a micro-batch, ascending; empty if there is only
-    /// one size.
+    /// Returns the best split for each recorded size of a micro-batch, ascending by size; empty if
+    /// there is only one size.
     pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
         let of_size = search.claims.sizes.iter().map(|size| SizeAnswer {
             micro_batch: size.samples,
@@ -33,8 +33,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Says between which recorded sizes of a micro-batch the limit lies, and which size to record next;
-/// `None` if there is only one size, or if no size between them is left.
+/// Says which of the recorded sizes of a micro-batch still fits and which no longer does, and which
+/// size to record next; `None` if there is only one size.
 pub(super) fn next_size(report: &Report) -> Option<String> {
     let fits = |size: &&SizeAnswer| size.answer.fits;
     let largest = report.sizes.iter().rfind(fits);

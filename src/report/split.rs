@@ -1,4 +1,4 @@
-//! The split: stages, how full they are, and the bytes that flow between them.
+//! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
 use super::{
     BestSplit, Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, StageUpdate, TileParts,
@@ -24,15 +24,15 @@ pub struct Split {
     /// Bytes that a stage may take on each tile, one number for each IPU, if the IPUs have
     /// different limits; otherwise `null`.
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs of all replicas on which these layers fit, with optimizer state in the same
-    /// place; `null` for a split that the user gave or that does not fit.
+    /// The fewest IPUs, over all replicas, on which the report's layers fit, with optimizer state
+    /// in the same place; `null` for a split that the user gave or that does not fit.
     pub fewest_ipus: Option<u32>,
     /// Whether the user gave the split, to compare it with the best one.
     pub is_given: bool,
-    /// The name of the first layer of each stage but stage 0, as `--splits` takes them.
+    /// The name of the first layer of each stage but stage 0, as in the value of `--splits`.
     pub starts: Vec<String>,
-    /// The split that code runs which takes the numbers of blocks on the IPUs, such as Optimum with
-    /// `layers_per_ipu`, if it is another one; `null` if it is this one.
+    /// The split that a framework runs if it is given only the number of blocks on each IPU, such
+    /// as Optimum with `layers_per_ipu`; `null` if it is this split.
     pub by_counts: Option<BestSplit>,
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
@@ -49,15 +49,15 @@ pub struct Split {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
-    /// The number of the stage, from 0, which is also the number of its IPU.
+    /// The index of the stage, from 0, which is also the index of its IPU.
     pub stage: u32,
-    /// The available memory proportion of the profile that the stage is compiled as in; `null` unless
-    /// `--amp` gives it.
+    /// The available memory proportion with which the stage is compiled, which is that of one of
+    /// the profiles; `null` unless `--amp` gives it.
     pub amp: Option<f64>,
     /// The name of the stage's first layer; `null` for the first pseudo-layer.
     pub layer_from: Option<String>,
-    /// The name of the stage's last layer; `null` for the first pseudo-layer. An Out that runs on
-    /// the first IPU is not counted.
+    /// The name of the stage's last layer; `null` for the first pseudo-layer. Out is left out if it
+    /// runs on the first IPU.
     pub layer_to: Option<String>,
     /// The names of all layers of the stage, in order.
     pub layers: LayerNames,
@@ -67,7 +67,7 @@ pub struct Stage {
     pub has_out: bool,
     /// Predicted bytes of the stage summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// The bytes of `total` by what they hold, such as variables or code.
+    /// The bytes of `total` by kind of contents, such as variables or code.
     pub parts: Parts,
     /// The tile that needs the most bytes, which decides whether the stage fits.
     pub fullest_tile: FullestTile,
@@ -91,7 +91,7 @@ pub struct Stage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FullestTile {
-    /// The number of the tile, from 0.
+    /// The index of the tile, from 0.
     pub tile: u32,
     /// Predicted bytes of the stage on the tile: the sum of all fields of `parts`.
     pub bytes: u64,
@@ -100,9 +100,9 @@ pub struct FullestTile {
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the stage does not
     /// fit.
     pub free: i64,
-    /// The predicted bytes on the tile by what they hold, such as variables or code.
+    /// The predicted bytes on the tile by kind of contents, such as variables or code.
     pub parts: Parts,
-    /// The variables of `parts` by kind, which add up to it.
+    /// The bytes of `parts.variables` by kind of variable.
     pub variable_kinds: VariableKinds,
     /// The code and vertex state that every stage needs, whatever its layers are, by kind, as far
     /// as they are part of the tile's overhead; other kinds of contents are 0. `null` for the
@@ -130,9 +130,9 @@ pub struct Fullness {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bucket {
-    /// The lowest number of bytes that counts in this range of the histogram.
+    /// The lowest number of bytes in this range of the histogram.
     pub from: u64,
-    /// The highest number of bytes that counts in this range of the histogram, inclusive.
+    /// The highest number of bytes in this range of the histogram.
     pub to: u64,
     /// Number of tiles whose bytes are in this range of the histogram.
     pub tiles: u32,
@@ -142,19 +142,19 @@ pub struct Bucket {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cut {
-    /// The number of the stage that begins after the cut.
+    /// The index of the stage that begins after the cut.
     pub stage: u32,
-    /// The name of the first layer of that stage; never `null`, since the first pseudo-layer is
+    /// The name of the first layer after the cut; never `null`, since the first pseudo-layer is
     /// before every cut.
     pub layer_from: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each variable
-    /// counts once. Variables between stages further away count too.
+    /// is added once, including variables between stages further away.
     pub bytes: u64,
     /// Bytes over all tiles of the always-live variables that layers on both sides of the cut use,
     /// so that each side needs a copy.
     pub duplicated: u64,
-    /// The effect of moving the last layer before the cut, or the first one after it, to the other
-    /// side, unless that leaves a stage empty. Empty if the effects were not computed.
+    /// The effect of moving the last layer before the cut, or the first layer after it, to the
+    /// other side, unless that leaves a stage empty. Empty if the effects were not computed.
     pub moves: Vec<Move>,
 }
 
@@ -164,12 +164,12 @@ pub struct Cut {
 pub struct Move {
     /// The name of the moved layer; two names if In and Out are one position.
     pub layers: LayerNames,
-    /// The number of the stage that the layer moves to.
+    /// The index of the stage that the layer moves to.
     pub to_stage: u32,
-    /// Bytes after the move on the fullest tile of the stage before the cut, and of the stage after
-    /// it.
+    /// Bytes after the move on the fullest tile of the stage before the cut, and on that of the
+    /// stage after the cut.
     pub fullest_tile_bytes: [u64; 2],
-    /// How much the two numbers of `fullest_tile_bytes` grow by the move, below 0 for less memory.
+    /// By how many bytes the entries of `fullest_tile_bytes` grow by the move, below 0 for less.
     pub change: [i64; 2],
 }
 
@@ -182,8 +182,8 @@ impl Split {
             .collect()
     }
 
-    /// Returns the stage whose fullest tile needs the most bytes; the first one of a tie. `None`
-    /// without stages.
+    /// Returns the stage of the split whose fullest tile needs the most bytes; the first one of a
+    /// tie. `None` without stages.
     pub fn fullest(&self) -> Option<&Stage> {
         self.stages
             .iter()

@@ -7,15 +7,15 @@ use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
-// `StepTime` is a type of its own: it is the part that searches compare, in 128 bits, which no
-// reader of JSON is sure to keep.
+// `StepTime` stays a type of its own: searches compare its numbers in 128 bits, which not every
+// reader of JSON keeps.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
-    /// Number of micro-batches of the step, over which gradients are accumulated: the given number,
-    /// or 128, since a profile does not record it; more if the schedule requires it.
+    /// Number of micro-batches of the step, over which gradients are accumulated: the number that
+    /// the user gave, or 128, since a profile does not record it; more if the schedule requires it.
     pub micro_batches: u64,
-    /// Number of micro-batches that the user gave; `null` if it was left open.
+    /// Number of micro-batches that the user gave; `null` if the user gave none.
     pub given_micro_batches: Option<u64>,
     /// Number of samples of a micro-batch, if the user gave it; otherwise `null`.
     pub micro_batch: Option<u64>,
@@ -40,9 +40,9 @@ pub struct StepFacts {
     /// Whether `cycles` includes the time of `streamed_bytes`, which needs `--streaming-bandwidth`
     /// and the clock; `null` if `streamed_bytes` is.
     pub streaming_is_counted: Option<bool>,
-    /// The number of the stage with the most cycles for a micro-batch; the first one of a tie.
+    /// The index of the stage with the most cycles for a micro-batch; the first one of a tie.
     pub slowest_stage: u32,
-    /// The part of the step's cycles, from 0 to 1, that a pipeline that is always full would take.
+    /// The share of the step's cycles, from 0 to 1, that a pipeline that is always full would take.
     pub efficiency: f64,
     /// The time of the step in milliseconds; `null` if the profile lacks the target's clock.
     pub milliseconds: Option<f64>,
@@ -65,8 +65,8 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
-    /// Computes the time of a step of the answer to a changed request; `None` if the profile has no
-    /// cycles.
+    /// Computes the time of a step of the best split for a request with changed options; `None` if
+    /// the profile has no cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
         Self::of(&claim.costs, &solution.plan, solution.score.step, replicas)
@@ -121,8 +121,7 @@ impl StepFacts {
     }
 }
 
-/// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks like the
-/// limit.
+/// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks equal to it.
 pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     cycles
         .saturating_mul(1_000_000_000)

@@ -1,6 +1,7 @@
-//! The table that every form shows: typed columns with the fields or values that fill them, rows,
-//! and cells. Each column is declared once, and every form shows some of them. If a cell is a field of
-//! the row, its place in the JSON form is the path of that field, which the compiler checks.
+//! The table that every form of output shows: rows of cells in typed columns. Each column is
+//! declared once, with the fields or expressions that fill its cells, and every form shows some of
+//! the columns. If a cell is a field of the row's item, its place in the JSON form is the path of
+//! that field, which the compiler checks.
 
 use super::{LayerNames, Report, join};
 use crate::model::PseudoLayers;
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
     pub name: &'static str,
-    /// The pseudo-layers of the report, which determine the layer that has no name in the table.
+    /// The pseudo-layers of the report, which determine how the layer without a name is shown.
     #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
     /// The columns of the table, in order.
@@ -39,8 +40,8 @@ pub struct Column {
     /// The kind of value in the cells of the column, which determines how they are shown.
     pub kind: Kind,
     /// The place of the column's values in the JSON form, as a JSON pointer that is appended to the
-    /// pointer of the row. If it contains `{}`, the pointer of the row is put in there instead.
-    /// Empty if the values have no place.
+    /// pointer of the row. If it contains `{}`, the pointer of the row replaces that instead. Empty
+    /// if the values have no place.
     pub at: &'static str,
     /// The forms and the values with which the column is shown.
     #[serde(skip)]
@@ -54,7 +55,7 @@ pub enum When {
     /// Show the column in every form, whatever its values are.
     Always,
     /// Show the column only to people, and only if some value is neither 0 nor empty. Programs can
-    /// compute its values.
+    /// compute its values from others.
     ForPeople,
     /// Show the column only in CSV. People see its values in another column.
     ForPrograms,
@@ -91,7 +92,7 @@ pub enum Kind {
     Name,
     /// The column has names of layers.
     Layers,
-    /// The column has numbers of things, such as tiles or cycles, or indices of things.
+    /// The column has counts of things, such as tiles or cycles, or indices of things.
     Count,
     /// The column has numbers of bytes.
     Bytes,
@@ -108,7 +109,7 @@ pub enum Kind {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
-    /// it has none.
+    /// the item has none.
     pub at: String,
     /// The cells of the row, one for each column.
     pub cells: Vec<Cell>,
@@ -180,15 +181,15 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// Serializes the name of a layer as an object with the key `layer`. The bare name of In would be
-/// `null`, which is an empty cell.
+/// Serializes the name of a layer as an object with the key `layer`. The name of In alone would be
+/// `null`, which stands for an empty cell.
 fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map([("layer", name)])
 }
 
 impl Cell {
     /// Writes the cell for people, with digits in groups and with long lists of layers shortened.
-    /// `order` says whether the layer that has no name is In or None.
+    /// `order` says whether the layer without a name is In or None.
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
@@ -201,7 +202,7 @@ impl Cell {
     }
 
     /// Writes the cell for programs, with whole names and without separators in numbers. `order`
-    /// says whether the layer that has no name is In or None.
+    /// says whether the layer without a name is In or None.
     pub(super) fn plain(&self, order: PseudoLayers) -> String {
         let names = |layers: &LayerNames| order.names_of(layers).join(" ");
         match self {
@@ -240,7 +241,7 @@ impl Column {
         }
     }
 
-    /// Returns the column with the forms and the values with which it is shown.
+    /// Returns the column, to be shown only in the forms and with the values of `when`.
     pub const fn shown(mut self, when: When) -> Self {
         self.when = when;
         self
@@ -268,8 +269,8 @@ impl Table {
         }
     }
 
-    /// Returns the table with the places of its rows, which are all items of one list of `report`:
-    /// `list` is the list's place in the JSON form, such as `/cuts`.
+    /// Returns the table with the places of its rows in the JSON form. The rows are items of one
+    /// list of `report`, and `list` is the place of that list, such as `/cuts`.
     pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
         self.pseudo_layers = report.pseudo_layers;
         self.for_people = for_people;
@@ -290,11 +291,11 @@ impl Table {
         self.kept(|column, _| !names.contains(&&*column.name))
     }
 
-    /// Keeps the columns that a form of output shows by `When`. A terminal and Markdown also order
-    /// them as `for_people` does, and leave out other columns.
+    /// Keeps the columns that a form of output shows by their `When`. A terminal and Markdown also
+    /// order the columns as `for_people` does, and leave out other columns.
     ///
     /// # Panics
-    /// When the table has no column that `for_people` names.
+    /// When `for_people` names a column that the table lacks.
     pub fn shown_in(self, form: Form) -> Self {
         let one_percent = u128::from(self.highest_limit().unwrap_or(0) / 100).max(1);
         let is_csv = form == Form::Csv;
@@ -327,8 +328,8 @@ impl Table {
         }
     }
 
-    /// Keeps the columns that `is_kept` accepts. Its second argument is the largest absolute value
-    /// in the column: 0 if all cells are empty, and `u128::MAX` if some cell is no number.
+    /// Keeps the columns that `is_kept` accepts, given each column and its largest absolute value:
+    /// 0 if all cells are empty, and `u128::MAX` if some cell is no number.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             self.rows
@@ -389,11 +390,11 @@ impl Table {
     }
 }
 
-/// Makes a table. Its arguments are the name, an item for each row, the names of the item and, if
-/// cells need it, of the row's index, and the columns in the order of the CSV form. A column has a
-/// variant of `When` unless it is always shown, its name, a variant of `Kind`, and in parentheses the
-/// cell: the path of a field of the item, such as `(.fullest_tile.bytes)`, or an expression. `let`
-/// bindings for the cells may precede the columns.
+/// Makes a table. The arguments are the name, an item for each row, the variables for the item and,
+/// if cells need it, for the row's index, and the columns in the order of the CSV form. A column
+/// has a variant of `When` unless it is always shown, its name, a variant of `Kind`, and in
+/// parentheses the cell: the path of a field of the item, such as `(.fullest_tile.bytes)`, or an
+/// expression. `let` bindings for the cells may precede the columns.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
         $($($when:ident)? $column:literal $kind:ident $cell:tt,)*

@@ -26,8 +26,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format to write in. `Auto` becomes `Table` on a terminal, and stays `Auto`
-    /// otherwise.
+    /// Returns the format to write in on standard output. `Auto` becomes `Table` on a terminal, and
+    /// stays `Auto` otherwise.
     pub fn on(self, is_terminal: bool) -> Self {
         match self {
             Format::Auto if is_terminal => Format::Table,
@@ -99,7 +99,7 @@ impl Table {
     }
 
     /// Writes a header with the names of the columns, and all rows, with `delimiter`, a tab or a
-    /// comma, between cells. Cells are quoted by the rules of CSV with either.
+    /// comma, between cells. With either delimiter, cells are quoted by the rules of CSV.
     fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
@@ -126,11 +126,11 @@ fn without_wrapping(error: csv::Error) -> io::Error {
 }
 
 impl Report {
-    /// Returns the tables of the report on standard output. People get the table of stages or of
-    /// IPUs, since they read the rest in sentences. Programs get all tables: of a model, the stages
-    /// of the split, if there is one, and the layers; of a compilation, the IPUs, their categories,
-    /// and the comparison with a prediction. All bytes are exact; the limit of a stage is the limit
-    /// of its IPU. Cells of missing numbers are empty, such as cycles if the profile has none.
+    /// Returns the tables that a report prints on standard output. People get the table of stages
+    /// or of IPUs, since they read the rest in sentences. Programs get all tables: of a model, the
+    /// stages of the split, if there is one, and the layers; of a compilation, the IPUs, their
+    /// categories, and the comparison with a prediction. All bytes are exact; the limit of a stage
+    /// is that of its IPU. Cells of missing numbers, such as cycles, are empty.
     pub fn tables(&self, format: Format) -> Vec<Table> {
         let (form, most) = match format {
             Format::Table => (Form::Terminal, 1),

@@ -1,6 +1,6 @@
-//! Tables of a model, its split, a sweep and a plan. Each has all columns in the order of the CSV
-//! form, and a list of columns for people. New columns come last, so that programs may use indices
-//! of columns.
+//! Tables of a model, its split, a sweep and a plan. Each table has all columns in the order of the
+//! CSV form, and a list of columns for people. New columns come last, so that programs may use
+//! indices of columns.
 
 use super::table::table;
 use super::{BestSplit, Cell, Report, StepFacts, Table, join, step};
@@ -9,7 +9,7 @@ use crate::wording::grouped;
 use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
-/// by what they hold. No rows without a split.
+/// by kind of contents. No rows without a split.
 pub fn stages(report: &Report) -> Table {
     let table = table!("stages", report.stages(), |stage, place| {
         "Stage" Count (.stage),
@@ -101,7 +101,7 @@ pub fn layers(report: &Report) -> Table {
 /// Upper bound on rows in the table of the largest layers.
 const LARGEST: usize = 5;
 
-/// Makes the table of at most 5 layers, with the most bytes on the fullest tile first.
+/// Makes the table of at most 5 layers, those with the most bytes on their fullest tile first.
 pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
     let mut rows: Vec<_> = table.rows.into_iter().zip(&report.layers).collect();
@@ -124,7 +124,7 @@ pub fn cuts(report: &Report) -> Table {
     table.of(report, "/cuts", for_people)
 }
 
-/// Makes the table of a sweep: a row for each number of IPUs with its best split, or if none fits,
+/// Makes the table of a sweep: a row for each number of IPUs with its best split or, if none fits,
 /// with the split that needs the least memory. No rows without a sweep.
 pub fn sweep_table(report: &Report) -> Table {
     let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
@@ -155,8 +155,7 @@ pub fn sweep_table(report: &Report) -> Table {
     table.of(report, "/sweep/rows", for_people)
 }
 
-/// Makes the table of the sizes of a micro-batch that were recorded: a row for each size with its
-/// answer.
+/// Makes the table of the recorded sizes of a micro-batch: a row for each size with its best split.
 pub fn sizes(report: &Report) -> Table {
     let table = table!("sizes", &report.sizes, |size|
         let answer = &size.answer;
@@ -210,14 +209,14 @@ pub fn plan_table(report: &Report) -> Table {
     table.of(report, "/plan/rows", for_people)
 }
 
-/// Lists the available memory proportions of the stages; `None` if unknown.
+/// Lists the available memory proportions of the stages of a split; `None` if they are unknown.
 fn amps(row: &BestSplit) -> Option<String> {
     let amps = row.amps.iter().map(ToString::to_string);
     (!row.amps.is_empty()).then(|| join(amps, " "))
 }
 
-/// Names the place of the optimizer state and the replicas that share it; `None` if it is on the
-/// chip.
+/// Names the place of the optimizer state of a split and the replicas that share it; `None` if it
+/// is on the chip.
 fn elsewhere(row: &BestSplit) -> Option<String> {
     match row.state {
         StatePlace::OnChip => None,

@@ -1,5 +1,5 @@
-//! Memory of other splits, for readers who move cuts: the page of `--export-html` adds up these
-//! numbers.
+//! Memory of other splits than the report's: numbers that the page of `--export-html` adds up when
+//! the reader moves cuts.
 
 use super::Inputs;
 use super::answer::broken;
@@ -31,16 +31,16 @@ pub struct WhatIf {
     /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
     /// and the neighbours of the number of the run.
     pub best: Vec<SplitCuts>,
-    /// The constraints that the page checks beside the limits: pins, cuts and layers that the user
-    /// constrained, and ties of weights.
+    /// The constraints that the page checks beside the limits: the user's pins, required cuts and
+    /// layers to keep together, and ties of weights.
     pub constraints: Vec<CheckedConstraint>,
     /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
     /// one for each IPU. Empty in a report that no command made.
     pub memories: Vec<u64>,
-    /// The bytes that are kept free of each number in `memories`. The limit is the rest.
+    /// For each entry of `memories`, the bytes of a tile that are kept free. The limit is the rest.
     pub reserves: Vec<u64>,
-    /// The arguments about the model and the constraints, with which a command line for another
-    /// split begins. Empty in a report that no command made.
+    /// The words about the model and the constraints with which a command line for another split
+    /// begins. Empty in a report that no command made.
     pub arguments: Vec<String>,
 }
 
@@ -87,8 +87,8 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns the numbers of stages after a range of layers for which `bytes` has a number. `end`
-    /// is the index of the boundary at which the range ends, and `boundaries` their number.
+    /// Returns for which numbers of stages after a range of layers `bytes` has a number. `end` is
+    /// the index of the boundary at which the range ends, among so many `boundaries`.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -97,15 +97,15 @@ impl WhatIf {
         }
     }
 
-    /// Returns the length of `bytes` if there were this number of boundaries.
+    /// Returns the length that `bytes` would have with this number of boundaries.
     fn numbers(&self, boundaries: usize) -> usize {
         (1..boundaries)
             .map(|end| end * self.after(boundaries, end).count())
             .sum()
     }
 
-    /// Returns, for each entry of `bytes` with these `boundaries`, the position of its start and of
-    /// its end, exclusive, and the number of stages after it.
+    /// Returns, for each entry of `bytes` if these are the `boundaries`, the start and the end
+    /// (exclusive) of its range of positions, and the number of stages after the range.
     fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
@@ -184,10 +184,10 @@ impl WhatIf {
     }
 }
 
-/// Returns the boundaries to keep, ascending. These are all `boundaries` if `fits` accepts their
-/// number. Otherwise they are both ends of the layer order and the boundaries near the cuts `split`
-/// and those of the `best` splits, as far around these cuts as `fits` accepts, or else near `split`
-/// only. `None` if `fits` does not even accept `split`.
+/// Returns the boundaries to keep, ascending: all `boundaries` if `fits` accepts their number.
+/// Otherwise both ends of the layer order and the boundaries near the cuts `split` and the cuts of
+/// the `best` splits, as far around these cuts as `fits` accepts, or else near `split` only. `None`
+/// if `fits` does not even accept the cuts `split`.
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
@@ -216,9 +216,9 @@ fn chosen(
 const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
-    /// Returns the bytes and cycles of other splits; `None` if they were not requested, if the
-    /// split of the report lacks layers or has more stages than were computed, or if the bytes of
-    /// any range are missing.
+    /// Returns the bytes and cycles of other splits than the report's; `None` if they were not
+    /// requested, if the report's split lacks layers or has more stages than were computed, or if
+    /// the bytes of any range are missing.
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &search.costs.question;
         let all_costs: Vec<_> = match &search.near[..] {
@@ -291,7 +291,7 @@ impl Inputs<'_> {
 }
 
 /// Returns the best split for each number of IPUs that was tried, in the pipeline of the report's
-/// split; if none was tried, only the best split of the run, and none if the user gave the split.
+/// split; if none was tried, only the report's split, and none if the user gave that split.
 fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
     let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
         ipus: ipus as u32,
