@@ -33,7 +33,7 @@ impl Command {
         self
     }
 
-    /// Removes the argument that gives `constraint`, which is written as on the command line.
+    /// Removes the argument that gives `constraint`, a constraint as the command line has it.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
             let own = argument.split_once('=');
@@ -56,10 +56,10 @@ impl fmt::Display for Command {
     }
 }
 
-/// The commands that are suggested after a run with these options.
+/// Commands that are suggested after a run with the options.
 impl Options {
-    /// Returns a command with the options of the run about the model, the limits and the pipeline.
-    /// It has no option that requests a result.
+    /// Returns a command with the options of the command line about the model, the limits and the
+    /// pipeline. It has no option that requests a result.
     fn own_command(&self) -> Command {
         let (limits, mut own) = (&self.limits, Command(self.repeated.clone()));
         if let Some(amounts) = &limits.mem_per_tile {
@@ -76,7 +76,7 @@ impl Options {
         }
     }
 
-    /// Returns the command that gives the answer to the request of the run with these changes.
+    /// Returns the command that gives the answer to the user's request with these changes.
     pub(super) fn changed_command(&self, change: &[Word]) -> String {
         let mut own = self.own_command();
         own.0.extend(self.judged.iter().cloned());
@@ -91,8 +91,8 @@ impl Options {
     }
 
     /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
-    /// configuration and the page of its split, and a command for a plan on twice the IPUs, unless
-    /// each IPU has its own limit. `report` says which framework the configuration is for.
+    /// configuration and the page of that row's split, and a command for a plan on twice the IPUs,
+    /// unless each IPU has its own limit. `report` says which framework the configuration is for.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
         let most = report
@@ -128,8 +128,8 @@ impl Options {
     }
 
     /// Says how to record the model with a lower available memory proportion as well, if the split
-    /// of `report` does not fit or takes more than 95 % of a limit, and if further profiles can be
-    /// given.
+    /// of `report` does not fit or takes more than 95 % of a limit, and if the options allow
+    /// further profiles.
     pub(super) fn lower_proportion(&self, report: &Report) -> Option<String> {
         let is_full = |stage: &Stage| {
             let FullestTile { bytes, limit, .. } = stage.fullest_tile;
@@ -163,7 +163,7 @@ impl Options {
     }
 
     /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in
-    /// each replica; none if that is the command of the run.
+    /// each replica; none if that is the command that the user gave.
     pub(super) fn after_one_ipu(&self) -> Vec<String> {
         let ipus = 4 * self.time.replicas;
         let own = self.own_command();
@@ -175,8 +175,8 @@ impl Options {
     }
 }
 
-/// Returns the lines to print if no split fits: the command of each changed request that `report`
-/// found to fit. Empty if it found none.
+/// Returns the lines to print if no split fits: the command of each changed request with which the
+/// model fits, as `report` says. Empty if there is none.
 fn after_refusal(report: &Report) -> Vec<String> {
     let Some(refusal) = &report.refusal else {
         return Vec::new();
@@ -198,9 +198,9 @@ fn with_head(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the lines that suggest `command` with `--emit`, in the form for the split of `report`
-/// (or with `--export-json`, if no form is for it), and with `--export-html`. `command` is the
-/// command that finds the split.
+/// Returns the lines that suggest two commands: `command`, which finds the split, with `--emit` in
+/// the form for the split of `report` (or with `--export-json`, if no form is for it), and with
+/// `--export-html`.
 fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     let unsolved = command.trim_end_matches(" --solve");
     let to_paste = match EmitForm::of_report(report) {

@@ -1,5 +1,5 @@
-//! Writes the report to the files of `--export-json`, `--export-markdown` and
-//! `--export-html`, and refuses files that would be lost.
+//! Writes the report to the files of `--export-json`, `--export-markdown` and `--export-html`, and
+//! refuses file names with which the command would overwrite its own input or output.
 
 use super::input::{BESIDE, beside, debug_path};
 use super::messages::Messages;
@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 /// A function that writes a report in one form, such as JSON.
 type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
 
-/// Returns the requested exports: of each, its option, its path, and the function that writes its
-/// form.
+/// Returns, for each requested export, its option, its path, and the function that writes its form.
 fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
@@ -48,8 +47,8 @@ pub(super) fn count_on_standard_output(options: &Options) -> usize {
         .count()
 }
 
-/// Returns an error if the run would write a file that it also reads, or write one file twice, or
-/// if a file to write has a name that SQLite uses or a folder that cannot be written to. Call it
+/// Returns an error if the command would write a file that it also reads, or write one file twice,
+/// or if a file to write has a name that SQLite uses or a folder that cannot be written to. Call it
 /// before any work, so that no profile is lost. A saved model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
@@ -91,8 +90,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files that this run reads, or may read: of each, the argument or option that names
-/// it, and its path without links.
+/// Returns, for each file that the command reads or may read, the argument or option that names it,
+/// and its path without links.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
     [
@@ -112,8 +111,8 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     .collect()
 }
 
-/// Writes the report in all requested forms: exports to `-` to `sections` (standard output), the
-/// others to their files. Files are written last, so that no file is written if a form fails.
+/// Writes the report in all requested forms: exports to `-` to `sections` (standard output), other
+/// exports to their files. Files are written last, so that no file is written if a form fails.
 pub(super) fn write(
     options: &Options,
     report: &Report,

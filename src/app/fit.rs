@@ -9,10 +9,10 @@ use crate::report::{FitComparison, FitComparisonError, Report};
 use anyhow::{Context, Result};
 use std::io::Write;
 
-/// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and `app.json`
-/// beside the profile if a report needs them. Judges the compilation in the profile, writes the
-/// results to `out`, and returns the exit code.
-/// `prediction` is the report of `--compare`.
+/// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and
+/// `app.json` beside the profile if a report needs them. Judges the compilation in the profile,
+/// writes the results to `out`, and returns the exit code. `prediction` is the report of
+/// `--compare`.
 pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
     let (options, messages) = (&run.options, run.messages);
     let read = CompilationOptions {
@@ -54,7 +54,7 @@ fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparison
         reserve: comparison.reserve.filter(|_| has_verdict),
         ..comparison
     });
-    // The names of layers come from the prediction.
+    // The layers of the compared stages have the names of the prediction.
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
 }

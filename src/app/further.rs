@@ -11,8 +11,8 @@ use anyhow::Result;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Returns an error if the settings of profiles contradict each other, or if another option works on
-/// one profile only.
+/// Returns an error if `--micro-batch` or `--amp` gives the profiles contradictory settings, or if
+/// several profiles are given with an option that works on one profile only.
 pub(super) fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
@@ -36,8 +36,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// Returns an error if `all`, the values of `option`, have a value twice, or not exactly one without a
-/// profile. `what` is a word for a value, with two examples.
+/// Returns an error if two of `all`, the values of `option`, are equal, or if not exactly one is
+/// without a profile. `what` is a word for a value, with two examples.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     option: &str,
@@ -65,7 +65,7 @@ fn check_one<T: PartialEq + Display>(
     }
 }
 
-/// Returns the first of the options that works on one profile only.
+/// Returns the first option on the command line that works on one profile only.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
     let Options { tables, saved, .. } = options;
     [

@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Reads the model from the profile and debug file, or from the saved model, that the options name.
 /// Saves the model if `--save-to-file` requests it, and reads `framework.json` and `app.json`
-/// beside the profile if a report needs them.
-/// Regexes that were saved with the model become those of the options, unless these have others.
+/// beside the profile if a report needs them. Regexes that were saved with the model become those
+/// of the options, unless the user gave other regexes.
 pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let profile = &options.input.profile;
     let allow_incomplete = options.results.allow_incomplete;
@@ -113,7 +113,7 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
 /// one folder above.
 ///
 /// # Errors
-/// If no debug file is there. If the profile is also unreadable, the error is about the profile.
+/// If no debug file is found. If the profile is also unreadable, the error is about the profile.
 pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.input.debug {
         return Ok(path.clone());
@@ -133,8 +133,8 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     )
 }
 
-/// Reads a whole file of at most `max` bytes. The error for a larger file says which kind of file
-/// it should be (`what`), and which program writes such files (`writer`).
+/// Reads a whole file of at most `max` bytes. The error for a larger file names the kind of file
+/// that it should be (`what`), and the program that writes such files (`writer`).
 pub(super) fn read_bounded(
     path: &Path,
     max: u64,

@@ -12,8 +12,8 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use terminal_size::terminal_size;
 
-/// Writes the messages of a run to standard error, up to the level that `-q` and `-v` set. A
-/// message that cannot be written is no error.
+/// Writes messages to standard error, up to the level that `-q` and `-v` set. A message that cannot
+/// be written is no error.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
@@ -22,8 +22,8 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Creates the writer for these options. With `-q`, only errors and warnings are written; each
-    /// `-v` adds a level.
+    /// Creates the writer for `options`. With `-q`, only errors and warnings are written; each `-v`
+    /// adds a level.
     pub fn new(options: &MessageArgs) -> Self {
         Self {
             level: if options.quiet {
@@ -40,15 +40,15 @@ impl Messages {
         look(self.look.units, &io::stdout())
     }
 
-    /// Writes a warning, also with `-q`. `file` is the name of the file that it is about, if there
-    /// is one.
+    /// Writes a warning, also with `-q`. `file` is the name of the file that the warning is about,
+    /// if there is one.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes a warning with this text about the whole run, also with `-q`.
+    /// Writes a warning with `text`, about no file in particular, also with `-q`.
     pub fn warn(&self, text: String) {
         self.warning(None, &Warning::new(text));
     }
@@ -57,7 +57,7 @@ impl Messages {
     /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
-            // A section is written as it is: it may begin with the name of a layer.
+            // Do not begin the line with a capital letter: it may begin with the name of a layer.
             self.write(i8::from(section.part == ScreenPart::Proof), line);
         }
     }
@@ -122,7 +122,7 @@ impl Messages {
 /// Writes the error that ended the run, also with `-q`.
 pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
-    // An error can contain names from a file, and line ends of its own.
+    // An error can contain names from a file, which are made printable, and line ends of its own.
     let text = format!("{error:#}");
     let text = format!(
         "{} {}",

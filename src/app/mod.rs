@@ -42,7 +42,7 @@ use stdout::ResultWriter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The run is done; if a verdict was requested, the model fits.
+    /// The command is done; if a verdict was requested, the model fits.
     Done = 0,
     /// The model does not fit.
     DoesNotFit = 1,
@@ -73,14 +73,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Runs the command with these arguments and returns its exit code. The first argument is the name
-/// of the command. Results go to standard output, everything else to standard error.
+/// Runs the command with `arguments` and returns its exit code. The first argument is the name of
+/// the command. Results go to standard output, everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let line = match CommandLine::parse_from(arguments) {
         Ok(line) => line,
         Err(error) => return print_clap_message(&error),
     };
-    // If this fails, Ctrl-C still ends the run, but a temporary file could remain.
+    // Without signal handling, Ctrl-C still ends the command, but a temporary file could remain.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
@@ -144,7 +144,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     {
         return fit::run(&run, earlier, out);
     }
-    // The process ends soon. Freeing millions of entries would take longer than showing the result.
+    // Never free the model: that would take longer than showing the result, and the process ends
+    // soon.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
     let further = ManuallyDrop::new(further::read(&run.options, messages)?);
     run.request = run.options.request();

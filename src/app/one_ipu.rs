@@ -101,7 +101,7 @@ pub(super) fn answers(
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let tiles = model.recorded.tiles.iter();
     let with_gaps = tiles.map(|tile| tile.with_gaps.unwrap_or(tile.total));
-    // The first one of a tie.
+    // The index and bytes of the tile with the most bytes; the first one of a tie.
     let fullest = with_gaps.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
     let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;

@@ -34,24 +34,24 @@ pub(super) struct Outputs<'a> {
     /// The tables of `--diagnose`; none if it was not requested.
     pub diagnosis: Vec<Table>,
     pub report: Report,
-    /// The earlier report that `--compare` names; `None` without that option.
+    /// The earlier report that `--compare` names; `None` without `--compare`.
     pub earlier: Option<Report>,
 }
 
-/// Reads the report of `--compare` at `path`. Errors name the option and the path.
+/// Reads the report of `--compare` at `path`. Errors name `--compare` and the path.
 pub(super) fn read_earlier(path: &Path) -> Result<Report> {
     let context = || format!("--compare {}", displayed(path));
     let bytes = read_bounded(path, limits::REPORT, "report", "--export-json");
     read_report(&bytes.with_context(context)?).with_context(context)
 }
 
-/// Returns the exit code of a verdict: 0 if the model fits, else 1.
+/// Returns the exit code of a verdict: 0 if the model fits, otherwise 1.
 fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report: no tables, no earlier report.
+    /// Creates the outputs of a run that has only a report: no other tables, no earlier report.
     pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,
@@ -64,7 +64,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints all results: results for programs to `out`, results for people to standard error.
-    /// Returns the exit code: 3 if the report has no verdict, else that of the verdict.
+    /// Returns the exit code: 3 if the report has no verdict, otherwise that of the verdict.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
@@ -107,15 +107,15 @@ impl<'a> Outputs<'a> {
     }
 
     /// Returns the tables that `--solve` prints: of the split, and in a format for programs also of
-    /// the layers. `None` without `--solve`, and if it prints the stages as JSON.
+    /// the layers. `None` without `--solve`, and if `--solve` prints the stages as JSON.
     fn solved_tables(&self) -> Option<Vec<Table>> {
         let results = &self.options.results;
         (results.solve && !matches!(results.format, Format::Auto | Format::Json))
             .then(|| self.report.tables(results.format))
     }
 
-    /// Returns the number of results that this run prints on standard output. With several, each
-    /// gets a line with its name.
+    /// Returns the number of results that the command prints on standard output. With several
+    /// results, a line with its name precedes each.
     fn count(&self) -> usize {
         let results = &self.options.results;
         let solved = self
@@ -128,9 +128,9 @@ impl<'a> Outputs<'a> {
         tables + solved + search + results.forms().len() + exports + compared
     }
 
-    /// Prints the table of `--sweep`, which has the best split for each number of IPUs, the table of
-    /// `--plan`, and the best split, as far as they were requested. Returns the exit code: 1 if a verdict was
-    /// requested and the model does not fit, else 0.
+    /// Prints the table of `--sweep`, which has the best split for each number of IPUs, the table
+    /// of `--plan`, and the best split, as far as they were requested. Returns the exit code: 1 if
+    /// a verdict was requested and the model does not fit, otherwise 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
@@ -218,8 +218,8 @@ impl<'a> Outputs<'a> {
             .sections(&self.report, |section| section.part == part);
     }
 
-    /// Prints the sentences about the split on standard error, and its table. The table is left out
-    /// if standard output has it as a table for people (`is_printed`).
+    /// Prints the sentences about the split on standard error, and the table of its stages. The
+    /// table is left out if standard output has it as a table for people (`is_printed`).
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         self.messages
@@ -253,10 +253,10 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints, with `-v`, which share of the recorded memory of the fullest tile the operations
-    /// explain. Warns instead if it is below 95 %.
+    /// explain. Warns instead if the share is below 95 %.
     fn print_coverage(&self) {
-        /// Percentage of the recorded memory of the fullest tile. If the operations explain less, a
-        /// warning says so.
+        /// Percentage of the recorded memory of the fullest tile that the operations must explain,
+        /// so that no warning is printed.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, &self.messages.look, &[ScreenPart::Coverage]);
         let coverage = self.report.memory.coverage.as_ref();
@@ -273,8 +273,8 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Returns the requested tables in the order in which they are printed. The table of `--diagnose`
-/// is not among them.
+/// Returns the requested tables of the model in the order in which they are printed, without those
+/// of `--diagnose`.
 ///
 /// # Errors
 /// If `--memory-totals` needs recorded memory that the profile lacks, or names an unknown tile.

@@ -1,5 +1,5 @@
-//! Finds the profile that a run reads, from the path that the user gave: a profile, a report folder
-//! of Poplar, or a saved model.
+//! Finds the profile to read, from the path that the user gave: a profile, a report folder of
+//! Poplar, or a saved model.
 
 use super::messages::Messages;
 use super::options::Options;
@@ -54,14 +54,14 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     match profile.metadata() {
         Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
-        // The user may not open the folder.
+        // Permission denied: the user may not open the folder.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
         _ => {}
     }
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path().join(NAME);
-        // Other folders that cannot be opened may be beside.
+        // Skip a folder that cannot be opened: the profile may be in another folder.
         if path.is_file() {
             below.push(path);
         }
@@ -90,15 +90,15 @@ fn no_profile(folder: &Path) -> anyhow::Error {
     )
 }
 
-/// Returns the only one of several profiles that can be split, or, with `--fit`, the only one that
+/// Returns the only one of several profiles that can be split or, with `--fit`, the only one that
 /// can be read.
 ///
 /// # Errors
-/// If there is no such profile, or more than one. The error lists all profiles, each with the
-/// command that reads it.
+/// If there is no such profile, or more than one. The error lists all profiles, each with a command
+/// that reads it.
 fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
-    // A model can be split if it was compiled for one IPU.
+    // A model can be split if its profile was compiled for one IPU and has lowered variables.
     let is_able = |outline: &Outline| {
         options.results.fit || outline.target.num_ipus == 1 && outline.has_variables
     };

@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// A writer that swallows everything after the reader of the pipe is gone. A closed pipe is no
-/// error, and the exit code still gives the verdict.
+/// A writer to standard output that drops everything after the reader of the pipe is gone. A closed
+/// pipe is no error, and the exit code still gives the verdict.
 pub(super) struct ResultWriter<W>(pub(super) W);
 
 /// Returns the result of a write; `Ok(instead)` if it failed because the reader closed the pipe.
@@ -121,8 +121,8 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
-    /// Writes the result `name`, below a line with its name if there are several results. In JSON,
-    /// stores it until [`finish`](Self::finish) writes all results as one value.
+    /// Writes the result `name`, below a line with its name if there are several results. For JSON,
+    /// stores the result until [`finish`](Self::finish) writes all results as one value.
     fn add(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
         if self.format == Format::Json {
             self.values.push((name.replace('-', "_"), text));

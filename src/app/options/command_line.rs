@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
-/// constraints on a split. Suggested commands repeat them. Limits and the number of IPUs are not
-/// among them, since suggested commands set their own.
+/// constraints on a split. Suggested commands repeat these options, but not limits and the number
+/// of IPUs, which they set themselves.
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
@@ -30,8 +30,8 @@ impl CommandLine {
     /// Parses a command line, which begins with the name of the command.
     ///
     /// # Errors
-    /// The error of clap for wrong usage, and also for `--help` and `--version`. It has the exit
-    /// code.
+    /// The error of clap for wrong usage, and also for `--help` and `--version`. The error has the
+    /// exit code.
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
@@ -64,8 +64,8 @@ impl CommandLine {
     }
 }
 
-/// Suggests, for an unknown option, the option whose help has all words of it, if there is one:
-/// `--mem-per-tile` for `--memory-limit`. Of several, the one with the most similar name.
+/// Suggests, for an unknown option, the option whose help has all words of its name, if there is
+/// one: `--mem-per-tile` for `--memory-limit`. Of several, the one with the most similar name.
 fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -91,7 +91,7 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 }
 
 /// Returns whether the command line requests no result, or only a page in a file (`--export-html`).
-/// The answer is then a verdict on one IPU, and a plan if the model does not fit.
+/// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     // A page on standard output must be the only result there.
     let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
@@ -100,9 +100,8 @@ fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
     !has_page && !results.any(|id| is_given(matches, id))
 }
 
-/// Returns the arguments of those of the options `ids` (clap ids of options or groups) that were
-/// given, so that they can be given again: an argument for each value of an option, such as
-/// `--pin=3=0`.
+/// Returns the arguments that gave any of the options `ids` (clap ids of options or groups), in a
+/// form that can be given again: one argument for each value of an option, such as `--pin=3=0`.
 fn repeated<'a>(
     command: &clap::Command,
     matches: &ArgMatches,

@@ -1,8 +1,8 @@
 //! Defines which results each option affects.
 //!
 //! An option that affects only some results says so where it is declared: its `group` is one of the
-//! lists below. Without any of these results it would be ignored silently, so it is refused as
-//! wrong usage. `--help` prints the lists, and a test compares them with the behaviour of the
+//! lists below. Without any of these results the option would be ignored silently, so it is refused
+//! as wrong usage. `--help` prints the lists, and a test compares them with the behaviour of the
 //! command.
 
 use crate::wording::joined;
@@ -28,7 +28,7 @@ pub(super) const ON_STAGES: &str = "on solve emit plan explain splits layers_per
 pub(super) const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
 /// Clap id of the group of options that affect only the configurations of `--emit` that name
-/// modules. The word after `on` is the clap id of the option that requests them.
+/// modules. The word after `on` is the clap id of the option that requests configurations.
 pub(super) const ON_EMIT: &str = "on emit";
 /// Clap id of the group of options that affect only results that are printed as tables. The words
 /// after `on` are the clap ids of the options that request these results.
@@ -36,7 +36,7 @@ pub(super) const ON_TABLES: &str = "on solve sweep plan compare operation_breakd
      layer_breakdown memory_totals memory_affinity interlayer_communication diagnose list_layers \
      fit";
 /// Clap id of the group of options that affect only the table with a row for each tile. The word
-/// after `on` is the clap id of the option that requests it.
+/// after `on` is the clap id of the option that requests this table.
 pub(super) const ON_TILES: &str = "on memory_totals";
 
 /// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
@@ -56,8 +56,8 @@ pub(super) fn groups() -> [ArgGroup; GROUPS.len()] {
     GROUPS.map(|id| ArgGroup::new(id).multiple(true))
 }
 
-/// The options of one group, and the options that request the results that they affect. All names
-/// are ids of clap.
+/// The options of one group, and the options that request the results which the group affects. All
+/// names are clap ids.
 #[derive(Debug)]
 pub struct Effect {
     /// The options that would be ignored without one of `on`.
@@ -114,7 +114,7 @@ impl NoEffect {
         let is_fit = is_given(matches, "fit");
         let is_given = |id: &str| match id {
             "plan" if is_plan => true,
-            // With `--fit`, it compares the compilation and requests no split.
+            // With `--fit`, `--compare` compares the compilation and requests no split.
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };

@@ -1,5 +1,5 @@
-//! Makes the help. `-h` prints one screen of the most important options; `--help` and the manual
-//! page have all options.
+//! Makes the help of the command. `-h` prints one screen of the most important options; `--help`
+//! and the manual page have all options.
 
 use super::{Generate, Options, effects};
 use crate::report::viewer;
@@ -75,7 +75,7 @@ impl Options {
                     let Some(default) = option.get_default_values().first() else {
                         return option;
                     };
-                    // There is no room for a default value in `-h`.
+                    // The line of an option in `-h` has no room for its default value.
                     let help = format!("{help}\n\n[default: {}]", default.to_string_lossy());
                     option.long_help(help).hide_default_value(true)
                 }

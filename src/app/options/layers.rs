@@ -90,7 +90,7 @@ pub struct LayerArgs {
 }
 
 impl LayerArgs {
-    /// Returns the regexes that the user gave, to be saved with a model.
+    /// Returns the regexes that the user gave, to be saved with the model.
     pub fn regexes(&self) -> LayerRegexes {
         let is_own = |regex: &&Regex| regex.as_str() != DEFAULT_INPUTS_REGEX;
         let pattern = |regex: &Regex| regex.as_str().to_string();
@@ -116,7 +116,7 @@ impl LayerArgs {
         Ok(())
     }
 
-    /// Returns the options for assigning operations and variables to layers: the IPU of the
+    /// Returns the options for assigning operations and variables to positions: the IPU of the
     /// operations after the layers, and the shared weights that may be copied.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
@@ -129,8 +129,8 @@ impl LayerArgs {
         }
     }
 
-    /// Returns the options for finding layers. With the rules of the original tool
-    /// (`Rules::Classic`), layers are found by its regex only.
+    /// Returns the options for finding layers. By the classic rules (`Rules::Classic`), the default
+    /// is the regex of the original tool.
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
             source: match (&self.layer_name_regex, rules) {
@@ -163,7 +163,7 @@ fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
 /// Parses a regex. The error shows where the regex is wrong.
 fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
     Regex::new(pattern).map_err(|error| {
-        // Only the whole message may begin with `error: `.
+        // Only the beginning of the whole message may be `error: `.
         let error = error.to_string().replace("\nerror: ", "\n");
         BadValue::new(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \

@@ -1,11 +1,11 @@
 //! Defines the options of the command: one struct, with a group of options for each heading of the
 //! help.
 //!
-//! An option is one field in one of these groups. Its comment is its text in `--help`, `short_help`
-//! its text in `-h`, and `group` the results that it affects, if it does not affect all
-//! ([`effects`]). What an option changes in a split goes on into a field of a [`Request`]
-//! (`Options::request`). The next step is `src/analysis/request.rs`: when the model is read,
-//! `Request::search` there makes the request of the solver, `SearchRequest`.
+//! An option is one field in one of these groups. The comment of the field is the option's text in
+//! `--help`, `short_help` its text in `-h`, and `group` the results that it affects, if it does not
+//! affect all ([`effects`]). What an option changes in a split goes on into a field of a
+//! [`Request`] (`Options::request`). The next step is `src/analysis/request.rs`: when the model is
+//! read, `Request::search` there makes the request of the solver, `SearchRequest`.
 
 mod command_line;
 mod effects;
@@ -136,13 +136,13 @@ impl Options {
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 
-    /// Returns the request that these options make. It needs no model: what depends on the model,
+    /// Returns the request that the options make. It needs no model: what depends on the model,
     /// such as the number of IPUs without `--num-ipus`, is chosen later.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());
         // Readers of a page can try other splits, except after the greedy search, which evaluates
-        // only its own split.
+        // only the split that it finds.
         let what_if =
             detail == Detail::Page && self.wants_split() && self.search.solver == Solver::Ilp;
         Request {

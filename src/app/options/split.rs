@@ -139,7 +139,7 @@ pub struct PipelineArgs {
 }
 
 impl PipelineArgs {
-    /// Returns the available memory proportion of each profile, that of the run first; empty if
+    /// Returns the available memory proportion of each profile, that of PROFILE first; empty if
     /// unknown.
     pub fn proportions(&self) -> Vec<f64> {
         let (own, others): (Vec<_>, Vec<_>) =
@@ -183,7 +183,7 @@ pub struct TimeArgs {
 }
 
 impl TimeArgs {
-    /// Returns the samples of a micro-batch in the profile of the run; `None` if unknown.
+    /// Returns the samples of a micro-batch in the profile that PROFILE names; `None` if unknown.
     pub fn own_micro_batch(&self) -> Option<u64> {
         let mut all = self.micro_batch.iter();
         let own = all.find(|size| size.profile.is_none())?;

@@ -12,8 +12,8 @@ pub(super) const MAX_BATCHES: u64 = 1 << 32;
 
 /// Adds an option to the help of `-h`.
 pub(super) trait ShortHelp {
-    /// Sets the text of the option in `-h`, which must fit on one line. The comment of the field
-    /// becomes its text in `--help`.
+    /// Sets the text of the option in `-h`, which must fit on one line. The comment of the option's
+    /// field becomes the text in `--help`.
     fn short_help(self, text: &'static str) -> Self;
 }
 
@@ -75,7 +75,7 @@ pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 pub struct OfProfile<T> {
     /// The value of the setting.
     pub value: T,
-    /// Path of the profile; `None` for the profile of the run.
+    /// Path of the profile; `None` for the profile that the argument PROFILE names.
     pub profile: Option<PathBuf>,
 }
 
@@ -99,7 +99,7 @@ pub(super) fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
     })
 }
 
-/// Parses a value for which `is_valid`, alone or with a profile after an equals sign.
+/// Parses a value that `is_valid` accepts, alone or followed by an equals sign and a profile.
 fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
     let (value, profile) = match text.split_once('=') {
         Some((value, profile)) => (value, Some(profile)),
@@ -125,7 +125,7 @@ pub(super) fn bandwidth(text: &str) -> Result<u64, BadValue> {
     }
 }
 
-/// The value of an option, or `None` for `auto`, with which the tool chooses as the model suggests.
+/// The value of an option, or `None` for `auto`, with which popliner chooses as the model suggests.
 /// The name keeps clap from taking `None` for an option that is not given, as it does for `Option`.
 pub type OrAuto<T> = Option<T>;
 
