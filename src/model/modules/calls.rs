@@ -1,4 +1,4 @@
-//! Finds the modules of the model's code that begin and end at the ends of a run of operations.
+//! Finds the modules whose calls begin or end where a position (In, a layer or Out) does.
 
 use super::ModuleLayers;
 use super::paths::{ModulePath, shared};
@@ -30,13 +30,13 @@ pub struct ModuleCalls {
     pub top: Vec<String>,
 }
 
-/// For each operation of the forward pass, the modules that are being called when it runs.
+/// The modules whose calls are under way, for each operation of the forward pass.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<usize>>,
     /// By module: its path in the model's code; empty if names do not show it for certain.
     paths: Vec<String>,
-    /// By module: number of its runs, each of consecutive operations.
+    /// By module: how often it runs, where a run is consecutive operations.
     runs: Vec<usize>,
 }
 
@@ -44,8 +44,8 @@ impl Calls {
     pub(super) fn new(paths: &[ModulePath<'_>]) -> Self {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
-        // Only the first operation that uses a parameter knows the parameter; later calls of its
-        // owner are found by name.
+        // A module outside the path of its caller, such as a shared embedding, is recognised only
+        // where its parameters are first used; its later calls are found by its name.
         let owners = paths.iter().filter_map(|path| path.elsewhere);
         let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
         let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
@@ -75,16 +75,16 @@ impl Calls {
         calls
     }
 
-    /// Returns the modules, as indices into `paths`, that call an operation of the forward pass,
-    /// from the outermost in; empty for `None` (before the first operation) and after the last.
+    /// Returns the modules that call an operation of the forward pass, as indices into `paths`, the
+    /// outermost first; empty for `None` (before the first operation) and after the last operation.
     fn at(&self, operation: Option<usize>) -> &[usize] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
     /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
-    /// operation), as indices into `paths`, from the outermost in. Only modules that run `runs` times
-    /// and whose paths are certain.
+    /// operation), as indices into `paths`, the outermost first. Leaves out modules that do not run
+    /// `runs` times or whose paths are uncertain.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -94,9 +94,9 @@ impl Calls {
             .collect()
     }
 
-    /// Returns the path of the outermost of `modules` (indices into `paths`, from the outermost in)
-    /// that is called neither just before nor just after `run`; if there is none, of the innermost.
-    /// `None` without `modules`.
+    /// Returns the path of the first of `modules` (indices into `paths`, the outermost first) that
+    /// is called neither just before nor just after `run`; if there is none, the path of the last.
+    /// `None` if `modules` is empty.
     fn outermost(&self, modules: &[usize], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let module = modules
@@ -106,8 +106,8 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules that begin in the first of `runs` runs of a position, a range of operations
-    /// of the forward pass, and those that end with it. `run` may be empty.
+    /// Finds the modules that begin and end in `run`, a range of operations of the forward pass
+    /// that may be empty: the first of the `runs` runs of a position.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -133,9 +133,8 @@ impl Calls {
         }
     }
 
-    /// Returns the names of the modules directly below the model that the operations in `run`
-    /// (indices into the forward pass) call, each once, in execution order: the last part of each
-    /// path.
+    /// Returns the names (the last part of each path) of the modules directly below the model that
+    /// the operations in `run` (indices into the forward pass) call, each once, in execution order.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run
@@ -159,13 +158,13 @@ impl ModuleLayers {
         self.modules.calls.paths.iter().any(|known| is_below(known))
     }
 
-    /// Finds, by position, the modules that it calls: position 0 has the operations before the
-    /// layers, position `count + 1` the operations after them. `layers` has, by operation of the
-    /// model, its layer from 1 to `count`, or 0 for none.
+    /// Returns, by position, the modules that the position calls: position 0 has the operations
+    /// before the layers, position `count + 1` the operations after them. `layers` has, by
+    /// operation of the model, the number of its layer from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let of_layer = |at: usize| layers[forward[at]] as usize;
-        // The operations of later runs of a module.
+        // The operations, by index in the forward pass, of all runs of layers but the first runs.
         let later: FxHashSet<usize> = self
             .layers
             .iter()

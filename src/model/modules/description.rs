@@ -1,6 +1,6 @@
 //! Compares two ways to divide a model into layers: by its modules, and by other layers such as
-//! those of a regex. Other layers are given as the layer of each operation of the model, from 1, or
-//! 0 for none.
+//! those of a regex. Other layers are given as a number for each operation of the model: its layer
+//! from 1, or 0 for none.
 
 use super::ModuleLayers;
 use super::evidence::LARGE;
@@ -15,17 +15,17 @@ pub(crate) struct Description {
     /// Length of the description, counted in operations: layers with the same types of operations
     /// share one description ([`Lengths`]).
     pub(crate) length: f64,
-    /// Number of operations of the longest layer, or of the run before or after all layers.
+    /// Operations of the longest piece: a layer, or all operations before or after all layers.
     pub(crate) longest: usize,
-    /// Bytes over all tiles of the variables that the largest layer, or the run before or after all
-    /// layers, is the first to use.
+    /// Bytes over all tiles of the largest piece (a layer, or all operations before or after all
+    /// layers): of the variables that no earlier piece uses.
     pub(crate) largest: u64,
 }
 
 impl ModuleLayers {
-    /// Returns, by other layer (from 1 to `count`, such as layers of a regex), the path of the
-    /// innermost module that contains all its operations; empty if there is none. `layers` has, by
-    /// operation of the model, its other layer, or 0 for none.
+    /// Returns, for each of `count` layers that are no modules (such as layers of a regex), the
+    /// path of the innermost module that contains all operations of the layer; empty if there is
+    /// none. `layers` has, by operation of the model, its layer from 1, or 0 for none.
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
@@ -42,9 +42,9 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Describes the model with its modules as layers (first item) and with other layers, such as
-    /// those of a regex (second). `layers` has, by operation of the model, its other layer from 1,
-    /// or 0 for none. Operations between layers count in the layer before them.
+    /// Describes the model with its modules as layers (first item) and with `layers`, such as those
+    /// of a regex (second item). `layers` has, by operation of the model, the number of its layer
+    /// from 1, or 0 for none. Operations between layers are added to the layer before them.
     pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self
             .layers
@@ -67,9 +67,9 @@ impl ModuleLayers {
         })
     }
 
-    /// Divides the forward pass into runs of consecutive operations of one layer: returns each
-    /// layer (0 before and after all layers) and the run, as indices into the forward pass.
-    /// `layers` is as for [`descriptions`](Self::descriptions).
+    /// Divides the forward pass into runs of consecutive operations of one layer. Returns, for each
+    /// run, the number of its layer (0 before and after all layers) and its operations, as indices
+    /// into the forward pass. `layers` is as for [`descriptions`](Self::descriptions).
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at]];
@@ -85,9 +85,9 @@ impl ModuleLayers {
         runs
     }
 
-    /// Returns the names of the module layers that would be in In (first list) and in Out (second)
-    /// if other layers were the layers: those that run before all of them, or after all. `layers`
-    /// is as for [`descriptions`](Self::descriptions).
+    /// Returns the names of the module layers that run before all of `layers` (first list) and
+    /// after all of them (second list), and so would be in In and in Out. `layers` is as for
+    /// [`descriptions`](Self::descriptions).
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
@@ -103,8 +103,8 @@ impl ModuleLayers {
         })
     }
 
-    /// Returns whether a module is in In or Out that has the same types of operations as a module
-    /// in other layers. `layers` is as for [`descriptions`](Self::descriptions).
+    /// Returns whether a module outside `layers` has the same types of operations as a module
+    /// inside them. `layers` is as for [`descriptions`](Self::descriptions).
     fn has_block_outside(&self, layers: &[u32]) -> bool {
         let forward = &self.modules.forward;
         let (inside, outside): (Vec<_>, Vec<_>) = self
@@ -119,10 +119,11 @@ impl ModuleLayers {
             .any(|run| inside.contains(&likeness(run)))
     }
 
-    /// Returns whether other layers describe the model as well as its modules do: each is a single
-    /// run, In and Out have no module like those in layers, the description is no longer, the longest has no more operations than the longest
-    /// module layer, and the largest at most half as many bytes again as the largest module layer
-    /// (or a quarter of all bytes). `layers` is as for [`descriptions`](Self::descriptions).
+    /// Returns whether `layers` describe the model as well as its modules do: each layer is a
+    /// single run, no module in In or Out is like one in layers, the description is no longer, the
+    /// longest layer has no more operations than the longest module layer, and the largest at most
+    /// half as many bytes again as the largest module layer (or a quarter of all bytes). `layers`
+    /// is as for [`descriptions`](Self::descriptions).
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let are_single = self
@@ -133,8 +134,8 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // The largest layer may be half as large again: a smaller difference does not justify more
-        // layers.
+        // The largest layer may have half as many bytes again as the largest module layer: a
+        // smaller difference does not justify more layers.
         let allowed = own
             .largest
             .saturating_add(own.largest / 2)

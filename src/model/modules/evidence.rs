@@ -1,6 +1,6 @@
-//! Collects the parameters, bytes and data flow of the operations of the forward pass, from which
-//! layers are chosen, besides names. For programs that were recorded without scopes of operations
-//! (the modules that call them), names of parameters give the scopes.
+//! Collects the data, besides names, from which layers are chosen: parameters, bytes and data flow
+//! of the operations of the forward pass. For programs that were recorded without scopes of
+//! operations (the modules that call an operation), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
 use crate::model::lists::{ascending, crossing};
@@ -8,24 +8,23 @@ use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
-/// Data from which layers are chosen, on each operation of the forward pass. All indices of
+/// Data on each operation of the forward pass from which layers are chosen. All indices of
 /// operations are indices into the forward pass.
 pub(super) struct Evidence<'a> {
-    /// By operation: names of the parameters that it uses and no earlier operation does.
+    /// By operation: names of the parameters that the operation is the first to use.
     pub(super) parameters: Vec<Vec<&'a str>>,
-    /// By operation: names of all parameters that it uses.
+    /// By operation: names of all parameters that the operation uses.
     pub(super) used: Vec<Vec<&'a str>>,
-    /// By operation: the modules, joined by `/`, of the parameters that the operation or its
-    /// neighbours use; they stand for the scope that names of operations lack. Empty if names of
-    /// operations contain modules, or if names of parameters do not.
+    /// By operation: the modules, joined by `/`, in names of the parameters that the operation or
+    /// its neighbours use, as a scope that the operation's name lacks. Empty if names of operations
+    /// contain modules, or if names of parameters contain none.
     pub(super) scopes: Vec<String>,
-    /// By operation: bytes over all tiles of the variables that it uses and no earlier operation
-    /// does.
+    /// By operation: bytes over all tiles of the variables that the operation is the first to use.
     pub(super) bytes: Vec<u64>,
     /// Pairs of an operation and a later operation to which data flows, ascending.
     pub(super) flow: Vec<(usize, usize)>,
-    /// By operation: bytes over all tiles of the tensors that earlier operations make and that it
-    /// or later ones use; with one more entry for the end.
+    /// By operation: bytes over all tiles of the tensors that earlier operations make and that this
+    /// operation or later ones use; with one more entry for the end.
     pub(super) crossing: Vec<i64>,
 }
 
@@ -44,7 +43,7 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
         .collect()
 }
 
-/// Sentinel in place of an index into the forward pass: the operation is not in it.
+/// Stands in place of an index into the forward pass for an operation outside the forward pass.
 const NONE: usize = usize::MAX;
 
 impl<'a> Evidence<'a> {
@@ -139,20 +138,20 @@ fn parameter(model: &Model, set: u32) -> Option<&str> {
 
 /// Returns the scope of each operation of the forward pass, from the modules in the names of
 /// parameters, for a model whose operations have no scopes; empty if no parameter has modules.
-/// `used` has, by operation, the names of the parameters that it uses; `crossing` the bytes that are
-/// passed on before each operation, with one more entry for the end.
+/// `used` has, by operation, the names of the parameters that it uses; `crossing` the bytes that
+/// are passed on before each operation, with one more entry for the end.
 ///
-/// The scope of an operation that uses parameters is the modules that are called on the way to one
-/// of them. Operations between two of these belong to the earlier one up to the place where the
-/// fewest bytes are passed on, and from there on to the later one.
+/// The scope of an operation with parameters is the modules that are called on the way to one of
+/// its parameters. Operations between two operations with parameters get the scope of the earlier
+/// one up to the place where the fewest bytes are passed on, and then that of the later one.
 fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for (at, used) in used.iter().enumerate() {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // Of several places with the fewest bytes, the last: an activation function follows the
-        // last parameter of its module.
+        // Of several places where the fewest bytes are passed on, the last: an activation function
+        // follows the last parameter of its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -165,9 +164,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     scopes
 }
 
-/// Returns the modules that are called on the way to a parameter of this name, joined by `/`;
-/// `None` if the parameter belongs to the model itself. A list of modules, which has numbered
-/// items, is left out since it is not called.
+/// Returns the modules that are called on the way to the parameter with name `parameter`, joined by
+/// `/`; `None` if it belongs to the model itself. A list of modules, which has numbered items, is
+/// left out since it is not called.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
@@ -185,13 +184,13 @@ fn called(parameter: &str) -> Option<String> {
 /// if no other module has the same types of operations.
 pub(super) const LARGE: u64 = 4;
 
-/// Returns a hash that is the same in every run.
+/// Returns a hash of `value` that is the same each time this program runs.
 pub(super) fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// Prefix sums over the operations of the forward pass, from which the sum over any run of
-/// operations is a difference.
+/// Prefix sums over the operations of the forward pass: the sum over any run of operations is the
+/// difference of two entries.
 #[derive(Debug, Default)]
 pub(super) struct RunSums {
     /// By operation: bytes over all tiles of the variables that earlier operations use; with one
@@ -220,20 +219,19 @@ impl RunSums {
         sums
     }
 
-    /// Returns the bytes of a run of operations of the forward pass: of the variables that no
-    /// earlier operation than these uses, over all tiles.
+    /// Returns the bytes over all tiles of the variables that a run of operations of the forward
+    /// pass uses and no operation before the run does.
     pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
 
-    /// Returns the bytes of all operations: of all variables that the forward pass uses, over all
-    /// tiles.
+    /// Returns the bytes over all tiles of all variables that the forward pass uses.
     pub(super) fn all_bytes(&self) -> u64 {
         self.bytes[self.bytes.len() - 1]
     }
 
-    /// Returns a number that two runs of operations have in common if they have the same types of
-    /// operations, each equally often, in any order.
+    /// Returns a number that is equal for two runs of operations with the same types of operations,
+    /// each equally often, in any order.
     pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }

@@ -1,10 +1,11 @@
 //! Finds layers in the modules of the model (docs/model.md, "Layers from modules"), such as the
 //! PyTorch modules that its code calls.
 //!
-//! A layer has the operations of the forward pass that one module calls, in all of its runs. `paths`
-//! finds the path of each operation in the module tree, `tree` builds the tree, `which_are_layers`
-//! chooses the modules that are layers, `runs` joins the runs of a module, and `names` gives layers
-//! short names. If names of operations show no modules, the flow of data gives the tree.
+//! A layer has the operations of the forward pass that one module calls, in all runs of the module.
+//! `paths` finds the path of each operation in the module tree, `tree` builds the tree,
+//! `which_are_layers` chooses the modules that are layers, `runs` joins the runs of a module, and
+//! `names` gives layers short names. If operations' names show no modules, the flow of data gives
+//! the tree.
 
 mod calls;
 mod description;
@@ -44,25 +45,25 @@ struct ForwardModules {
     forward: Vec<usize>,
     tree: Tree,
     sums: RunSums,
-    /// By name of a parameter: the first operation that uses it, as an index into `forward`.
+    /// By name of a parameter: the first operation that uses the parameter (index in `forward`).
     parameters: FxHashMap<Box<str>, usize>,
-    /// Finds the operations, as indices into `forward`, whose paths have a given beginning.
+    /// Finds the operations, as indices into `forward`, whose module paths have a given beginning.
     lookup: Lookup,
     /// By index in `forward`: the modules that are being called when the operation runs.
     calls: Calls,
     /// Pairs of an operation and a later operation to which data flows, as indices into `forward`,
     /// ascending.
     flow: Vec<(usize, usize)>,
-    /// By index in `forward`: bytes over all tiles that are passed on before the operation; with one
-    /// more entry for the end.
+    /// By index in `forward`: bytes over all tiles that earlier operations pass on to this
+    /// operation or to later ones; with one more entry for the end.
     crossing: Vec<i64>,
     /// By index in `forward`: whether the operation is the first to use a parameter.
     has_parameters: Vec<bool>,
-    /// By index in `forward`: the name of the operation, empty if it has none, by which a layer is
-    /// named that it begins. `None` if names show modules.
+    /// By index in `forward`: the name of the operation (empty if it has none), after which a layer
+    /// is named if it begins with this operation. `None` if names of operations show modules.
     names: Option<Vec<String>>,
-    /// By index in `forward`, if names show no modules: the first and the last liveness step of the
-    /// operation.
+    /// By index in `forward`: the first and the last liveness step of the operation. Empty if names
+    /// of operations show modules.
     steps: Vec<(u32, u32)>,
 }
 
@@ -73,7 +74,7 @@ pub(crate) struct ModuleLayers {
     /// The layers, in the order of their first runs.
     pub(crate) layers: Vec<ModuleLayer>,
     /// By index in the forward pass: the index of the operation's layer; `None` if the operation
-    /// was released to In or Out (before or after all layers).
+    /// belongs to In or Out (before or after all layers).
     layer_at: Vec<Option<usize>>,
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct ModuleLayers {
 pub(crate) struct ModuleLayer {
     /// The shortest end of `path` that no other layer has, such as `layer.3`.
     pub(crate) name: String,
-    /// The path of the module in the framework's notation, such as `bert.encoder.layer.3`.
+    /// The path of the layer's module in the framework's notation, such as `bert.encoder.layer.3`.
     pub(crate) path: String,
     /// The runs of the layer, in the order of the program; at least one.
     runs: Vec<Run>,
@@ -91,23 +92,23 @@ pub(crate) struct ModuleLayer {
 /// One run of a layer: consecutive operations of the forward pass.
 #[derive(Debug, Clone)]
 struct Run {
-    /// The consecutive nodes of the module tree that make up the run, as indices.
+    /// The consecutive nodes of the module tree that make up the run, as indices into its nodes.
     nodes: Vec<usize>,
     /// The operations of the run, as indices into the operations of the forward pass.
     operations: Range<usize>,
 }
 
 impl ModuleLayer {
-    /// Iterates over the operations of all runs, as indices into the operations of the forward pass.
+    /// Iterates over the operations of all runs of the layer, as indices into the forward pass.
     fn operations(&self) -> impl Iterator<Item = usize> + '_ {
         self.runs.iter().flat_map(|run| run.operations.clone())
     }
 }
 
 impl ForwardModules {
-    /// Builds the module tree from the names of operations and parameters. `operations` are those
-    /// of the model; `forward` has the indices of those of the forward pass, in the order of
-    /// `evidence`.
+    /// Builds the module tree from the names of operations and parameters. `operations` are all
+    /// operations of the model; `forward` has the indices of those of the forward pass, in the
+    /// order of `evidence`.
     fn by_names(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
         let names: Vec<_> = forward
             .iter()
@@ -126,8 +127,8 @@ impl ForwardModules {
             .map(|path| components(path).map(Box::from).collect());
         let tree = Tree::new(parts.collect());
         let mut lookup = Lookup::default();
-        // Names of variables may lack the modules around all operations: `model` in Keras, `Net` in
-        // JAX. What is left of a list are numbers alone, as in `Add:0/1`.
+        // Names of variables may lack the modules around all operations (`model` in Keras), so
+        // paths without these modules are added too, unless only numbers remain, as in `Add:0/1`.
         let scoped = names.iter().map(|name| &**name);
         let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
         let below: Vec<&str> = scopes
@@ -166,9 +167,9 @@ impl ForwardModules {
         }
     }
 
-    /// Builds a tree that divides the program where little data flows, for a model whose names show
-    /// no modules. `forward` has the indices of the operations of the forward pass in `operations`,
-    /// in the order of `evidence`.
+    /// Builds a module tree that divides the program where little data flows, for a model whose
+    /// names show no modules. `forward` has the indices of the operations of the forward pass in
+    /// `operations`, in the order of `evidence`.
     fn by_flow(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &usize| operations[number].window.unwrap_or_default();
@@ -176,7 +177,7 @@ impl ForwardModules {
             operation if operation.is_named() => operation.name.to_string(),
             _ => String::new(),
         };
-        // From each operation, one tensor goes on to the last operation that uses it.
+        // Each operation passes one tensor on to the last operation that uses its data.
         let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
         let tensors = tensors.map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);
@@ -192,7 +193,7 @@ impl ForwardModules {
         }
     }
 
-    /// Iterates over the operations to which data flows from the operations `from`, all as indices
+    /// Iterates over the operations that use data made by the operations `from`, all as indices
     /// into `forward`.
     fn users(&self, from: Range<usize>) -> impl Iterator<Item = usize> {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
@@ -202,7 +203,7 @@ impl ForwardModules {
             .map(|&(_, to)| to)
     }
 
-    /// Returns the run of consecutive `nodes` (at least one) of the module tree.
+    /// Returns one run of a layer made of consecutive `nodes` (at least one) of the module tree.
     fn run(&self, nodes: Vec<usize>) -> Run {
         let operations = |node: usize| &self.tree.nodes[node].operations;
         Run {
@@ -211,10 +212,10 @@ impl ForwardModules {
         }
     }
 
-    /// Builds layers, given as their runs. `names` computes the names of all layers from the paths
-    /// of all. A path that several layers have is that of a module which runs several times, or the
-    /// beginning of several modules' names; then it is the path of the module whose operation is
-    /// the first.
+    /// Builds layers from the runs of each. `names` computes the names of all layers from all their
+    /// paths. Layers have equal paths if they are runs of one module, or if the path is only the
+    /// beginning of several modules' names; then each of them gets the path of its first operation
+    /// instead.
     fn layers(
         &self,
         layers: Vec<Vec<Run>>,
@@ -240,8 +241,8 @@ impl ForwardModules {
             .map(|((name, path), runs)| ModuleLayer { name, path, runs })
             .collect()
     }
-    /// Returns the node with the most operations of the modules among the nodes of a run: the
-    /// others were joined to it.
+    /// Returns the main node of a run: the module with the most operations, to which the other
+    /// nodes of the run were joined.
     fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
@@ -255,14 +256,14 @@ impl ForwardModules {
             .unwrap_or(0)
     }
 
-    /// Returns the operations of the [module](Self::module) of a run.
+    /// Returns the operations of the main node of a run ([`module`](Self::module)).
     fn block(&self, run: &Run) -> &Range<usize> {
         &self.tree.nodes[self.module(run)].operations
     }
 
-    /// Returns the path of the [module](Self::module) of a run. If names show no modules, returns
-    /// the name of the first operation, or the range of steps, such as `step3-17`, if none has a
-    /// name.
+    /// Returns the path of the main node of a run ([`module`](Self::module)). If names of
+    /// operations show no modules, returns the name of the run's first named operation, or its
+    /// range of steps, such as `step3-17`.
     fn path(&self, run: &Run) -> String {
         let Some(names) = &self.names else {
             return self.tree.path(self.module(run)).concat();
@@ -323,8 +324,8 @@ impl ModuleLayers {
         none.with_layers(layers, |_| false)
     }
 
-    /// Replaces the layers by `layers`. `is_released` says of an operation, given as an index into
-    /// the forward pass, whether it belongs to In or Out although its module is a layer.
+    /// Replaces the layers by `layers`. `is_released` returns whether an operation (index into the
+    /// forward pass) belongs to In or Out although its module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -339,14 +340,14 @@ impl ModuleLayers {
         }
     }
 
-    /// Returns whether the layers come from the flow of data because names show no modules.
+    /// Returns whether the layers come from the flow of data, since names show no modules.
     pub(crate) fn are_by_flow(&self) -> bool {
         self.modules.names.is_some()
     }
 
     /// Divides layer `layer` (index from 0) into its submodules, which become layers and are named
-    /// after it. `None` if it has no submodules, or if there would be more than [`limits::LAYERS`]
-    /// layers.
+    /// after it. `None` if the layer has no submodules, or if there would be more than
+    /// [`limits::LAYERS`] layers.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
         let divided = &self.layers[layer];
         let parts = self.modules.parts(divided);
@@ -360,8 +361,8 @@ impl ModuleLayers {
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
-    /// Divides the layer with whose name `name` begins, repeatedly if needed, until a layer has the
-    /// name `name`. `None` if there is no submodule of this name.
+    /// Divides the layer whose name is the beginning of `name`, repeatedly if needed, until a layer
+    /// has the name `name`. `None` if there is no submodule of this name.
     pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -376,15 +377,15 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that agrees with `text` in the first of `ways` in
-    /// which any does. In place of its index, returns that of its first operation among those of the
-    /// model.
+    /// Finds the module, or the list of modules, that `text` stands for by the first of `ways` in
+    /// which any module matches. In place of the index of a module, the result has the index of the
+    /// module's first operation among the operations of the model.
     pub(crate) fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let is_called = |&node: &usize| !tree.nodes[node].is_own;
         let nodes = (0..tree.nodes.len()).filter(is_called);
         let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
-        // A node stands for a module with only one submodule, too, and has one of their paths.
+        // A module with a single submodule is one node, so beginnings of paths are searched too.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
@@ -399,16 +400,16 @@ impl ModuleLayers {
             .unzip();
         lookup_path(text, &paths, ways).map(|module| self.modules.forward[firsts[module]])
     }
-    /// Returns the first operation of the forward pass with this name, as an index into `operations` of
-    /// the model; `None` if there is none.
+    /// Returns the first operation of the forward pass with name `name`, as an index into
+    /// `operations` of the model; `None` if there is none.
     pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
         let mut forward = self.modules.forward.iter().copied();
         forward.find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns `operation` or, if it runs between layers in In or in an earlier layer, such as an
-    /// embedding that encoder and decoder share, the next operation that does not. `layers` has, by
-    /// operation of the model, its layer from 1, or 0 for none.
+    /// Returns `operation` or, if it belongs to In or to an earlier layer than an operation before
+    /// it, such as an embedding that encoder and decoder share, the next operation that does not.
+    /// `layers` has, by operation of the model, the number of its layer from 1, or 0 for none.
     pub(crate) fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
@@ -420,7 +421,7 @@ impl ModuleLayers {
     }
 
     /// Divides layers until one begins with `operation`, an index into the operations of the model.
-    /// `None` if one does already, or if none can.
+    /// `None` if a layer begins with it already, or if no division makes one begin there.
     pub(crate) fn beginning_at(&self, operation: usize) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
         let layer = self.layer_at[at]?;
@@ -438,8 +439,8 @@ impl ModuleLayers {
     }
 
     /// Returns, by operation of the model, the index of its layer from 0; `None` if it has none.
-    /// Operations of the forward pass belong to the layer whose module calls them, all others to
-    /// the layer of the module in their names.
+    /// Operations of the forward pass belong to the layer whose module calls them, all other
+    /// operations to the layer of the module in their names.
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
         let mut layers: Vec<Option<usize>> = operations
             .iter()
@@ -454,9 +455,9 @@ impl ModuleLayers {
         layers
     }
 
-    /// Returns the index of the layer of the variable with this name: the layer that uses the
-    /// parameter of this name first, or else the layer of the module whose path the name contains;
-    /// `None` if there is neither.
+    /// Returns the index of the layer of the variable with name `variable`: the layer that is the
+    /// first to use the parameter of this name, or else the layer of the module whose path the name
+    /// contains; `None` if there is neither.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters
@@ -466,7 +467,7 @@ impl ModuleLayers {
     }
 
     /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no
-    /// such module, or if it belongs to several layers.
+    /// such module, or if the module belongs to several layers.
     fn layer_of_module_in(&self, text: &str) -> Option<usize> {
         let (first, last) = self.modules.lookup.find(&unwrapped(text))?;
         let layer = self.layer_at[first];

@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns the names of layers from their `paths`, which are in the order of the program: for each
 /// the shortest end of its path that no other layer has. Paths that differ only in numbers are
-/// shortened to equally many modules. Layers with equal paths, which are runs of one module, get the
-/// number of the run: `0@1`, `0@2`.
+/// shortened to equally many modules. Layers with equal paths, which are runs of one module, get
+/// the number of the run: `0@1`, `0@2`.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let ends = counts(distinct.iter().flat_map(|path| ends_of(path)));
@@ -27,7 +27,7 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
     )
 }
 
-/// Returns the text with each sequence of digits replaced by `mark`.
+/// Returns `text` with each sequence of digits replaced by `mark`.
 pub(crate) fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
     for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
@@ -55,8 +55,8 @@ pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String>
     numbered(named.collect())
 }
 
-/// Iterates over the ends of a path that begin with one of its modules, the shortest first, the
-/// whole path last.
+/// Iterates over the ends of a module path that begin with one of its modules, the shortest first,
+/// the whole path last.
 fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices(['/', '.'])
         .map(|(at, _)| &path[at + 1..])

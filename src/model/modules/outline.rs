@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct ModuleRow {
     /// Number of modules that contain this module: its indentation in the list.
     pub(crate) depth: usize,
-    /// Path of the module in the module that contains it.
+    /// Path of the module below the module that contains it.
     pub(crate) name: String,
     /// Number of operations of the forward pass that this run of the module has.
     pub(crate) operations: usize,
@@ -26,7 +26,7 @@ pub(crate) struct ModuleRow {
     pub(crate) layer: Option<String>,
 }
 
-/// Maximum number of alternatives of the outliner's regex. If layers need more, there is no regex.
+/// Maximum number of scopes in the regex for PopART's outliner. If layers need more, it has none.
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
@@ -68,10 +68,10 @@ impl ModuleLayers {
         rows
     }
 
-    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`, whose group
-    /// matches the scope (the common beginning of operation names) of each layer; numbers in scopes
-    /// match all numbers. `None` if no layer has a scope, or if there are more than
-    /// [`ALTERNATIVES`] scopes. `operations` are those of the model.
+    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`, whose capture
+    /// group matches the scope (the common beginning of operation names) of each layer; a number in
+    /// a scope matches any number. `None` if no layer has a scope, or if there are more than
+    /// [`ALTERNATIVES`] scopes. `operations` are all operations of the model.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();

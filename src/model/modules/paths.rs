@@ -4,7 +4,7 @@
 //! A framework names an operation `scope/type`, where the scope lists the modules that are being
 //! called. The scope lacks containers that are never called themselves, such as a list of blocks,
 //! but names of parameters have them. So a scope is aligned to the name of a parameter that its
-//! operation uses, and other operations with this scope take over the alignment.
+//! operation uses, and other operations with the same scope take over the alignment.
 
 use super::evidence::hash;
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 /// paths have at most 20.
 const COMPONENTS: usize = 48;
 
-/// Returns the number of items at the beginning that two lists share.
+/// Returns how many items at the beginning of two lists are equal.
 pub(super) fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
@@ -25,8 +25,8 @@ pub(super) fn shared<T: PartialEq>(
 }
 
 /// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components, of which the last has
-/// the rest. Each component includes the separators before it, so that the components joined give
-/// the text.
+/// the rest of the text. Each component includes the separators before it, so that the components
+/// joined give the text.
 pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut left = COMPONENTS;
@@ -76,30 +76,30 @@ pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// By module of the scope: the end of the module's path in `parameter`, in bytes.
+    /// By module of the scope: the end of its path in `parameter`, in bytes.
     ends: Vec<usize>,
 }
 
 impl<'a> Alignment<'a> {
-    /// Returns the path of the innermost module of the scope.
+    /// Returns the path of the innermost module of the aligned scope.
     fn path(&self) -> &'a str {
         self.path_of(self.ends.len())
     }
 
-    /// Returns the path of the innermost of the first `count` modules of the scope; empty for 0.
+    /// Returns the path of the innermost of the scope's first `count` modules; empty for 0.
     fn path_of(&self, count: usize) -> &'a str {
         &self.parameter[..count.checked_sub(1).map_or(0, |last| self.ends[last])]
     }
 }
 
-/// Locates the modules of a scope, in their order, in the name of a parameter, each as far in as it
-/// can be: in a list of lists of blocks, the number of a block is the inner one. `None` if a module
-/// is missing there, or if the scope has none.
+/// Locates the modules of a scope, in their order, in the name of a parameter, each as late in the
+/// name as possible: in a list of lists of blocks, the number of a block is found in the inner
+/// list. `None` if the name lacks a module, or if the scope has none.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
     let mut left: Vec<&str> = modules(parameter).collect();
-    // The last component is the name of the parameter itself.
+    // The last component of a parameter's name is the parameter itself, no module.
     left.pop()?;
     let mut ends = Vec::new();
     let wanted: Vec<&str> = modules(scope).collect();
@@ -111,32 +111,32 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
-/// The path in the module tree of an operation: of the modules that call it.
+/// The path of an operation in the module tree: the path of the modules that call the operation.
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,
-    /// By calling module, from the outermost in: the end of its path in `text`, in bytes.
+    /// By calling module, the outermost first: the end of its path in `text`, in bytes.
     pub(super) ends: Vec<usize>,
-    /// Number of calling modules, from the outermost in, whose paths come from the name of a
-    /// parameter.
+    /// Number of modules that call the operation, from the outermost on, whose paths come from the
+    /// name of a parameter.
     pub(super) aligned: usize,
-    /// Number of calling modules, from the outermost in, whose paths are certainly attributes of
-    /// the Python model. Paths of the modules further in may lack the name of a list of modules.
+    /// Number of modules that call the operation, from the outermost on, whose paths are certainly
+    /// attributes of the Python model. Paths of inner modules may lack the name of a list.
     pub(super) certain: usize,
-    /// The path of the innermost calling module if it is no submodule of the others, such as an
-    /// embedding that encoder and decoder share.
+    /// The path of the innermost module that calls the operation if it is no submodule of the outer
+    /// ones, such as an embedding that encoder and decoder share.
     pub(super) elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns `parameter` if the last module of this path has the
-/// name of the last module of `scope`; otherwise `None`.
+/// Returns the path of the module that owns `parameter` if it ends with the last module of `scope`;
+/// otherwise `None`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
 /// Finds modules with numbered submodules. The key is the path of the module; the value is true if
-/// the numbers follow it directly (`layer.3`), and false if they are in a list inside it
-/// (`encoder.layer.3`), which is never called.
+/// the numbers directly follow the path (`layer.3`), and false if they follow the name of a list
+/// inside the module (`encoder.layer.3`), which is never called.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -154,14 +154,13 @@ pub(super) fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Finds the path of each operation in the module tree from its scope and the names of the
-/// parameters that it is the first to use; `used` has those of all parameters that it uses. All
-/// lists have the operations of the forward pass in order. An operation of a later run of its module
-/// takes the path of the operation with its scope that was the first to use its parameters. One
-/// without parameters takes the path of the operations with its scope that have some, unless it runs
-/// beside another module of this scope. If there are none, or they have several paths, it takes the
-/// path of the modules that its scope shares with the nearest operation with parameters, before or
-/// after it.
+/// Finds the path in the module tree of each operation of the forward pass. The arguments have, by
+/// operation: its scope, the names of the parameters that it is the first to use, and of all that
+/// it uses. An operation in a later run of its module takes the path of the operation with the same
+/// scope that was the first to use its parameters. An operation without parameters takes the path
+/// of the operations with the same scope that have parameters, unless it runs beside another module
+/// of this scope. If there are none, or they have several paths, it takes the path of the modules
+/// that its scope shares with the nearest operation with parameters, before or after it.
 pub(super) fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -180,7 +179,7 @@ pub(super) fn full_paths<'a>(
         before = aligned[number].as_ref().map(|_| number).or(before);
         let neighbours = [before, following[number]].into_iter().flatten();
         let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
-        // If both neighbours share equally many modules, the earlier one.
+        // If both neighbours share equally many modules with the scope, the one before is taken.
         let best = neighbours.rev().max_by_key(depth).and_then(|other| {
             let distance = number.saturating_sub(other);
             Some(Beginning::new(
@@ -203,8 +202,8 @@ pub(super) fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns the alignment of each operation: to a parameter of its own or, if it has none, as
-/// [`full_paths`] says, to one of another operation with its scope.
+/// Returns the alignment of each operation: to a parameter that it is the first to use or, if there
+/// is none, the alignment of another operation with its scope, by the rules of [`full_paths`].
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -249,9 +248,9 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns, by operation, the path of its scope as the last operation before it in `order` that is
-/// aligned has it, if all operations between the two run in this scope, too: then no other call of
-/// a module with the same scope is between them.
+/// Returns, by operation, the path of its scope's modules by the alignment of the last aligned
+/// operation before it in `order`. `None` if any operation between the two runs outside the scope:
+/// there may be another call of a module with the same scope.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
@@ -275,11 +274,11 @@ fn running<'a>(
     paths
 }
 
-/// By scope: the alignments of the operations that have it, one for each path.
+/// By scope: the alignments of the operations with this scope, one for each path.
 type ByScope<'a, 's> = FxHashMap<&'s str, Vec<Alignment<'a>>>;
 
-/// Returns the alignments of each scope. Both lists have the operations of the forward pass in
-/// order.
+/// Returns the alignments of each scope. Both arguments have one entry for each operation of the
+/// forward pass, in order.
 fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> ByScope<'a, 's> {
     let mut by_scope = ByScope::default();
     for (&scope, own) in scopes.iter().zip(aligned) {
@@ -292,28 +291,28 @@ fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> By
     by_scope
 }
 
-/// The beginning of the path of an operation, as another operation shows it.
+/// The beginning of the path of an operation, as the path of another operation shows it.
 #[derive(Default)]
 struct Beginning<'a> {
-    /// The path of the modules that both operations run in and, if both are items of one list, of
-    /// the list.
+    /// The path of the modules in which both operations run; if both are items of one list, the
+    /// path of the list.
     path: &'a str,
-    /// The ends of the paths of these modules, in bytes.
+    /// The ends of the paths of the modules in which both operations run, in bytes.
     ends: &'a [usize],
     separator: &'a str,
     /// Whether the next module of the operation's scope is an item of the list at `path`.
     is_item: bool,
-    /// Whether the code there calls parts of other modules (`layers.0.norm`), so that a module
-    /// without parameters may be such a part, too.
+    /// Whether the module at `path` calls parts of other modules (`layers.0.norm`), so that a
+    /// module without parameters may be such a part, too.
     has_parts_of_others: bool,
 }
 
 impl<'a> Beginning<'a> {
-    /// Describes what `other`, which shares `count` modules with `scope`, shows about the path of
-    /// the operation with this scope, `distance` operations later.
+    /// Finds the beginning of the path of an operation with scope `scope` from the alignment
+    /// `other` of an operation `distance` operations earlier, whose scope shares `count` modules.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // The module or list that has the next module of the other scope, and its name there.
+        // The module or list that contains the next module in the path of `other`, and this module.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -321,7 +320,7 @@ impl<'a> Beginning<'a> {
             (known, "")
         };
         let own = modules(scope).skip(count).collect::<Vec<_>>();
-        // A list that is called runs its items one by one: a convolution, its norm, an activation.
+        // A called list of modules, such as convolution, norm and activation, runs them one by one.
         let number = |item: &str| item.parse::<usize>().ok();
         let is_next = number(sibling).and_then(|item| item.checked_add(distance));
         let is_item = other.ends.len() == count + 1
@@ -338,15 +337,15 @@ impl<'a> Beginning<'a> {
     }
 }
 
-/// Returns the path of a scope, which has a known beginning, and then the modules of the scope.
-/// `lists` is as [`lists`] returns it.
+/// Returns the path of the modules of `scope`, whose beginning is `known`. `lists` is the result of
+/// the function [`lists`].
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // Separators before the first module stay part of the text.
+        // Separators before the first module of the scope stay part of the path.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
@@ -386,8 +385,8 @@ fn aligned_path<'a>(
 /// gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
-/// Finds operations by the beginnings of their paths: by hash of a beginning, the first and the
-/// last operation whose path has it.
+/// Finds operations by the beginnings of their paths. The map has, by hash of a beginning, the
+/// first and the last operation whose path begins so.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     operations: FxHashMap<u64, (usize, usize)>,
@@ -408,8 +407,8 @@ impl Lookup {
     }
 
     /// Finds the longest beginning of any added path that `text` contains, at most
-    /// [`COMPONENTS_BEFORE`] components after its start, and returns the first and the last
-    /// operation that were added under it. `None` if `text` contains no beginning of a path.
+    /// [`COMPONENTS_BEFORE`] components after the start of `text`, and returns the first and the
+    /// last operation that were added under it. `None` if `text` contains no beginning of a path.
     pub(super) fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
@@ -429,9 +428,9 @@ impl Lookup {
     }
 }
 
-/// Returns the hash of a path's beginning from the hash `beginning` of its components but the last,
-/// and the last `component`. Separators do not count, because frameworks write the separators of
-/// one path in different ways.
+/// Returns the hash of a path's beginning from `beginning`, the hash of its components but the
+/// last, and the last `component`. Separators do not change the hash, because frameworks write the
+/// separators of one path in different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
     hash((beginning, bare(component)))
 }

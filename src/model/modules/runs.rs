@@ -1,5 +1,5 @@
-//! Joins the runs of a module that runs several times, such as for a prompt and for each token after
-//! it, into one layer (docs/model.md, "Layers from modules").
+//! Joins the runs of a module that runs several times, such as for a prompt and for each token
+//! after it, into one layer (docs/model.md, "Layers from modules").
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
 use crate::model::Model;
@@ -7,27 +7,27 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
-/// through several times. With a cut between them, their IPUs take turns.
+/// through several times. With a cut between the positions, their IPUs take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeat {
-    /// The first of the positions.
+    /// The first of the positions that run several times.
     pub first: usize,
-    /// The last of the positions.
+    /// The last of the positions that run several times.
     pub last: usize,
-    /// The number of runs: that of the layer that runs most often; at least 2.
+    /// How often the positions run: as often as the layer among them with most runs; at least 2.
     pub runs: usize,
 }
 
 impl Repeat {
-    /// Returns whether a cut before `position` has positions of the stretch on both sides.
+    /// Returns whether a cut before `position` has repeated positions on both sides.
     pub fn is_cut_before(&self, position: usize) -> bool {
         (self.first + 1..=self.last).contains(&position)
     }
 }
 
 impl ModuleLayers {
-    /// Joins layers that are runs of one module: they have the same path, and a weight in common. So
-    /// a module without weights that the model calls in several places, such as an activation,
+    /// Joins layers that are runs of one module, recognised by equal paths and a weight in common.
+    /// A module without weights that the model calls in several places, such as an activation,
     /// stays a layer for each call.
     pub(super) fn with_all_runs(self, model: &Model) -> Self {
         let mut paths = FxHashSet::default();
@@ -44,7 +44,7 @@ impl ModuleLayers {
         self.with_layers(self.modules.layers(layers, names::names), |_| false)
     }
 
-    /// Returns, by layer, the first layer that is a run of the same module, as an index.
+    /// Returns, by layer, the index of the first layer that is a run of the same module.
     fn first_runs(&self, model: &Model) -> Vec<usize> {
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
         let mut of_group: Vec<BTreeSet<usize>> =
@@ -76,8 +76,8 @@ impl ModuleLayers {
     }
 
     /// Returns the stretches of positions that the forward pass goes through several times.
-    /// `position` says of an operation of the model at which position (In, a layer, Out) it runs;
-    /// `None` if at no single one. The layers of the positions need not be these modules.
+    /// `position` returns the position (In, a layer, Out) at which an operation of the model runs,
+    /// or `None` if it runs at no single one. Positions may be of other layers than `self`.
     pub(crate) fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         if !self.run_several_times() {
             return Vec::new();
@@ -117,7 +117,7 @@ impl ModuleLayers {
     }
 }
 
-/// Joins stretches that have two neighbouring positions in common. Returns them in ascending order.
+/// Joins stretches with two neighbouring positions in common, and drops those that run once.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();
@@ -135,8 +135,8 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 }
 
 impl ForwardModules {
-    /// Divides each run of `layer` into the submodules of its module. Parts with equal paths, the
-    /// first of each run, the second and so on, are runs of one part. Returns, by part, its runs.
+    /// Divides each run of `layer` into the submodules of its module. Submodules of several runs
+    /// are runs of one part if path and rank among equal paths agree. Returns, by part, its runs.
     pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
@@ -156,8 +156,8 @@ impl ForwardModules {
         parts
     }
 
-    /// Divides a run into its submodules. Modules that were joined to the module of the run stay
-    /// whole, beside its submodules.
+    /// Divides a run of a layer into the submodules of its main module. Modules that were joined to
+    /// the main module stay whole.
     fn parts_of_run(&self, run: &Run) -> Vec<Run> {
         let module = self.module(run);
         self.with_own(

@@ -1,5 +1,5 @@
 //! The module tree: a node is a run of operations of the forward pass whose paths begin with the
-//! same modules. If names show no modules, a node is a run between places where little data flows.
+//! same modules or, if names show no modules, that are between places where little data flows.
 
 use super::evidence::RunSums;
 use super::paths::{bare, is_number, shared};
@@ -12,17 +12,17 @@ use std::ops::Range;
 pub(super) struct Node {
     /// The operations of the node, as indices into the operations of the forward pass.
     pub(super) operations: Range<usize>,
-    /// Number of components of the module's path: the first ones of its operations' paths.
+    /// Number of components of the module's path, with which all operations' paths begin.
     pub(super) depth: usize,
-    /// The component by which the node differs from its siblings: the first one after the parent's
-    /// path. `None` for the root, for a node that stands for one call of a repeated module, and for
-    /// an operation that the parent itself calls.
+    /// The component by which the node's path differs from the paths of its siblings: the first one
+    /// after the parent's path. `None` for the root, for a node that stands for one call of a
+    /// repeated module, and for an operation that the parent itself calls.
     pub(super) component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.
     pub(super) is_own: bool,
-    /// Indices of child nodes in [`Tree::nodes`], in the order of the program. Together they have
-    /// all operations of the node. Either empty, or at least two.
+    /// Indices of child nodes in [`Tree::nodes`], in the order of the program. Together the
+    /// children have all operations of the node. Either empty, or at least two.
     pub(super) children: Vec<usize>,
 }
 
@@ -59,11 +59,11 @@ impl Tree {
         tree
     }
 
-    /// Adds `node`, the paths of whose operations share the first `depth` components, with its depth
-    /// and all nodes below it. Returns its index.
+    /// Adds `node` and all nodes below it to the tree. The paths of all operations of `node` share
+    /// the first `depth` components. Returns the index of the added node.
     fn add(&mut self, mut node: Node, mut depth: usize) -> usize {
-        // A module with only one submodule is merged with it, and has the path of the outer one; but
-        // a list of modules is never called, so the path of its only item is taken.
+        // A module with only one submodule is merged with it, and the node has the path of the
+        // outer one; but a list of modules is never called, so the path of its only item is taken.
         node.depth = depth;
         let runs = loop {
             let runs = self.runs(node.operations.clone(), depth);
@@ -126,9 +126,9 @@ impl Tree {
         number
     }
 
-    /// Divides `operations` where the component at index `depth` of their paths changes, into nodes
-    /// still without depth and children. An operation with a shorter path, such as an addition after
-    /// all submodules, is a node by itself, without a component.
+    /// Divides `operations` into nodes where the component at index `depth` of their paths changes.
+    /// The nodes still lack their depth and children. An operation with a shorter path, such as an
+    /// addition after all submodules, is a node by itself, without a component.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
         let mut runs: Vec<Node> = Vec::new();
         for operation in operations {
@@ -146,10 +146,10 @@ impl Tree {
         runs
     }
 
-    /// Returns the length, in runs and at least 2, of the shortest sequence of modules that `runs`
-    /// repeat, such as the submodules of each call; the number of `runs` if they repeat none.
+    /// Returns the length, at least 2, of the shortest sequence of modules that repeats in `runs`,
+    /// such as the submodules of each call of a module; the number of `runs` if none repeats.
     fn period(&self, runs: &[Node]) -> usize {
-        // The components that the paths of all operations of a run begin with.
+        // Returns the components with which the paths of all operations of a run begin.
         let shared_path = |run: &Node| {
             let first = &self.paths[run.operations.start];
             let paths = self.paths[run.operations.clone()].iter();
@@ -185,11 +185,11 @@ impl Tree {
     }
 }
 
-/// Builds a tree that divides the program in two repeatedly, down to single operations, each time
-/// where the least data flows in the middle half of a node's bytes, if possible where one tensor
-/// passes. `crossing` has, by operation of the forward pass, the bytes that are passed on before it
-/// ([`Evidence::crossing`](super::evidence::Evidence::crossing)), and `tensors` the number of
-/// tensors.
+/// Builds a tree that divides the program in two repeatedly, down to single operations. A node is
+/// divided where the least data flows in the middle half of its bytes, if possible where only one
+/// tensor passes. By operation of the forward pass, `crossing` has the bytes that are passed on
+/// before it ([`Evidence::crossing`](super::evidence::Evidence::crossing)), and `tensors` the
+/// number of tensors.
 pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
@@ -211,10 +211,10 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree
     tree
 }
 
-/// Returns the operation before which to divide `run`, which has at least two: the one with the
-/// lowest `cost` among operations with a quarter to three quarters of the run's bytes before them;
-/// the first of several. If there are none, the operation with closest to half of the bytes before
-/// it.
+/// Returns the operation before which to divide `run`, which has at least two operations: the one
+/// with the lowest `cost` among operations with a quarter to three quarters of the run's bytes
+/// before them, and the first of several. If there are none, the operation with closest to half of
+/// the run's bytes before it.
 fn cut<C: Ord>(sums: &RunSums, cost: impl Fn(usize) -> C, run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {

@@ -1,10 +1,10 @@
 //! Chooses the modules that are layers (docs/model.md, "Layers from modules"): the nodes that cover
 //! the module tree with the shortest description of the program, except that chains of blocks are
-//! cut. If names show no modules, the layers are runs of about equal bytes.
+//! cut. If names of operations show no modules, the layers are runs of about equal bytes.
 //!
-//! Frameworks keep a weight on one IPU, and In and Out may share the first. So operations at both
-//! ends of a model that share a weight, such as an embedding and the head, belong to In or Out: as
-//! layers they would have to be on one IPU with all layers between them.
+//! Frameworks keep a weight on one IPU, and In and Out may both be on the first IPU. So operations
+//! at both ends of a model that share a weight, such as an embedding and the head, belong to In or
+//! Out: as layers they would have to be on one IPU with all layers between them.
 
 use super::evidence::{LARGE, RunSums};
 use super::tree::Node;
@@ -14,8 +14,8 @@ use crate::model::lists::{ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Cost of describing one layer besides its operations, counted in operations. With a lower cost,
-/// parts of blocks become layers; with a higher cost, pairs of different blocks do.
+/// Cost of describing one layer besides its operations, where describing an operation costs 1. With
+/// a lower cost, parts of blocks become layers; with a higher cost, pairs of different blocks do.
 const WORD: f64 = 6.0;
 
 /// Computes the lengths of descriptions of runs of operations, counted in operations. A run costs
@@ -53,7 +53,7 @@ impl ForwardModules {
         let is_container = self.containers(&described);
         let mut is_cut = is_container.clone();
         let mut lengths = vec![0.0; nodes.len()];
-        // Children come after their parents in the list of nodes.
+        // In reverse order, since children come after their parents in the list of nodes.
         for (number, node) in nodes.iter().enumerate().rev() {
             let whole = described.of(&node.operations);
             let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
@@ -66,8 +66,8 @@ impl ForwardModules {
         self.undivided(|node| is_cut[node])
     }
 
-    /// Returns the nodes of the module tree, in the order of the program, that are reached from the
-    /// root through nodes that are divided. Nodes without children are never divided.
+    /// Returns the undivided nodes of the module tree that are reached from the root through
+    /// divided nodes, in the order of the program. Nodes without children are never divided.
     fn undivided(&self, is_divided: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut chosen = Vec::new();
         let mut left = vec![0];
@@ -89,7 +89,7 @@ impl ForwardModules {
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
-        // By node: number of its operations that are in chains which follow each other.
+        // By node: number of its operations in chains of blocks between which data flows.
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
             let Node { operations, .. } = node;
@@ -116,8 +116,8 @@ impl ForwardModules {
         self.in_all_runs(is_container)
     }
 
-    /// Returns, by node, whether it or another run of its module is one of `chosen`, so that runs of
-    /// one module have the same parts.
+    /// Returns, by node of the module tree, whether the node or another run of its module is one of
+    /// `chosen`, so that runs of one module have the same parts.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
         let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
         let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
@@ -133,11 +133,11 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns whether a module is a chain of like blocks that could be on different IPUs, such as
-    /// a stage of a convolutional network: each of its submodules computes with one type of
-    /// operation several times, resembles another one, and gets data from the one before it, and
-    /// between them no more bytes are passed on than at an end of the chain (so that no data passes
-    /// a submodule by, as in a residual block).
+    /// Returns whether the module of `node` is a chain of like blocks that could be on different
+    /// IPUs, such as a stage of a convolutional network: each of its submodules computes with one
+    /// type of operation several times, resembles another submodule, and gets data from the
+    /// submodule before it, and between submodules no more bytes are passed on than at an end of
+    /// the chain (so that no data passes a submodule by, as in a residual block).
     fn is_chain(&self, node: &Node) -> bool {
         let nodes = &self.tree.nodes;
         let items: Vec<usize> = node
@@ -170,8 +170,8 @@ impl ForwardModules {
             && items[1..].iter().all(is_narrow)
     }
 
-    /// Returns whether a node is the beginning of several modules' names, such as of `time_proj` and
-    /// `time_embedding`, and no module: dots separate the modules in the paths of parameters.
+    /// Returns whether a node is no module, but the common beginning of several modules' names,
+    /// such as of `time_proj` and `time_embedding`: parameters' paths have dots between modules.
     fn begins_names(&self, node: &Node) -> bool {
         let mut names = node
             .children
@@ -183,8 +183,8 @@ impl ForwardModules {
         names.any(|name| !name.starts_with(['/', '.'])) && inner.any(|part| part.starts_with('.'))
     }
 
-    /// Returns whether data flows from each of `nodes`, or from what runs between them, to the next
-    /// one, as far as the flow is known.
+    /// Returns whether data flows from each of `nodes`, or from operations that run between two of
+    /// them, to the next node; true if the flow of data is unknown.
     fn follow_each_other(&self, nodes: &[usize]) -> bool {
         let run = |node: usize| &self.tree.nodes[node].operations;
         let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
@@ -195,9 +195,9 @@ impl ForwardModules {
             })
     }
 
-    /// Returns the fewest bytes that are passed on before operation `at` or one after it, up to the
-    /// first that uses a parameter: operations without parameters, such as a residual addition,
-    /// belong to the module before them.
+    /// Returns the fewest bytes that are passed on before operation `at` or before one after it, up
+    /// to the first operation that uses a parameter: operations without parameters, such as a
+    /// residual addition, belong to the module before them.
     fn narrowest(&self, at: usize) -> i64 {
         let weightless = self.has_parameters[at..]
             .iter()
@@ -209,9 +209,9 @@ impl ForwardModules {
             .unwrap_or(0)
     }
 
-    /// Divides as most are divided, or leaves whole as most are, the `siblings` with equally named
-    /// submodules: one of them often has an operation more than the others. `siblings` are nodes of
-    /// the tree; `is_cut` has, by node, whether it is divided, and is changed.
+    /// Divides those of `siblings` (nodes of the module tree) with equally named submodules if most
+    /// of them are divided, or leaves all whole: one often has an operation more than the others.
+    /// `is_cut` has, by node, whether it is divided, and is changed.
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
@@ -234,9 +234,9 @@ impl ForwardModules {
         }
     }
 
-    /// Groups consecutive `nodes` into runs of one module each: an operation that a module calls
-    /// itself, between its submodules, belongs to the run before it, or to the one after it if only
-    /// that one uses it.
+    /// Groups consecutive `nodes` into runs of one module each: an operation that the parent module
+    /// calls itself, between its submodules, belongs to the run before it, or to the run after it
+    /// if only that run uses the operation's data.
     pub(super) fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
         let node = |number: usize| &self.tree.nodes[number];
         let mut runs: Vec<Vec<usize>> = Vec::new();
@@ -266,8 +266,8 @@ impl ForwardModules {
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
-    /// Divides the tree where names show no modules. Returns the runs, in the order of the program,
-    /// of the largest nodes that have at most 1/[`RUNS`] of all bytes, or one operation.
+    /// Returns the layers of a model whose names show no modules: the runs, in the order of the
+    /// program, of the largest nodes that have at most 1/[`RUNS`] of all bytes, or one operation.
     pub(super) fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
@@ -277,20 +277,19 @@ impl ForwardModules {
     }
 }
 
-/// If names show no modules, a layer has at most 1/`RUNS` of the bytes of all operations.
+/// If operations' names show no modules, a layer has at most 1/`RUNS` of all operations' bytes.
 const RUNS: u64 = 32;
 
 impl ModuleLayers {
     /// Moves operations that use a weight named in `tied` to In or Out, so that the weight does not
-    /// force layers onto one IPU. In a layer before the first or after the last of the like
-    /// [`blocks`](Self::blocks), this moves the whole layer and all before or after it; elsewhere,
-    /// only operations without input or, if later runs of such an operation have input, its whole
-    /// layer. `None` if nothing moves.
+    /// force layers onto one IPU. An operation in a layer before the first or after the last of the
+    /// like [`blocks`](Self::blocks) moves with its whole layer and all layers before or after it.
+    /// Any other operation moves only if it has no input, with its whole layer if the layer has
+    /// several runs. `None` if nothing moves.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
-        // All layers up to one before the first block belong to In, and all from one after the last
-        // block on belong to Out.
+        // All layers before index `begin` move to In, and all layers from index `end` on to Out.
         let (mut begin, mut end) = (0, self.layers.len());
         let mut alone = FxHashSet::default();
         for at in self.tied_operations(model, tied) {
@@ -339,7 +338,7 @@ impl ModuleLayers {
     /// Returns the indices of the first and the last block; `None` if there are no blocks. A block,
     /// such as that of a transformer, is a layer whose module has the same types of operations as
     /// the module of another layer, and at least half as many operations as the largest module that
-    /// is not unique. Smaller layers that are alike, such as two embeddings or norms, are no blocks.
+    /// is not unique. Smaller layers that are alike, such as two embeddings, are no blocks.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self
             .layers
