@@ -1,5 +1,5 @@
-//! Finds the places of all operations, variables and code: by the full rules one after the other,
-//! or by the classic rules from layers alone.
+//! Finds the places of all operations, variables and code: by the full rules, or by the classic
+//! rules, which only use layers.
 
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
@@ -69,7 +69,7 @@ impl Placement {
             layered_groups,
             layered_sets,
             by_touch: variables.by_touch,
-            // In these sets, Out has the place of In.
+            // If Out is on the first IPU, all place sets have In in place of Out.
             sets: if out_is_first {
                 sets.moved(out, IN)
             } else {
@@ -79,12 +79,12 @@ impl Placement {
         })
     }
 
-    /// Finds the places of all operations, variables and code by the classic rules: an operation
-    /// counts in its layer, and a variable in the layers of the operations that use it. Operations
-    /// without a layer form a pseudo-layer, whose variables count only if layers use them too.
+    /// Finds the places of all operations, variables and code by the classic rules: an operation is
+    /// in its layer, and a variable in the layers of the operations that use it. Operations without
+    /// a layer form a pseudo-layer, whose variables are only included if layers use them too.
     ///
     /// # Errors
-    /// As [`Placement::full`].
+    /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn classic(model: &Model, layering: &Layering) -> Result<Self, TooManyPlaces> {
         let mut sets = PlaceSets::default();
         let place = |&layer: &u32| OperationPlace {
@@ -124,8 +124,8 @@ impl Placement {
     }
 }
 
-/// Returns, by operation group, whether any of its operations has a layer, and by use set, whether
-/// any such group uses it.
+/// Returns, by operation group, whether any of its operations has a layer; and by use set, whether
+/// any operation group with a layer uses its variables.
 fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
     let mut groups = vec![false; model.operation_groups.len()];
     for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
@@ -137,19 +137,19 @@ fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
 }
 
 /// The layers in names of operations, and the levels that the flow of data gives to all operations.
-/// A level is an index into In, the layers in the order in which they run, and Out.
+/// A level is an index into the list of In, the layers in the order in which they run, and Out.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
     /// By operation: the level (In, a layer or Out) that the flow of data gives it.
     of_operation: Vec<Reach>,
-    /// By index of a parameter in the flow of data, such as a weight: the levels that share it,
-    /// ascending; empty unless several do.
+    /// By index of a parameter in the flow of data, such as a weight: the levels that share the
+    /// parameter, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By operation group: whether nothing else computes with its variables.
+    /// By operation group: whether no other operation group computes with its variables.
     isolated: Vec<bool>,
-    /// Indices of operations: from the first one with a layer to the last one with a layer that is
-    /// not in the backward pass.
+    /// Range of operation indices: from the first operation with a layer to the last one with a
+    /// layer that is not in the backward pass.
     layers: std::ops::RangeInclusive<usize>,
     /// By level: the index of its place. In is the first and Out the last of both levels and
     /// places; the layers between them may be in another order.
@@ -208,8 +208,8 @@ impl<'a> FoundPlaces<'a> {
         let group = operation.group as usize;
         let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
-        // An operation after a layer, such as a pooler, also has inputs of the layer, so the flow
-        // of data is more reliable than inputs.
+        // An operation after a layer, such as a pooler, also has inputs that name the layer, so the
+        // flow of data is more reliable than inputs.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self
             .layering
@@ -217,13 +217,13 @@ impl<'a> FoundPlaces<'a> {
             .filter(|_| !is_called && is_certain);
         let is_compilers = self.isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // Each program of the operation counts at the places of the variables that it uses.
+            // Each program of a copy from or to the host is where the variables are that it uses.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
-                // Updates belong to no pass.
+                // Updates belong neither to the forward nor to the backward pass of their level.
                 let is_update = operation.pass == Pass::Update
                     || operation.pass == Pass::Backward && !operation.is_backward;
                 let reason = match level {
@@ -243,7 +243,7 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            // The profile may list the body of a function for only one of its calls.
+            // The profile may list a function's body, and its data flow, for only one of the calls.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -252,9 +252,9 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// Returns the place, and the reason, of an operation through which no data flows and that is
-    /// outside the layers. If it computes in the forward pass, it is In before the first operation
-    /// with a layer and Out otherwise; if not, it has no place. `number` is its index.
+    /// Returns the place, and the reason, of the operation with index `number`, if no data flows
+    /// through it and it is outside the layers. If it computes in the forward pass, it is In before
+    /// the first operation with a layer and Out otherwise; if not, it has no place.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -269,8 +269,9 @@ impl<'a> FoundPlaces<'a> {
 
     /// Returns, by use set, the places of the operations that may use its variables as a weight:
     /// operations of layers, In and Out, and other operations of the forward pass, such as casts.
-    /// An operation on every IPU does not count: it advances a state, of which each IPU has a copy.
-    /// `operations` has the places of each operation.
+    /// Variables of an operation on every IPU bind no places ([`EVERYWHERE`]): the operation
+    /// advances a state, of which each IPU has a copy. `operations` has the places of each
+    /// operation.
     fn users_of_weights(
         &self,
         operations: &[OperationPlace],
@@ -289,9 +290,9 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives an operation that a module calls in several of its runs one place: data also flows from a
-/// later layer to an earlier one in between, so the flow of data shows it for the first or the last
-/// run only.
+/// Gives an operation that a module calls in several of its runs one place. Between two runs, data
+/// also flows from a later layer back to an earlier one, so the flow of data gives the place of the
+/// operation for the first or the last run only.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
@@ -309,10 +310,10 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     }
 }
 
-/// Returns, by operation, the layer that its name contains. If no name contains a layer, the layer
-/// that its inputs contain: inputs are less certain, because an operation after a layer, such as a
-/// pooler, also has inputs of the layer. Names in functions that are called from several places do
-/// not count, because they are those of the first call.
+/// Returns, by operation, the layer that its name contains; if no operation's name contains a
+/// layer, the layer that its inputs contain. Inputs are less certain, because an operation after a
+/// layer, such as a pooler, also has inputs of the layer. Names in functions that are called from
+/// several places are ignored, because they are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
         (0..model.operations.len())
@@ -331,9 +332,9 @@ fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     }
 }
 
-/// Returns the place of each level, as an index. Levels are In, the layers in the order in which
-/// they first run, and Out; places have the layers in their own order. `seeds` has, by operation,
-/// the layer in its name.
+/// Returns, by level, the index of its place. Levels are In, the layers in the order in which they
+/// first run, and Out; places have the layers in the order of the layering. `seeds` has, by
+/// operation, the layer in its name.
 fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];

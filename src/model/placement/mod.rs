@@ -1,8 +1,8 @@
-//! Finds the places (In, layers, Out) at which operations, variables and code count (docs/model.md,
-//! "Positions" and "What variables count in").
+//! Finds the places (In, layers, Out) of operations, variables and code (docs/model.md, "Positions"
+//! and "What variables count in").
 //!
 //! A [`Layering`](super::Layering) gives a layer to operations whose names contain one. All other
-//! operations must count somewhere too: embedding, head, optimizer, operations that the compiler
+//! operations must be somewhere too: embedding, head, optimizer, operations that the compiler
 //! makes. In the full model they get places by these rules:
 //!
 //! 1. *Layered operations* have the place of their layer.
@@ -10,15 +10,15 @@
 //!    producer and its users, in the forward pass up from In over the layers to Out, in the
 //!    backward pass down again. Updates have the places of the weights that they change (`levels`).
 //! 3. *Operations that reach over the model*, such as a norm of all gradients, use variables of
-//!    several places and leave no place between these variables and their users. They have no place
+//!    several places, and no place is between these variables and their users. They have no place
 //!    of their own and add none to a variable. Operations that only copy from and to the host or
 //!    create a tensor have no place either.
 //! 4. *Where no data flows*, an operation of the compiler whose variables nothing else uses is in
-//!    every stage, and any other operation goes by the order of the program (`assign`).
-//! 5. *Variables* have the places of the operations of 1, 2 and 4 that use them. A variable that
-//!    only operations of 3 use goes by its name, by the variables that it is used with, or to all
-//!    places whose variables these operations use (`variables`). The code of operations of 3 counts
-//!    program by program, at the places whose variables the program uses.
+//!    every stage, and any other operation is placed by the order of the program (`assign`).
+//! 5. *Variables* have the places of the operations of rules 1, 2 and 4 that use them. A variable
+//!    that only operations of rule 3 use is placed by its name, by the variables that it is used
+//!    with, or at all places whose variables these operations use (`variables`). The code of
+//!    operations of rule 3 is divided by program: each is at the places whose variables it uses.
 //! 6. *Weights that several places use* force these places onto one IPU (`weights`).
 //!
 //! The classic model has only the layers and one pseudo-layer for everything else.
@@ -75,9 +75,9 @@ pub enum OutOn {
 }
 
 impl OutOn {
-    /// Returns whether Out, whose place is `out`, runs on the first IPU. `ties` are the weights
-    /// that several places share, by which `Auto` decides. The stage with In then has the memory of
-    /// Out too, with its stash and transfer buffers (`memory/pipeline/additions.rs`).
+    /// Returns whether Out, whose place is `out`, runs on the first IPU. `Auto` decides by `ties`,
+    /// the weights that several places share. If so, the stage with In has the memory of Out too,
+    /// with its stash and transfer buffers (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
             !tie.is_untied && tie.places.contains(&place_sets::IN) && tie.places.contains(&out)
@@ -95,17 +95,17 @@ impl OutOn {
 pub struct PlacementOptions {
     /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
     pub out_on: OutOn,
-    /// Weights that do not force the places that use them onto one IPU.
+    /// Weights that may be on several IPUs although several places use them.
     pub untie: Untied,
 }
 
-/// Why an operation counts at its places.
+/// Why an operation is at its places (In, layers, Out).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// The name or the inputs of the operation contain the name of its layer.
     Layer,
     /// The operation is in a function that is called from several places, and the data that flows
-    /// through this call determines its place.
+    /// through one of these calls determines its place.
     Call,
     /// Data flows through the operation before it reaches the first layer; or the operation is in
     /// the backward pass of such operations.
@@ -113,16 +113,16 @@ pub enum Reason {
     /// Data flows through the operation after it leaves the last layer, and before it returns to
     /// layers in the backward pass.
     AfterLayers,
-    /// Data flows through the operation from and to layers. If it could run at several places, it
-    /// runs at the one that makes or uses the most bytes of its variables.
+    /// Data flows through the operation from and to layers. If the operation could run at several
+    /// places, it runs at the place that makes or uses the most bytes of its variables.
     Variables,
     /// No data flows through the operation, so it has the place of the operation before it.
     Neighbour,
-    /// The operation updates weights, and counts at the places that use these weights. Or it has no
+    /// The operation updates weights, and is at the places that use these weights. Or it has no
     /// place of its own, because it uses variables of several places or only copies from or to the
-    /// host; then each of its programs counts at the places of the variables that the program uses.
+    /// host; then each of its programs is at the places of the variables that the program uses.
     Touched,
-    /// The compiler creates the operation for every IPU, so it counts in every stage.
+    /// The compiler creates the operation for every IPU, so it is in every stage.
     EveryStage,
     /// The operation has no layer, so it belongs to the pseudo-layer of the classic model.
     Pseudo,
@@ -152,10 +152,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The places (In, layers, Out) at which an operation counts, and the reason.
+/// The places (In, layers, Out) of an operation, and the reason.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationPlace {
-    /// The places of the operation, as a set of [`Placement::sets`].
+    /// The places of the operation, as an index into [`Placement::sets`].
     pub places: PlaceSet,
     /// The rule that determined the places.
     pub reason: Reason,
@@ -163,63 +163,62 @@ pub struct OperationPlace {
 
 impl OperationPlace {
     /// Returns whether the operation has no place of its own, not even every stage, so that each of
-    /// its programs counts at the places of the variables that the program uses.
+    /// its programs is at the places of the variables that the program uses.
     pub(crate) fn is_open(&self) -> bool {
         self.reason == Reason::Touched && self.places == NOWHERE
     }
 }
 
-/// The places (In, layers, Out) at which all operations, variables and code of a model count.
-/// Places are positions, except that `by_pass` and `ties` have In and Out apart even if both are on
-/// the first IPU.
+/// The places (In, layers, Out) of all operations, variables and code of a model. Places are
+/// positions, except that `by_pass` and `ties` have In and Out apart even if both are on the first
+/// IPU.
 #[derive(Debug, Clone)]
 pub struct Placement {
     /// Whether the places follow from the full or from the classic rules.
     pub rules: Rules,
     /// The names and the order of In, the layers and Out.
     pub positions: Positions,
-    /// By operation: the places (In, layers, Out) at which it counts, and the reason.
+    /// By operation: its places (In, layers, Out), and the reason.
     pub operations: Vec<OperationPlace>,
     /// Weights that several places use, which binds these places to one IPU; the largest first.
     pub ties: Vec<WeightTie>,
-    /// Stretches of positions that the forward pass runs through several times, ascending; none with
-    /// the classic rules.
+    /// Stretches of positions that the forward pass runs through several times, ascending; none
+    /// with the classic rules.
     pub repeats: Vec<Repeat>,
-    /// The place sets to which all other fields refer, except `by_pass`.
+    /// The place sets to which all other fields, except `by_pass`, refer by index.
     pub sets: PlaceSets,
-    /// By use set: the places of the operations that use its variables, by pass. Its sets have Out
-    /// as a separate place even if it runs on the first IPU.
+    /// By use set: the places of the operations that use its variables, separately by pass. Out is
+    /// a separate place here even if it runs on the first IPU.
     pub(crate) by_pass: PassPlaces,
-    /// By operation group: the places (In, layers, Out) at which its code counts.
+    /// By operation group: the places (In, layers, Out) of its code.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// By operation group: by cluster of the group, the places at which its code counts; empty if
-    /// the code of the group counts as a whole.
+    /// By operation group: the places of the code of each of its clusters; empty if the whole code
+    /// of the group is at the same places.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
-    /// By use set: the places (In, layers, Out) at which the bytes of its variables count.
+    /// By use set: the places (In, layers, Out) to which the bytes of its variables are attributed.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By use set: the places that use its variables. In the full model, these are the places in
-    /// `counted`.
+    /// By use set: the places that use its variables. In the full model, equal to `counted`.
     pub(crate) sharing: Vec<PlaceSet>,
     /// By operation group: whether any of its operations has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
-    /// By use set: whether any operation that uses it has a layer in the
+    /// By use set: whether any operation that uses its variables has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_sets: Vec<bool>,
-    /// By use set: whether it counts at several places only because an operation without a place of
-    /// its own uses variables of all of them.
+    /// By use set: whether its variables are at several places only because an operation without a
+    /// place of its own uses variables of all these places.
     pub(crate) by_touch: Vec<bool>,
 }
 
 impl Placement {
-    /// Returns the places of an operation, ascending; empty if it counts in every stage or in none.
+    /// Returns the places of an operation, ascending; empty if it is in every stage or in none.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// If Out runs on the first IPU: returns the share of Out in the bytes or cycles that something
-    /// at `places` has in the first position, as a numerator (1 if Out is one of the places, else
-    /// 0) and a denominator (how many of In and Out are among the places). Otherwise (0, 1).
+    /// Returns the share of Out in the bytes or cycles that the place set `places` gives to
+    /// position 0. If Out runs on the first IPU, the numerator is 1 if Out is one of the places,
+    /// else 0; and the denominator is how many of In and Out are among them. Otherwise (0, 1).
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         if !self.positions.out_is_first() {
             return (0, 1);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// The place In, the operations before the layers.
 pub(super) const IN: u32 = 0;
 
-/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A type of its own, because
-/// indices of use sets are often used beside it.
+/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A separate type, so that it
+/// is not confused with the index of a use set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
@@ -20,16 +20,16 @@ impl PlaceSet {
         self.0 as usize
     }
 
-    /// Returns this set, or `other` if this one is [`NOWHERE`].
+    /// Returns this set of places, or `other` if this one is [`NOWHERE`].
     pub(super) fn or(self, other: Self) -> Self {
         if self == NOWHERE { other } else { self }
     }
 }
 
-/// The set without a place: its variables, code or operations count in no stage.
+/// The place set of variables, code or operations that are in no stage.
 pub const NOWHERE: PlaceSet = PlaceSet(0);
 
-/// The set of variables, code or operations that count in every stage. Its list of places is empty.
+/// The place set of variables, code or operations in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` (ascending, as positions) is in a range of positions.
@@ -49,7 +49,7 @@ pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// Number of places that all sets to be added may have together; `None` once it was exceeded.
+    /// Number of places that further sets may have together; `None` once it was exceeded.
     left: Option<usize>,
 }
 
@@ -62,10 +62,10 @@ pub struct PlaceSets {
 pub struct TooManyPlaces;
 
 impl Default for PlaceSets {
-    /// Returns the sets [`NOWHERE`] and [`EVERYWHERE`] only.
+    /// Returns a collection with only the sets [`NOWHERE`] and [`EVERYWHERE`].
     fn default() -> Self {
         let nowhere: Arc<[u32]> = [].into();
-        // [`EVERYWHERE`] has no list of places either.
+        // The lists of places of both sets are empty; their indices distinguish them.
         Self {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
@@ -76,7 +76,7 @@ impl Default for PlaceSets {
 }
 
 impl PlaceSets {
-    /// Checks that all added sets were stored.
+    /// Checks that all sets of places that were to be added are stored.
     ///
     /// # Errors
     /// If the sets have more places together than in any real model.
@@ -124,7 +124,7 @@ impl PlaceSets {
         }
     }
 
-    /// Returns the union of two sets, and stores it if it is new; [`EVERYWHERE`] if either is.
+    /// Returns the union of two place sets, stored if it is new; [`EVERYWHERE`] if either set is.
     pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
         if a == NOWHERE || a == b {
@@ -141,8 +141,8 @@ impl PlaceSets {
         union
     }
 
-    /// Returns the union of the sets `of`, without storing unions of some of them; [`EVERYWHERE`]
-    /// if any of them is, [`NOWHERE`] without sets.
+    /// Returns the union of the sets `of`; [`EVERYWHERE`] if any of them is, [`NOWHERE`] if there
+    /// are none. Stores only this union, not unions of some of the sets.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let distinct = ascending(of);
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
@@ -154,7 +154,7 @@ impl PlaceSets {
 
     /// Returns the places of an operation that uses variables with the place sets `of`. Sets with
     /// fewer places are added first; a set that shares a place with those already added adds
-    /// nothing. So a number that many places share does not spread the operation over all of them.
+    /// nothing. So a number that many places share, such as a learning rate, adds no places.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -183,8 +183,8 @@ impl PlaceSets {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// Returns a copy in which each set has place `to` instead of `from`, at the same indices. Sets
-    /// that become equal keep separate indices.
+    /// Returns a copy in which each set has the place `to` instead of `from`. Each set keeps its
+    /// index, also if several sets become equal.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             ascending(
@@ -196,7 +196,7 @@ impl PlaceSets {
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();
-        // If several sets are equal, later lookups return the first of them.
+        // Of several equal sets, lookups by places find the first.
         let numbered = (0..).map(PlaceSet).zip(&sets);
         for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
             ids.entry(set.clone()).or_insert(id);

@@ -17,7 +17,7 @@ pub struct Positions {
     layers: Vec<String>,
     /// By layer: the path of its module, such as `bert.encoder.layer.3`; empty if unknown.
     modules: Vec<String>,
-    /// Other texts that stand for places, each with the place.
+    /// Texts other than names and paths of layers that stand for places, each with the place.
     named: Vec<(String, Named)>,
 }
 
@@ -38,7 +38,7 @@ pub enum PseudoLayers {
 
 impl PseudoLayers {
     /// Returns the pseudo-layers of the full memory model: In and Out in one position if Out runs
-    /// on the first IPU (`out_is_first`), otherwise each in its own.
+    /// on the first IPU (`out_is_first`), otherwise each in a position of its own.
     pub fn full(out_is_first: bool) -> Self {
         if out_is_first {
             PseudoLayers::OutWithIn
@@ -48,13 +48,13 @@ impl PseudoLayers {
     }
 }
 
-/// The names of layers in a report; `None` for the first position of the layer order, as the
-/// original tool wrote it. If In and Out are one position, a list that contains it begins with
-/// `None` and ends with `"Out"`, since both run on the first IPU.
+/// The names of layers in a report. `None` stands for the first position, as in the original tool.
+/// If In and Out are one position, a list with this position begins with `None` and ends with
+/// `"Out"`, since both run on the first IPU.
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {
-    /// Lists the layers of `layering` with these pseudo-layers around them.
+    /// Lists the layers of `layering` with the pseudo-layers `pseudo_layers` around them.
     pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         Self {
             pseudo_layers,
@@ -66,8 +66,8 @@ impl Positions {
         }
     }
 
-    /// Returns the number of positions: the layers, one before them, and Out if it has its own
-    /// position.
+    /// Returns the number of positions: the layers, one position before them, and Out if it has a
+    /// position of its own.
     pub fn len(&self) -> usize {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
@@ -97,7 +97,7 @@ impl Positions {
         self.pseudo_layers
     }
 
-    /// Returns what a position stands for: the name of a layer, or `In`, `Out`, `In Out` or `None`.
+    /// Returns what `position` stands for: the name of a layer, or `In`, `Out`, `In Out` or `None`.
     ///
     /// # Panics
     /// If the position does not exist.
@@ -123,7 +123,7 @@ impl Positions {
         (position > 0).then(|| self.name(position).to_string())
     }
 
-    /// Returns the names of `positions`, which are ascending, in a report.
+    /// Returns the names of `positions` (ascending) in a report.
     pub fn layer_names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
         let mut names: Vec<_> = positions
             .into_iter()
@@ -135,8 +135,8 @@ impl Positions {
         names
     }
 
-    /// Returns the position of a place: a place is an index into a list of In, the layers and Out
-    /// in which In and Out are always separate. If both share position 0, the place of Out is after
+    /// Returns the position of `place`, an index into the list of In, the layers and Out in which
+    /// In and Out are always separate. If In and Out share position 0, the place of Out is after
     /// all layers.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
@@ -144,7 +144,7 @@ impl Positions {
         if is_moved { 0 } else { place }
     }
 
-    /// Returns what a place stands for, with In and Out as separate places.
+    /// Returns the name of `place`: `In` and `Out` are separate even if they share a position.
     pub fn name_of_place(&self, place: u32) -> &str {
         match self.of_place(place) {
             0 if self.out_is_first() && place == 0 => "In",
@@ -153,15 +153,15 @@ impl Positions {
         }
     }
 
-    /// Returns the path of the module that is the layer at a position; `None` if it is unknown, or
-    /// if the position is no layer.
+    /// Returns the path of the module that is the layer at `position`; `None` if the path is
+    /// unknown, or if the position is no layer.
     pub(crate) fn module(&self, position: usize) -> Option<&str> {
         let module = self.modules.get(position.checked_sub(1)?)?;
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the position that `name` stands for: the name of a layer, then `In`, `Out` or `None`,
-    /// then another text that stands for a place (`Layering::with_named`) or a part of a module's path.
+    /// Returns the position that `name` stands for: as the name of a layer, else as `In`, `Out` or
+    /// `None`, else as a text for a place (`Layering::with_named`) or a part of a module's path.
     pub fn find(&self, name: &str) -> Named {
         let pseudo_layer = match (name, self.pseudo_layers) {
             _ if self.layers.iter().any(|layer| layer == name) => None,

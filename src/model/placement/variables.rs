@@ -1,5 +1,5 @@
-//! Finds the places (In, layers, Out) at which variables and code count, and those of operation
-//! groups and of the groups that use each use set.
+//! Finds the places (In, layers, Out) of variables and code, of operation groups, and of the groups
+//! that use the variables of each use set.
 
 use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
@@ -7,39 +7,39 @@ use crate::limits;
 use crate::model::{Label, Layering, Model, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The places at which the variables of each use set count.
+/// The places (In, layers, Out) of the variables of each use set, and data to find them.
 pub(super) struct VariablePlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
     /// By use set: the bytes of its variables.
     bytes: &'a [SetBytes],
-    /// By use set: the places at which its variables count, as far as they are found.
+    /// By use set: the places of its variables; [`NOWHERE`] if they are not found yet.
     pub(super) counted: Vec<PlaceSet>,
-    /// By use set: whether it counts at several places only because an operation without a place of
-    /// its own uses variables of all of them.
+    /// By use set: whether its variables are at several places only because an operation without a
+    /// place of its own uses variables of all these places.
     pub(super) by_touch: Vec<bool>,
-    /// By operation group: whether any of its operations has no place of its own, because it uses
-    /// variables of several places or only copies from and to the host.
+    /// By operation group: whether any of its operations has no place of its own (it uses variables
+    /// of several places, or only copies from and to the host).
     is_reaching: Vec<bool>,
     /// By operation group: the places of its operations.
     of_group: Vec<PlaceSet>,
 }
 
 impl<'a> VariablePlaces<'a> {
-    /// Finds the places at which the variables of each use set (variables that the same operations
-    /// use) count. These are the places of the operations that use the set. If no such operation
-    /// has a place, the first rule that applies decides:
+    /// Finds the places of the variables of each use set (variables that the same operations use).
+    /// These are the places of the operations that use the variables. If no such operation has a
+    /// place, the first rule that applies decides:
     ///
     /// 1. the layer in the variables' own name, or the place of the weight in their name;
-    /// 2. the only place of all other variables of an operation that uses the set, or else of one
-    ///    of its programs;
+    /// 2. the only place of all other variables of an operation that uses the variables, or else of
+    ///    one of its programs;
     /// 3. the places of the partner of the variables
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
     /// 4. all places whose variables the operations use;
     /// 5. every stage.
     ///
-    /// A variable that rules 1 to 3 place helps to place others that it is used with, so these
-    /// rules are applied twice. New sets are stored in `sets`.
+    /// A variable that rules 1 to 3 place helps to place other variables that it is used with, so
+    /// these rules are applied twice. New place sets are stored in `sets`.
     pub(super) fn new(
         model: &'a Model,
         layering: &'a Layering,
@@ -69,17 +69,17 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // Without any place, no operation or variable with a place is related to it.
+                // Variables whose users touch no place are in every stage.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
         found
     }
 
-    /// Returns, by operation group, the places of the variables that it uses; [`NOWHERE`] for
-    /// groups that are not `is_reaching`. A number, such as the scale of all gradients, counts only
-    /// if larger variables give no place. If there are more places than in any real model, all
-    /// groups get [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    /// Returns, by operation group, the places of the variables that the group uses; [`NOWHERE`]
+    /// for groups that are not `is_reaching`. A single number, such as the scale of all gradients,
+    /// gives places only if larger variables give none. If there are more places than in any real
+    /// model, all groups get [`EVERYWHERE`] and [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -107,7 +107,7 @@ impl<'a> VariablePlaces<'a> {
     }
 
     /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets without places. `used` has,
-    /// for groups that are `is_reaching`, all places of the variables that they use.
+    /// for groups that are `is_reaching`, all places of the variables that the group uses.
     fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);
@@ -153,9 +153,9 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Returns, by use set, the place of the variables that it is used with in an operation without
-    /// a place of its own or, if these have several places, in one of its programs; [`NOWHERE`] if
-    /// they have no single place. `used` is as for [`decide`](Self::decide).
+    /// Returns, by use set, the one place of all variables that an operation without a place of its
+    /// own uses or, if these have several places, that one of its programs uses; [`NOWHERE`] if
+    /// there is no single place. `used` is as for [`decide`](Self::decide).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |group: usize| {
             let is_single = self.is_reaching[group] && sets.only(used[group]).is_some();
@@ -182,15 +182,15 @@ impl<'a> VariablePlaces<'a> {
         places
     }
 
-    /// Returns the places of the variables with the use sets `of_cluster`, those of a cluster.
+    /// Returns the places of the variables that a cluster of programs uses, given its use sets.
     fn of_cluster(&self, of_cluster: &[u32], sets: &mut PlaceSets) -> PlaceSet {
         sets.used_places(of_cluster.iter().map(|&set| self.counted[set as usize]))
     }
 
-    /// Returns, by operation group, the places at which its code counts; and for a group with an
-    /// operation that has no place of its own, by cluster, the places at which the code of the
-    /// cluster counts (empty for other groups). Code of such a group without a place counts in
-    /// every stage, so that it is never underestimated.
+    /// Returns, by operation group, the places of its code; and for a group with an operation that
+    /// has no place of its own, the places of the code of each cluster (empty for other groups). If
+    /// such a group or cluster touches no place, its code is in every stage, so that no stage is
+    /// underestimated.
     pub(super) fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
         let mut of_cluster = vec![Vec::new(); of_group.len()];
@@ -208,23 +208,23 @@ impl<'a> VariablePlaces<'a> {
     }
 }
 
-/// Returns the names that a weight may have if `name` is that of its optimizer state: all after a
-/// `___`, or all before a `/`; longer ones first.
+/// Returns the names that a weight may have if `name` is the name of its optimizer state: all text
+/// after a `___`, or all text before a `/`; longer names first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name.match_indices("___").map(|(at, _)| &name[at + 3..]);
     let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
     marked.chain(nested)
 }
 
-/// Returns, by use set, the union of the places of the operation groups that use it. `of_group` has
-/// the places of each group; new sets are stored in `sets`.
+/// Returns, by use set, the union of the places of the operation groups that use its variables.
+/// `of_group` has the places of each group; new place sets are stored in `sets`.
 pub(super) fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let union = |places, group| sets.union(places, of_group[group as usize]);
     model.use_sets.fold(NOWHERE, union)
 }
 
 /// Returns, by operation group, the union of the places of its operations. `places` has the places
-/// of each operation of the model; new sets are stored in `sets`.
+/// of each operation of the model; new place sets are stored in `sets`.
 pub(super) fn places_of_groups(
     model: &Model,
     places: impl IntoIterator<Item = PlaceSet>,
@@ -237,11 +237,11 @@ pub(super) fn places_of_groups(
     of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }
 
-/// Returns, by operation group, whether no other group computes with any variable that it uses.
-/// Then it is not part of the model: the compiler made it for the machine that runs the model.
+/// Returns, by operation group, whether no other group computes with any of its variables. Such a
+/// group is not part of the model: the compiler made it for the machine that runs the model.
 pub(super) fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // The maximum over a set and all sets that extend it.
+    // By use set: its computing groups (at most 2); then the maximum with all sets that extend it.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -253,12 +253,12 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
 }
 
 /// By use set: the places of the operations that use its variables, separately for the forward pass
-/// and all later passes. Only operations with a place of their own count, without copies from or to
-/// the host.
+/// and all later passes. Only operations with a place of their own are included, without copies
+/// from or to the host.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
-    /// The place sets to which the other fields refer. Out is a separate place after the last
-    /// layer, even if it shares a position with In.
+    /// The place sets to which the other fields refer by index. Out is a separate place after the
+    /// last layer, even if it shares a position with In.
     pub sets: PlaceSets,
     /// By use set: the places that use its variables in the forward pass.
     pub forward: Vec<PlaceSet>,
@@ -267,8 +267,8 @@ pub struct PassPlaces {
 }
 
 impl PassPlaces {
-    /// Unites the places of all operations by use set and pass. `operations` has the places of each
-    /// operation, as sets of `sets`.
+    /// Unites, by use set and pass, the places of the operations that use its variables.
+    /// `operations` has the places of each operation, as indices into `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.

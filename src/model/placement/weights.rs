@@ -34,8 +34,8 @@ pub struct WeightTie {
 }
 
 impl WeightTie {
-    /// Returns the first and the last of the positions that must be on one IPU; `None` if this is
-    /// only one position, or if the weight is untied.
+    /// Returns the first and the last position that use the weight and so must be on one IPU;
+    /// `None` if only one position uses it, or if the weight is untied.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
         if self.is_untied {
             return None;
@@ -58,8 +58,8 @@ pub enum Untied {
     All,
 }
 
-/// Finds the weights that several places use, the largest first. `bytes` has the bytes, and `of_set`
-/// the places that use it, of each use set. The field `layers` of the results is still empty.
+/// Finds the weights that several places use, the largest first. By use set, `bytes` has the bytes,
+/// and `of_set` the places that use its variables. The field `layers` is still empty.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -70,7 +70,7 @@ pub(super) fn ties(
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in model.weights(bytes) {
         let name = model.label_of(set).weight_name();
-        // Another variable of this name that only one place uses is not part of the shared weight.
+        // Leaves out variables with the name of the weight that only one place uses.
         let places = sets.places(of_set[set as usize]);
         if name.is_empty() || places.len() < 2 {
             continue;

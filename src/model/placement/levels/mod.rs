@@ -11,14 +11,15 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
 pub(super) type Level = u32;
 
-/// The level (In, a layer or Out) of a node of the flow, an operation or a parameter.
+/// The level (In, a layer or Out) of a node of the data flow, an operation or a parameter.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Reach {
     /// No level (In, a layer or Out) is found yet.
     Unknown,
-    /// This level (In, a layer or Out) and no other.
+    /// Exactly one level (In, a layer or Out).
     At(Level),
-    /// All levels that share a parameter, an index into [`DataFlow::parameters`](crate::model::DataFlow).
+    /// All levels that share the parameter with this index in
+    /// [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(usize),
     /// No single level: the operation works on variables of several levels.
     Several,
@@ -27,7 +28,7 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    /// Returns the level if it is a single one; otherwise `None`.
+    /// Returns the level if there is exactly one; otherwise `None`.
     fn level(self) -> Option<Level> {
         match self {
             Reach::At(level) => Some(level),
@@ -40,41 +41,42 @@ impl Reach {
     }
 }
 
-/// Whether data flows up or down through the levels when a node runs.
+/// Whether data flows up or down through the levels (In, layers, Out) when a flow node runs.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     /// Data flows up from In over the layers to Out.
     Forward,
     /// Data flows down from Out over the layers to In.
     Backward,
-    /// The node runs after the start of the backward pass, but not in the backward pass of a layer:
-    /// an update, or a recomputed operation.
+    /// The node runs after the start of the backward pass, but in no layer's backward pass: an
+    /// update, or a recomputed operation.
     Late,
 }
 
-/// For each node of the forward pass with a level: the level, the bytes of the largest tensor that
-/// it uses, and the bytes of the largest tensor that it makes, over all tiles.
+/// For each node of the forward pass with a level: the level, and the bytes over all tiles of the
+/// largest tensor that the node uses and of the largest that it makes.
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
-/// The levels of all nodes of the flow of data, while they are being found.
+/// The levels (In, a layer or Out) of all nodes of the data flow, while they are being found.
 pub(super) struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    /// By node: its level by names or, in the backward pass, by the variables that it uses; `None`
-    /// if they give none.
+    /// By node of the data flow: its seed, a level by names or, in the backward pass, by the
+    /// variables that the node uses; `None` if neither gives a level.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
-    /// By node: the edges whose variables it uses, as indices into the edges of the flow.
+    /// By node of the data flow: indices of the edges whose variables the node uses.
     incoming: Vec<Vec<usize>>,
-    /// By node: the parameters that it uses, as indices into the parameters of the flow.
+    /// By node of the data flow: indices of the parameters that the node uses.
     parameters: Vec<Vec<usize>>,
-    /// By parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level, at first by its name.
+    /// By parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level, at first by
+    /// name.
     parameter_found: Vec<Reach>,
-    /// By parameter: the levels that share it, ascending; empty unless several do.
+    /// By parameter of the data flow: the levels that share it, ascending; empty unless several do.
     shared: Vec<Vec<Level>>,
-    /// By node: the nearest level before it in its phase; `None` if there is none.
+    /// By node of the data flow: the nearest level before it in its phase, if there is one.
     before: Vec<Option<Level>>,
-    /// By node: the nearest level after it in its phase; `None` if there is none.
+    /// By node of the data flow: the nearest level after it in its phase, if there is one.
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
     forward_sizes: ForwardSizes,
@@ -84,7 +86,7 @@ impl<'a> Levels<'a> {
     /// Returns the level of each operation, and for each parameter the levels that share it
     /// (ascending, empty unless several do). `levels` has, by operation, the level in its name;
     /// `out` is the highest level; `weight_level` returns the level in the name of the weight that
-    /// a use set holds.
+    /// the variables of a use set hold.
     pub(super) fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -129,13 +131,13 @@ impl<'a> Levels<'a> {
         (levels.of_operations(), levels.shared)
     }
 
-    /// Iterates over the edges whose variables a node uses.
+    /// Iterates over the edges of the data flow whose variables `node` uses.
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
         let edges = &self.model.flow.edges;
         self.incoming[node].iter().map(|&edge| &edges[edge])
     }
 
-    /// Returns the edges whose variables a node writes, without those of unknown producers.
+    /// Returns the edges of the data flow whose variables `node` writes.
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
         let edges = &self.model.flow.edges;
         let node = node as u32;
@@ -155,8 +157,8 @@ impl<'a> Levels<'a> {
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines the levels of nodes or parameters: the level if all known ones agree, otherwise
-    /// `Several`. A shared parameter agrees with each level that shares it.
+    /// Combines the levels of nodes or parameters, without unknown levels: the level if all are
+    /// equal, otherwise `Several`. A shared parameter agrees with each level that shares it.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -173,7 +175,7 @@ impl<'a> Levels<'a> {
     }
 
     /// Finds the nearest levels before and after each node of `phase`. In the backward phase, also
-    /// seeds nodes by the variables that they use.
+    /// gives nodes a seed (a level) by the variables that they use.
     fn spread(&mut self, phase: Phase) {
         let nodes: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase)
@@ -189,8 +191,8 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the nearest level among `nodes` of `phase`, which all precede a node (`is_before`)
-    /// or all follow it, or beyond them; `None` if there is none.
+    /// Returns the level nearest to a node, `None` if there is none: of `nodes` in `phase`, or
+    /// beyond them. `nodes` are the node's producers (`is_before`) or its consumers.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -206,7 +208,7 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Iterates over the nodes of `phase` without a seed (a level by names or use), in order.
+    /// Iterates in order over the nodes of `phase` without a seed (a level by name or use).
     fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
         let open: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase && self.seeds[node].is_none())
@@ -214,14 +216,14 @@ impl<'a> Levels<'a> {
         open.into_iter()
     }
 
-    /// Seeds a node of the backward pass with the level of its parameters and of the variables of
-    /// the forward pass that it uses, if these agree and the level is not above the ones before it.
+    /// Gives a node of the backward pass a seed: the level of its parameters and of the variables
+    /// of the forward pass that it uses, if these agree and are not above the nearest level before.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
             .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // Parameters and variables of several levels decide nothing.
+        // Parameters and variables of several levels are ignored.
         let single = used.filter(|found| found.level().is_some());
         let found = self.join(single);
         if let Reach::At(level) = found
@@ -232,7 +234,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Iterates over the levels of the parameters of a node.
+    /// Iterates over the levels of the parameters that `node` uses.
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         self.parameters[node]
             .iter()
@@ -248,7 +250,7 @@ impl<'a> Levels<'a> {
     }
 
     fn forward(&mut self) {
-        // The first of several nodes at the highest level.
+        // The first forward node of the highest level that names give to any node.
         let last_layer = (0..self.found.len())
             .filter(|&node| self.phases[node] == Phase::Forward && self.seeds[node].is_some())
             .rev()
@@ -258,11 +260,11 @@ impl<'a> Levels<'a> {
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
                 (None, Some(_)) if self.shares_with_in(node) => Reach::At(0),
-                // What only the first layer uses, such as a mask, belongs before it.
+                // A node before all layers that only the first layer uses, as for a mask, is in In.
                 (None, Some(1)) => Reach::At(0),
                 (None, Some(after)) => Reach::At(called[node].min(after)),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
-                // A head between layers belongs to the layer before it.
+                // A head between layers, with no level after it, belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
                 (Some(low), Some(high)) => self
                     .parameters_of(node)
@@ -271,7 +273,7 @@ impl<'a> Levels<'a> {
                     .map_or_else(|| self.between(node, low, high), Reach::At),
             };
         }
-        // After the last layer, only Out may use data that no layer makes, such as the model's
+        // After the last layer, a node of Out may use data that no layer makes, such as the model's
         // input.
         let out = Reach::At(self.out);
         for node in self.open(Phase::Forward).rev() {
@@ -283,8 +285,8 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns, by node, the layer in or right before whose code it is called: In before the first
-    /// node with a layer, else the layer of the next such node.
+    /// Returns, by node of the data flow, the layer in or right before whose code the node is
+    /// called: In before the first forward node with a layer in its name, else the next such layer.
     fn called(&self) -> Vec<Level> {
         let forward =
             |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
@@ -310,19 +312,19 @@ impl<'a> Levels<'a> {
         users.any(|&user| is_in(user as usize))
     }
 
-    /// Finds the levels of the nodes of the backward phase that names and use give none.
+    /// Finds the levels of the nodes of the backward phase without a seed (a level by name or use).
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                // The sum is where the last gradient is made.
+                // A sum of gradients is where the last of the gradients is made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
-                // Next to In, it belongs to In if it uses tensors that In keeps.
+                // A node next to In is in In if it uses tensors kept from In's forward pass.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
-                // Without a level before it, it is in the backward pass of Out or of a head between
-                // layers.
+                // A node without a level before it is in the backward pass of Out or of a head
+                // between layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // The gradient of a weight leads only to an accumulator: `Levels::updates` places
-                // it.
+                // A node without a level after it, such as a gradient of a weight that leads only
+                // to an accumulator, is placed by `Levels::updates`.
                 (_, None) => Reach::Unknown,
             };
         }
@@ -330,7 +332,7 @@ impl<'a> Levels<'a> {
 
     /// Returns a level from `before` to `after` (down in the backward pass): the only level with a
     /// forward node of which `node` may be the gradient, or else the level that makes or uses the
-    /// most bytes of its variables, or else `before`. `Several` if there is no level in this range.
+    /// most bytes of the variables of `node`, or else `before`. `Several` if no level is between.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -361,7 +363,7 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // The layer of a pooling may make no variable of its gradient, and use no gradient.
+            // A pooling's gradient may use and make no variable of its layer, so try all levels.
             let levels = levels.clone().filter(mirrors);
             mirrored = levels.filter(can_be).collect();
         }
@@ -374,8 +376,8 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether a node can run at a level, by the shared parameters that it uses and, after
-    /// the forward pass, by the levels that make or use its variables.
+    /// Returns whether `node` can run at `level`, by the shared parameters that it uses and, after
+    /// the forward pass, by the levels of the forward nodes that make or use its variables.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
             Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
@@ -383,21 +385,21 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A node of the forward pass is an end itself, and has no level yet.
+            // A `node` of the forward pass is one of these ends itself, and has no level yet.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
 
-    /// Returns whether a node uses variables that the forward pass makes or uses in In.
+    /// Returns whether `node` uses variables that nodes of In make or use in the forward pass.
     fn uses_stash_of_in(&self, node: usize) -> bool {
         let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
         found.any(|found| found == Reach::At(0))
     }
 
-    /// Returns whether a node sums gradients, that is uses only variables that the backward phase
-    /// makes and nothing uses later. A norm of gradients leaves them to updates, so it does not.
+    /// Returns whether `node` sums gradients: it uses only variables that the backward phase makes
+    /// and no later node uses. A norm of gradients leaves them to updates, so it does not.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         self.inputs(node)
@@ -405,15 +407,15 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns, by operation, the joint level of its forward nodes; if they have none, of others.
+    /// Returns, by operation, the joint level of its forward nodes; without any, of all its nodes.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
         let mut is_forward = vec![false; found.len()];
         for (node, &at) in self.model.flow.nodes.iter().zip(&self.found) {
             for operation in node.operations.iter().map(|&operation| operation as usize) {
-                // A recomputed operation runs again after the forward pass, but belongs where it
-                // ran first.
+                // A recomputed operation runs again after the forward pass, but belongs to the
+                // level where it ran first.
                 if node.first < backward_start || !is_forward[operation] {
                     found[operation] = self.join([found[operation], at].into_iter());
                     is_forward[operation] |= node.first < backward_start && !at.is_unknown();
@@ -424,7 +426,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns, by node, the indices of the `lists` of nodes that contain it, ascending.
+/// Returns, by node of the data flow, the ascending indices of the `lists` that contain it.
 fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<usize>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {
@@ -435,7 +437,7 @@ fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Ve
     by_node
 }
 
-/// Iterates over the nodes that write and use the variables of an edge.
+/// Iterates over the nodes of the data flow that write or use the variables of `edge`.
 fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> + '_ {
     edge.to
         .iter()

@@ -1,12 +1,12 @@
-//! Finds the levels of parameters, of tensors that are made of parameters only, and of updates and
-//! other operations after the backward pass of the layers.
+//! Finds the levels (In, a layer or Out) of parameters, of tensors that are made of parameters
+//! only, and of updates and other operations after the backward pass of the layers.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Gives the level of its users to each node of the forward phase that uses nothing but
-    /// parameters, such as a cast of a weight, if its users have one level together.
+    /// Gives each node of the forward phase that uses nothing but parameters, such as a cast of a
+    /// weight, the level of the nodes that use its results, if these have one level together.
     pub(super) fn made_of_parameters(&mut self) {
         // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
@@ -34,8 +34,8 @@ impl Levels<'_> {
     }
 
     /// Gives parameters the levels of the nodes that use them. With `is_forward`, only nodes of the
-    /// forward phase count, and a parameter of several levels is shared by them. Otherwise all
-    /// nodes count, for parameters that have no level yet.
+    /// forward phase give levels, and a parameter with several levels is shared by them. Otherwise
+    /// all nodes give levels, but only to parameters that have none yet.
     pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let users = nodes
@@ -57,8 +57,8 @@ impl Levels<'_> {
     }
 
     /// Returns whether `nodes`, the users of a parameter, are only updates and copies from or to
-    /// the host. Their level is no evidence for a parameter that all updates share, such as a
-    /// learning rate.
+    /// the host. The levels of such users are no evidence for the parameter, which may be shared by
+    /// all updates, such as a learning rate.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -68,12 +68,12 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts a node of the forward phase on every IPU if it has no level and all its parameters with
-    /// several users are shared by several levels: it advances a state, such as a random state, of
-    /// which every IPU has its own copy.
+    /// Puts a node of the forward phase on every IPU if it has no level and several levels share
+    /// all its parameters with several users. Such a node advances a state, such as a random state,
+    /// of which every IPU has its own copy.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A parameter with only one user, such as a constant, decides nothing.
+            // A parameter with only one user, such as a constant, is no evidence.
             let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
             let mut shared = self.parameters[node]
                 .iter()
@@ -87,16 +87,16 @@ impl Levels<'_> {
         }
     }
 
-    /// Finds the levels of operations that no backward pass of a layer follows. An operation whose
-    /// results reach updates of parameters gets the level of these parameters. One whose results
-    /// reach none, such as the gradient of a weight that the host reads, gets a level from In to
-    /// the lowest layer whose gradient it uses.
+    /// Finds the levels of nodes that lead to no layer's backward pass. A node whose results reach
+    /// updates of parameters gets the level of these parameters. A node whose results reach no
+    /// update, such as the gradient of a weight that the host reads, gets a level from In to the
+    /// lowest layer whose gradient it uses.
     pub(super) fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                // The level in a name is only one of the levels that share a parameter.
+                // An update's name gives only one of the levels that share its parameter.
                 (Phase::Late, Some(_)) => {
                     let shared = self
                         .parameters_of(node)
@@ -104,7 +104,7 @@ impl Levels<'_> {
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // A parameter with several levels only after the forward pass decides nothing.
+                    // A parameter that has several levels only after the forward pass is ignored.
                     let parameters = self
                         .parameters_of(node)
                         .filter(|&found| found != Reach::Several);
@@ -132,8 +132,8 @@ impl Levels<'_> {
         }
     }
 
-    /// Iterates over the later nodes that use the gradients that `node` uses and may change in
-    /// place. A single number, such as the scale of all gradients, does not count.
+    /// Iterates over the nodes after `node` that use the same gradients as `node`, which may change
+    /// the gradients in place. Single numbers, such as the scale of all gradients, are left out.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -144,8 +144,8 @@ impl Levels<'_> {
             .filter(move |&to| to > node)
     }
 
-    /// Gives each node without a level the joint level of its parameters and of the nodes with
-    /// which it shares variables.
+    /// Gives each node of the data flow without a level the joint level of its parameters and of
+    /// the nodes with which it shares variables.
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

@@ -1,10 +1,10 @@
-//! Finds whether data flows up or down through the levels at each step, or neither; and which
-//! operations without names are gradients, by the sizes of their tensors.
+//! Finds whether data flows up or down through the levels (In, layers, Out) when a node runs, or
+//! neither; and, by the sizes of tensors, which nodes may be gradients of forward nodes.
 
 use super::{ForwardSizes, Level, Levels, Phase};
 
 impl Levels<'_> {
-    /// Returns the phase of each node: forward, backward, or late (updates and recomputation).
+    /// Returns the phase of each flow node: forward, backward, or late (updates, recomputation).
     pub(super) fn phases(&self) -> Vec<Phase> {
         let by_context = self.model.backward_start;
         let backward_start = by_context.or_else(|| self.turn_of_edges());
@@ -31,22 +31,22 @@ impl Levels<'_> {
     }
 
     /// Finds the step from which data flows down through the levels, for models whose contexts do
-    /// not mark the backward pass: most edges between layers lead up before it, and down from it
-    /// on. `None` if at no step most of the later edges lead down.
+    /// not mark the backward pass: most edges between layers lead up before this step, and down
+    /// from it on. `None` if at no step most of the later edges lead down.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // In the forward pass, no data comes from a higher level. After it, data from a higher
-            // level arrives together with variables that the forward pass kept, and with gradients
-            // of heads between layers.
+            // The highest level is taken. In the forward pass, no data comes from a higher level.
+            // After it, data from a higher level arrives together with variables that the forward
+            // pass kept, and with gradients of heads between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Number of edges from this node on that lead down, minus the number of edges that lead up.
+        // Number of edges to this node or later ones that lead down, minus those that lead up.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -56,8 +56,8 @@ impl Levels<'_> {
         Some(self.model.flow.nodes[self.end_of_forward(turn)].first)
     }
 
-    /// Returns the first node of the backward pass of the layer that runs last, given the first
-    /// node (`turn`) to which data flows down to another layer: the end of the longest gap, in
+    /// Returns the first node of the backward pass of the layer that runs last. `turn` is the first
+    /// node to which data flows down to another layer. The result is the end of the longest gap, in
     /// nodes, between two nodes of the last layer before `turn`, because Out runs in this gap.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
