@@ -1,19 +1,20 @@
 //! Cycles of operations.
 //!
-//! Both sources count the same work: compute sets and exchanges between tiles, each step as long as
-//! its slowest tile. Stream copies wait for the host, and syncs for other tiles, so their executed
-//! cycles are kept apart and belong to no layer. Cycles of exchanges are also summed by themselves.
+//! Executed and estimated cycles are of the same work: compute sets and exchanges between tiles,
+//! each step as long as its slowest tile. Stream copies wait for the host, and syncs for other
+//! tiles, so their executed cycles are kept apart and belong to no layer. Cycles of exchanges also
+//! have a sum of their own.
 //!
 //! The cycles of a program that several operations run (an outlined body) are divided by how often
-//! each operation runs it in the walk over the program tree. The body of a Repeat counts as often
-//! as `program_type_repeat` says, and once if the count is not fixed; bodies of `while` loops and
-//! all branches count once.
+//! each operation runs it in the walk over the program tree. The body of a Repeat runs as often as
+//! `program_type_repeat` records, or once if the count is not fixed; bodies of `while` loops and
+//! all branches run once.
 //!
-//! Clusters, the programs of an operation that use the same variables, have separate sums: an
-//! operation that reaches over the whole model counts with the places of each program.
+//! Clusters, the programs of an operation that use the same variables, have separate sums: cycles
+//! of an operation that reaches over the whole model are attributed to the places of each cluster.
 //!
 //! Cycles of an operation that runs before and after the start of the backward pass are divided by
-//! its steps.
+//! its numbers of steps on both sides.
 
 use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
@@ -33,11 +34,11 @@ pub enum CycleSource {
     /// Cycles were measured while the program ran.
     Executed {
         /// Number of calls of `Engine::run` whose steps were measured (rows of the table `runs`). 0
-        /// if the profile does not record it; then all steps count as one run.
+        /// if the profile does not record it; then all steps are taken as one run.
         runs: u64,
     },
-    /// The compiler's estimates of cycles, with one execution of each control program, since the
-    /// profile does not record how often they run.
+    /// Cycles are the compiler's estimates for one execution of each control program, since the
+    /// profile does not record how often control programs run.
     Estimated,
 }
 
@@ -54,13 +55,13 @@ impl fmt::Display for CycleSource {
 /// The cycles of all operations of a model, and of everything that belongs to no operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
-    /// Whether all cycles here are executed or estimated.
+    /// Whether the cycles in all fields are executed or estimated.
     pub source: CycleSource,
     /// By index in [`Model::operations`](super::Model::operations): cycles of the operation.
     /// Executed cycles are summed over all runs.
     pub by_operation: Vec<WorkCycles>,
-    /// Cycles of each cluster, ascending by operation, then by cluster. They are also included in
-    /// `by_operation`.
+    /// Cycles of each cluster (programs of one operation), ascending by operation, then by cluster.
+    /// They are also included in `by_operation`.
     pub by_cluster: Vec<ClusterCycles>,
     /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
@@ -87,8 +88,8 @@ impl WorkCycles {
         self.later = self.later.saturating_add(more.later);
     }
 
-    /// Returns these cycles minus those of `part`: each number minus the one of the same name, but
-    /// at least 0.
+    /// Returns the cycles minus `part`: each field minus the field of the same name, but at least
+    /// 0.
     pub(super) fn without(self, part: Self) -> Self {
         Self {
             all: self.all.saturating_sub(part.all),
@@ -101,7 +102,7 @@ impl WorkCycles {
 /// The cycles of one cluster: the programs of an operation that use variables of the same use sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterCycles {
-    /// Index into [`Model::operations`](super::Model::operations) of the operation.
+    /// The operation, as an index into [`Model::operations`](super::Model::operations).
     pub operation: u32,
     /// Index into the [clusters](super::OperationGroup::clusters) of the operation's group.
     pub cluster: u32,
@@ -109,8 +110,8 @@ pub struct ClusterCycles {
     pub cycles: WorkCycles,
 }
 
-/// Returns the part of `cycles` that belongs to `part` of `whole`: `cycles * part / whole`, rounded
-/// down; 0 if `whole` is 0.
+/// Returns the share of `cycles` for `part` out of `whole`: `cycles * part / whole`, rounded down;
+/// 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
     let share = share.checked_div(u128::from(whole)).unwrap_or(0);
@@ -181,8 +182,8 @@ fn too_many(source: CycleSource) -> Warning {
     ))
 }
 
-/// Returns whether a program of this kind computes or exchanges data, so that its cycles count in
-/// the layers of its operations. Cycles of any other program belong to no layer.
+/// Returns whether programs of kind `kind` compute or exchange data. Only the cycles of such
+/// programs are attributed to the layers of their operations.
 fn is_work(kind: &ProgramKind) -> bool {
     matches!(
         kind,
@@ -199,19 +200,19 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
         .any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
 }
 
-/// The sums of cycles by operation and by cluster, to which the visits of the walk over the program
-/// tree (each is a program on one call path) are added one by one; with all data that the cycles of
-/// a visit depend on.
+/// The sums of cycles by operation and by cluster while they are built, and all data that they
+/// depend on. Cycles are added visit by visit; a visit of the walk over the program tree is a
+/// program on one call path.
 struct CycleSums<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
-    /// By visit: how often the program runs on its call path.
+    /// By visit (a program on one call path): how often the program runs on this path.
     executions: Vec<u64>,
     /// By program: the index of its cluster in its operation group, or `NO_CLUSTER`.
     cluster_of: &'a [u32],
     /// The steps of each program, and the first step of the backward pass. `None` for inference.
     backward: Option<(&'a StepIndex, u32)>,
-    /// All sums except those of clusters.
+    /// All sums except those by cluster.
     all: OperationCycles,
     /// By index of the operation, and index of the cluster in the operation's group: the cycles of
     /// the cluster.
@@ -219,8 +220,8 @@ struct CycleSums<'a> {
 }
 
 impl<'a> CycleSums<'a> {
-    /// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution,
-    /// so each visit adds them as often as the program runs there.
+    /// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution;
+    /// each visit of the program adds them times its number of executions.
     fn of_estimated(mut self, estimated: &[u64]) -> OperationCycles {
         for (visit, program) in self.visits() {
             let cycles = estimated[program].saturating_mul(self.executions[visit]);
@@ -229,9 +230,9 @@ impl<'a> CycleSums<'a> {
         self.finished()
     }
 
-    /// Sums up executed cycles. `executed` has, by program, the cycles of all its executions: they
-    /// are divided among the visits of the program in proportion to how often each visit runs,
-    /// without losing a cycle to rounding.
+    /// Sums up executed cycles. `executed` has, by program, the cycles of all its executions. They
+    /// are divided among the visits of the program (one for each call path) in proportion to how
+    /// often each visit runs, without losing a cycle to rounding.
     fn of_executed(mut self, executed: &Executed) -> OperationCycles {
         self.all.other = executed.without_program;
         let mut all = vec![0u128; self.programs.all.len()];
@@ -258,8 +259,8 @@ impl<'a> CycleSums<'a> {
         self.finished()
     }
 
-    /// Iterates over the visits of compute sets and exchanges: the index of the visit in the walk,
-    /// and the program as an index into `Programs::all`.
+    /// Iterates over the visits of compute sets and exchanges in the walk over the program tree:
+    /// the index of the visit, and that of its program in `Programs::all`.
     fn visits(&self) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let programs = self.programs;
         self.found
@@ -271,7 +272,7 @@ impl<'a> CycleSums<'a> {
             .filter(|&(_, program)| is_work(&programs.all[program].kind))
     }
 
-    /// Adds the `cycles` of one visit to its operation and its cluster.
+    /// Adds the `cycles` of one visit of a program to the operation and cluster of the visit.
     fn add_visit(&mut self, visit: usize, cycles: u64) {
         let (path, program) = self.found.walk.visits[visit];
         let later = self.later(path, program, cycles);
@@ -281,10 +282,10 @@ impl<'a> CycleSums<'a> {
         self.add(by, kind, cycles, later);
     }
 
-    /// Returns the part of `cycles`, those of one visit of `program` on `path`, that runs at or
-    /// after the start of the backward pass: the share of the visit's steps that are there. If no
-    /// step of the program is on the call path, as for a function body that is listed once for
-    /// several calls, all steps of the program count. 0 for inference.
+    /// Returns how many of the `cycles` of `program` on the call path `path` are spent at or after
+    /// the start of the backward pass, by the share of the program's steps there. If no step of the
+    /// program is on `path`, as for a function body that is listed once for several calls, all its
+    /// steps decide. 0 for inference.
     fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
         let Some((steps, start)) = self.backward else {
             return 0;
@@ -300,8 +301,8 @@ impl<'a> CycleSums<'a> {
         share(cycles, later as u64, counted.len() as u64)
     }
 
-    /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,
-    /// `by`. `all` are its cycles in both passes, `later` those in the backward pass.
+    /// Adds the cycles of a program of the kind `kind` to the sums of `by`, its operation and
+    /// cluster. `all` are the program's cycles in both passes, `later` those in the backward pass.
     fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
         let exchange = match kind {
             ProgramKind::DoExchange(_) => all,

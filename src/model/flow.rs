@@ -1,9 +1,9 @@
-//! Finds through which variables data flows from operations to later ones (docs/model.md, "The flow
-//! of data").
+//! Finds through which variables data flows from operations to later operations (docs/model.md,
+//! "The flow of data").
 //!
-//! A live range of a variable begins where it is written and ends where it is read last. So the
-//! first user of the range is its producer, and the other users are its consumers. Nothing else in
-//! a profile shows dependencies between operations, whatever the framework calls them.
+//! A live range of a variable begins where the variable is written and ends where it is read last.
+//! So the first user of the range is its producer, and the other users are its consumers. Nothing
+//! else in a profile shows dependencies between operations, whatever the framework calls these.
 
 use super::Model;
 use super::lists::ascending;
@@ -25,8 +25,8 @@ use std::iter::once;
 pub struct DataFlow {
     /// The nodes, in the order of their first steps.
     pub nodes: Vec<FlowNode>,
-    /// The edges, ascending by `from`, then by `to`. Variables with the same producer and consumers
-    /// are one edge, and so are several live ranges of one variable.
+    /// The edges, ascending by `from`, then by `to`. All live ranges with the same producer and the
+    /// same consumers are one edge.
     pub edges: Vec<FlowEdge>,
     /// The use sets of parameters, such as weights, ascending; each with the nodes that use its
     /// variables, ascending. Parameters have no producer.
@@ -47,22 +47,22 @@ pub struct FlowNode {
 /// Variables that one node writes and later nodes use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if it is
-    /// unknown, as for variables that the host writes.
+    /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if the
+    /// producer is unknown, as for variables that the host writes.
     pub from: u32,
     /// The nodes that use the variables, as indices into [`DataFlow::nodes`], ascending; all after
-    /// `from` if it is known.
+    /// `from` unless this is [`NO_NODE`].
     pub to: Box<[u32]>,
-    /// Bytes of the variables over all tiles; a variable with several live ranges counts several
-    /// times.
+    /// Bytes of the variables over all tiles, where a variable is added once for each of its live
+    /// ranges that the edge stands for.
     pub bytes: u64,
 }
 
-/// Both ends of an edge: the node that writes the variables, or [`NO_NODE`], and the nodes that use
-/// them, ascending.
+/// Both ends of an edge of the data flow: the node that writes the variables, or [`NO_NODE`], and
+/// the nodes that use the variables, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
-/// Sentinel in place of the index of a node: the producer of the edge is unknown.
+/// Stands in place of the index of a node for the unknown producer of an edge of the data flow.
 pub const NO_NODE: u32 = u32::MAX;
 
 /// Returns the error for a profile whose steps use variables more often than in any real model.
@@ -75,8 +75,8 @@ fn too_much() -> FileError {
     ))
 }
 
-/// One use of the variables of a use set: the step, its node in the flow, and how the step uses
-/// them.
+/// One use of the variables of a use set: the liveness step, the node of the data flow that has the
+/// step, and how the step uses the variables.
 #[derive(Clone, Copy)]
 struct Use {
     step: u32,
@@ -84,15 +84,15 @@ struct Use {
     role: Role,
 }
 
-/// The nodes of the flow; and by use set the uses of its variables, ascending by step.
+/// The nodes of the data flow; and by use set the uses of its variables, ascending by step.
 pub(super) struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
 
 impl FlowUses {
-    /// Collects the use sets (`sets` in all) of each step. The steps of an outermost Call in `sites`,
-    /// of a function that is called from several places, form one node.
+    /// Collects the use sets (`sets` in all) that each step uses. All steps of an outermost Call in
+    /// `sites`, the Calls of functions that are called from several places, form one node.
     ///
     /// # Errors
     /// If steps use variables more often than in any real model.
@@ -104,7 +104,7 @@ impl FlowUses {
         sites: &CallSites,
         sets: usize,
     ) -> Result<Self, FileError> {
-        // By program that a step runs: the use sets of its variables, each with its role.
+        // By program of any step: the use sets of the program's variables, each with its role.
         let mut roles = FxHashMap::default();
         let has_roles = |program| {
             let roles = roles
@@ -141,11 +141,11 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// Builds the flow from the live ranges of all data variables of `model`. Parameters become no
-    /// edges.
+    /// Builds the data flow from the live ranges of all data variables of `model`. Parameters get
+    /// no edges.
     ///
     /// # Errors
-    /// If the flow is larger than that of any real model.
+    /// If the data flow is larger than that of any real model.
     pub(super) fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
         let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
@@ -188,9 +188,9 @@ impl FlowUses {
 }
 
 /// Returns the edges of one live range of variables, whose uses are `users`, ascending by step.
-/// Each comes with the number of uses that were examined for it, which counts against a bound. The
-/// first user is the producer, unless it is a copy from or to the host. A later destination of an
-/// exchange is also a producer: users after it depend on both.
+/// Each edge comes with the number of uses that were examined for it, which the caller bounds. The
+/// first user is the producer, unless it is a copy from or to the host. A later user that is the
+/// destination of an exchange is also a producer: users after it depend on both producers.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()
@@ -212,18 +212,17 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// A step that uses variables, with its operation ([`NO_OPERATION`] if it has none).
+/// A liveness step that uses variables, with its operation ([`NO_OPERATION`] if it has none).
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The outermost call, of a function that is called from several places, that the step is part
-    /// of: the first step of the call, and the operation of the Call program. `None` outside such
-    /// calls.
+    /// The outermost Call of a function with several callers that contains the step: the first step
+    /// of this Call, and the operation of the Call program. `None` outside such Calls.
     call: Option<(u32, u32)>,
 }
 
-/// Returns all steps of the profile for whose programs `is_wanted` is true, ascending. `sites` is as
-/// for [`FlowUses::new`].
+/// Returns all steps of the profile for whose programs `is_wanted` is true, ascending. `sites` has
+/// the Calls of functions that are called from several places.
 fn used_steps(
     profile: &Profile,
     found: &UnnamedOperations,
@@ -257,7 +256,7 @@ fn used_steps(
     used
 }
 
-/// Extends each call in `all` by the steps just before and after it that belong to the operation of
+/// Adds to each Call in `all` the steps just before and after it that belong to the operation of
 /// the Call program: they copy arguments and results.
 fn join_copies(all: &mut [UsedStep]) {
     let mut end = 0;

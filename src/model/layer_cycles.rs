@@ -1,6 +1,6 @@
-//! Sums up the cycles of layers by pass: cycles of an operation count at the positions where the
-//! operation runs. A norm of all gradients, and any other operation after the backward pass that
-//! works on several layers, counts in the update (docs/model.md, "Time").
+//! Sums up the cycles of layers by pass: cycles of an operation are attributed to the positions
+//! where it runs. Those of a norm of all gradients, and of any other operation after the backward
+//! pass that works on several layers, are part of the update (docs/model.md, "Time").
 
 use super::cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
@@ -31,22 +31,22 @@ impl PassCycles {
 }
 
 /// Cycles of one run of the program, by position (In, each layer, Out). If several runs were
-/// executed, their mean, rounded up.
+/// measured, their mean, rounded up.
 #[derive(Debug, Clone)]
 pub struct CyclesByLayer {
-    /// Whether all cycles here are executed or estimated.
+    /// Whether the cycles in all fields are executed or estimated.
     pub source: CycleSource,
     /// By position (In, each layer, Out): cycles of all passes.
     pub by_layer: Vec<u64>,
-    /// By position: the part of `by_layer` that exchanges take; compute sets take the rest.
+    /// By position (In, each layer, Out): the part of `by_layer` that exchanges take.
     pub exchange_by_layer: Vec<u64>,
-    /// By position (In, each layer, Out): the cycles of each pass, which add up to `by_layer`.
+    /// By position (In, each layer, Out): cycles broken down by pass; their sum is `by_layer`.
     pub passes_by_layer: Vec<PassCycles>,
     /// The part of the first position's cycles that belongs to Out (the operations after the last
     /// layer) if Out runs on the first IPU; otherwise 0.
     pub out_in_first: PassCycles,
-    /// Cycles that belong to no position: of operations that count in every stage or in none, and
-    /// of compute sets and exchanges that belong to no operation.
+    /// Cycles that belong to no position: of operations that are in every stage or in none, and of
+    /// compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
     /// The part of `unplaced` that exchanges take; compute sets take the rest.
     pub unplaced_exchange: u64,
@@ -57,11 +57,11 @@ pub struct CyclesByLayer {
 }
 
 impl Model {
-    /// Sums up the cycles of each position (In, each layer, Out), where operations count as
-    /// `placement` says; `None` if the profile has no cycles ([`NoCycles`]).
+    /// Sums up the cycles of each position (In, each layer, Out), with operations where `placement`
+    /// puts them; `None` if the profile has no cycles ([`NoCycles`]).
     ///
-    /// Cycles of an operation at several positions are divided: programs that only use variables of
-    /// some of them count there, and the rest is divided equally (docs/model.md, "Time").
+    /// The cycles of an operation at several positions are divided: those of programs that only use
+    /// variables of some positions go to these, all others equally to all (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let mut sums = LayerSums {
@@ -77,7 +77,8 @@ impl Model {
                 .zip(end)
                 .is_some_and(|((start, _), end)| start > end);
             let pass = match operation.pass {
-                // The operation works on all gradients, before the weights are updated.
+                // A backward operation without a place of its own after the passes of all layers
+                // works on all gradients, before the weights are updated.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
@@ -92,9 +93,8 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the last step of the backward pass: of backward operations that have cycles and are
-    /// placed by their own data ([`Reason::is_own`](super::placement::Reason)); `None` without such
-    /// operations.
+    /// Returns the last step of all backward operations that have cycles and a place by their own
+    /// data ([`Reason::is_own`](super::placement::Reason)); `None` without such operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let placed = self
             .operations
@@ -108,9 +108,9 @@ impl Model {
         placed.filter_map(|(_, own)| Some(own.window?.1)).max()
     }
 
-    /// Iterates over the clusters (programs of an operation that use variables of the same use
-    /// sets) of `operation`, if it counts at several places: the places and the cycles of each
-    /// cluster that has places. Empty for other operations.
+    /// Iterates over the clusters of `operation` (its programs, grouped by the use sets of their
+    /// variables): the places and the cycles of each cluster that has places. Empty unless the
+    /// operation is at several places.
     fn of_clusters<'a>(
         &self,
         cycles: &'a OperationCycles,
@@ -132,16 +132,16 @@ impl Model {
     }
 }
 
-/// The cycles of the first one, two, three and all passes, in the order of the fields of
-/// [`PassCycles`]; and as last item the cycles of exchanges in all passes. If each sum is divided
-/// and rounded up, no sum becomes less than the one before, and the differences between neighbours
-/// add up to the rounded total.
+/// Cumulative cycles of the first one, two, three and all passes, in the order of the fields of
+/// [`PassCycles`]; and as last item the cycles of exchanges in all passes. The cumulative cycles
+/// stay ascending when each is divided and rounded up, and the differences between neighbours add
+/// up to the rounded total.
 type PassSums = [u64; 5];
 
-/// Assigns the cycles of an operation to `pass`. For an operation that runs in both the forward and
-/// the backward pass, the cycles before the start of the backward pass are forward; later ones are
-/// recomputed if `is_recomputed` (the profile was recorded with recomputation), and backward
-/// otherwise.
+/// Assigns the cycles `counted` of an operation to its `pass`. For an operation that runs in both
+/// the forward and the backward pass, the cycles before the start of the backward pass are forward;
+/// later ones are recomputed if `is_recomputed` (the profile was recorded with recomputation), and
+/// backward otherwise.
 fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     let all = counted.all;
     let earlier = all.saturating_sub(counted.later);
@@ -155,11 +155,11 @@ fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     [forward, backward, recomputed, all, counted.exchange]
 }
 
-/// Cycles over all runs of the program: by position (`by_layer`), and of operations without a
-/// position (`unplaced`).
+/// Cycles over all runs of the program: by position (In, each layer, Out), and of operations
+/// without a position (`unplaced`).
 struct LayerSums {
     by_layer: Vec<PassSums>,
-    /// The part of position 0 that belongs to Out, if Out runs on the first IPU.
+    /// The part of the cycles of position 0 that belongs to Out, if Out runs on the first IPU.
     out: PassSums,
     unplaced: PassSums,
 }
@@ -174,7 +174,7 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // The first places get the remainder of the division.
+            // If the cycles do not divide evenly, the first places get one more.
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
@@ -185,8 +185,8 @@ impl LayerSums {
         }
     }
 
-    /// Divides all sums by the number of runs, rounding up, and takes the cycles outside operations
-    /// from `cycles`. A part of a sum never becomes more than the sum.
+    /// Divides all sums by the number of executed runs, rounding up, and adds the cycles outside
+    /// operations from `cycles`. No part of a sum, such as one pass, becomes more than the sum.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),
@@ -225,7 +225,7 @@ fn add_all(sums: &mut PassSums, more: PassSums) {
     }
 }
 
-/// Error: the request needs cycles, but the profile has neither executed cycles nor the compiler's
+/// Error: cycles are needed, but the profile has neither executed cycles nor the compiler's
 /// estimates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(

@@ -52,18 +52,18 @@ pub(super) fn name_all(
     Ok((operations, with_pairs.collect()))
 }
 
-/// By id of the debug context of an outlined operation in the body of a Call: the id of the context
-/// of the operation that it replaced.
+/// By id of the debug context of an operation in the body of a called function: the id of the
+/// context of the operation that it replaced.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    /// By context: its pairs. It has all contexts in `paired_contexts`.
+    /// By context (with all in `paired_contexts`): its pairs of outlined and replaced operations.
     pairs: FxHashMap<Position, Pairs>,
-    /// By call path: the contexts whose pairs apply on it, at most one for each Call, that of the
-    /// outermost Call first.
+    /// By call path: the contexts whose pairs of outlined and replaced operations apply on the
+    /// path, at most one for each Call, that of the outermost Call first.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -84,11 +84,12 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Finds the context whose pairs apply in the body of `call`; `None` if there is none. It is
-    /// the first context from that of the Call towards the root that has pairs, or the context that
-    /// this one replaced by the pairs of an enclosing Call: a Call in an outlined body may be a
-    /// copy without pairs, and the replaced context has them. `enclosing` has the contexts whose
-    /// pairs apply to the Call itself, that of the outermost Call first.
+    /// Finds the context whose pairs of outlined and replaced operations apply in the body of
+    /// `call`, `None` if there is none: the first context with pairs on the way from the context of
+    /// the Call to the root. If the pairs of an enclosing Call name a context that this one
+    /// replaced, it is the replaced context: a Call in an outlined body may be a copy without
+    /// pairs. `enclosing` has the contexts whose pairs apply to the Call, the outermost Call's
+    /// first.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -108,7 +109,7 @@ impl<'a> Namer<'a> {
         context.filter(|&context| self.has_pairs(context))
     }
 
-    /// Returns whether `context` says which operations the operations of a called body replaced.
+    /// Returns whether `context` records which operations the operations of a called body replaced.
     fn has_pairs(&mut self, context: Position) -> bool {
         let pairs = || {
             self.debug_info
@@ -152,8 +153,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns whether the operation's context or its name marks it as part of the backward pass,
-    /// and whether it marks it as an update of weights (docs/model.md, "Passes").
+    /// Returns whether an operation's context or `name` marks it as part of the backward pass, and
+    /// whether they mark it as an update of weights (docs/model.md, "Passes").
     fn is_backward_or_update(&self, context: Position, name: &str) -> (bool, bool) {
         let text = |field| self.debug_info.text(context, field);
         match self.layer {
@@ -174,8 +175,8 @@ impl<'a> Namer<'a> {
     }
 
     /// Returns the name of the operation in its contexts or, if it is outlined and replaced another
-    /// one, in that one's contexts; `None` if they have none. Of several Calls that say what it
-    /// replaced, the innermost decides.
+    /// operation, in the contexts of the replaced operation; `None` if they have no name. If
+    /// several Calls record a replaced operation, the innermost decides.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context.position);
         let named_by = *self.paired_contexts[operation.path as usize]
@@ -198,7 +199,7 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name that PopXL gave the operation, or else `Call` if PopART's type says so.
+    /// Returns the name that PopXL gave the operation, or else `Call` if this is its PopART type.
     fn popart_name(&self, named_by: u64) -> Option<&'a str> {
         let debug_info = self.debug_info;
         let of_popxl = |context| Some(debug_info.name(context));
@@ -210,8 +211,8 @@ impl<'a> Namer<'a> {
             .or_else(call)
     }
 
-    /// Returns the first non-empty `text` of the context with id `named_by` and its parents, from
-    /// there to the root, among contexts of the software layer `layer`.
+    /// Returns the first non-empty `text` of the contexts of the software layer `layer` on the way
+    /// from the context with id `named_by` to the root.
     fn first_text(
         &self,
         named_by: u64,
@@ -246,8 +247,8 @@ const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 /// Beginnings of a component of the names of TensorFlow operations that update weights (assumed).
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
-/// Returns the beginning of a name of TensorFlow up to the part that marks an update, such as
-/// `Adam/update_dense`; `None` without a mark.
+/// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
+/// weights, such as `Adam/update_dense`; `None` if no part marks an update.
 pub(super) fn update_scope(name: &str) -> Option<&str> {
     let is_mark = |part: &str| UPDATES.iter().any(|&update| part.starts_with(update));
     let mut end = 0;
@@ -272,8 +273,8 @@ fn is_of_clipping(op_type: &str, made: &str) -> bool {
         }
 }
 
-/// Returns a name without the functions that JAX writes around modules: `transpose(jvp(Net))/a/dot`
-/// is `Net/a/dot`.
+/// Returns an operation's name without the functions that JAX writes around modules:
+/// `transpose(jvp(Net))/a/dot` is `Net/a/dot`.
 pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
     let (scope, kind) = name.rsplit_once('/').unwrap_or_default();
     if !scope.contains('(') {
@@ -290,15 +291,15 @@ pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
     format!("{plain}/{kind}").into()
 }
 
-/// Returns the type in an operation id: `Add` for `ai.onnx.Add:6`.
+/// Returns the operation's type in a PopART operation id: `Add` for `ai.onnx.Add:6`.
 pub(super) fn op_type(opid: &str) -> &str {
     let (path, _version) = opid.split_once(':').unwrap_or((opid, ""));
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
 /// Returns the name of an operation that is a Call or a tensor, or that has no `name`: its type
-/// (`Call`, `Tensor` or `Anonymous`), its `instance` number in parentheses, a slash and the id of
-/// its `tensor`, as far as they are given.
+/// (`Call`, `Tensor` or `Anonymous`), its `instance` number in parentheses (if given), and after a
+/// slash the id of its `tensor` (if given).
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let kind = match tensor {
         _ if !name.is_empty() => name,

@@ -1,5 +1,5 @@
 //! Sorts the programs of a profile into operations (docs/model.md, "Contexts and names" and
-//! "Operations"), and lists the programs that own vertex state or exchange code.
+//! "Operations"), and lists the programs that have vertex state or exchange code.
 
 use super::walk::{Path, Walk, walk};
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
@@ -31,7 +31,7 @@ pub struct Operation {
     /// Whether the debug context or the name marks the operation as part of the backward pass
     /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Whether the operation updates weights. Its name and contexts decide; only if they mark no
+    /// Whether the operation updates weights. Names and contexts decide; only if they mark no
     /// operation of the model as an update, the variables that each operation uses decide.
     pub is_update: bool,
     /// The pass of the training step in which the operation runs.
@@ -39,8 +39,8 @@ pub struct Operation {
     /// Whether the operation is in the body of a function.
     pub is_nested: bool,
     /// The first and the last liveness step of the operation, both inclusive; `None` if it has no
-    /// step. If the profile lists the steps of a function body once for each call, only those of
-    /// this operation's call count.
+    /// step. If the profile lists the steps of a function body once for each call, only the steps
+    /// of the operation's call are included.
     pub window: Option<(u32, u32)>,
     /// Index into [`Model::calls`](super::Model::calls) of the function call that the operation is
     /// part of, or [`NO_CALL`](super::NO_CALL).
@@ -48,7 +48,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// Returns whether the operation computes something and has a name of its own.
+    /// Returns whether the operation computes something and was named by the framework.
     pub(crate) fn is_named(&self) -> bool {
         !self.is_tensor && !self.is_anonymous
     }
@@ -86,15 +86,15 @@ impl fmt::Display for Pass {
 /// names").
 #[derive(Clone, Copy)]
 pub(super) struct OperationContext {
-    /// Position of the context in [`DebugInfo`]. Its id is the uid of the operation.
+    /// Position of the context in [`DebugInfo`]. The context's id is the uid of the operation.
     pub(super) position: Position,
-    /// Whether the compiler made the operation. Then no context on the way to the root is of the
-    /// software layer that defines operations, and the operation has no name of its own.
+    /// Whether the compiler made the operation: no context on the way to the root is of the
+    /// software layer that defines operations, so the framework gave the operation no name.
     pub(super) is_anonymous: bool,
 }
 
 /// Returns the software layer whose debug contexts define the operations: the first of PopART, XLA
-/// and HLO that any context has; `None` for plain Poplar, where none of them has any.
+/// and HLO that any context has; `None` for plain Poplar, which has none of the three.
 pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     [
         SoftwareLayer::Popart,
@@ -105,9 +105,9 @@ pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Returns the operation context of a program with this debug id; `None` for id 0 (no context) and
-/// for ids that `debug.cbor` lacks. `layer` is the software layer that defines the operations
-/// ([`operation_layer`]).
+/// Returns the operation context of a program with debug id `debug_id`; `None` for id 0 (no
+/// context) and for ids that `debug.cbor` lacks. `layer` is the software layer that defines the
+/// operations ([`operation_layer`]).
 fn operation_context(
     debug_info: &DebugInfo,
     layer: Option<SoftwareLayer>,
@@ -128,7 +128,7 @@ fn operation_context(
     })
 }
 
-/// All operations of a program tree before they get names, with the walk that found them.
+/// All operations before they get names, with the walk over the program tree that found them.
 pub(super) struct UnnamedOperations {
     pub(super) walk: Walk,
     /// By index of a visit in `walk.visits`: the operation of the visited program, as an index into
@@ -138,23 +138,22 @@ pub(super) struct UnnamedOperations {
     pub(super) groups: Vec<UnnamedGroup>,
 }
 
-/// Sentinel in place of the index of an operation: the visited program belongs to no operation.
+/// Stands in place of the index of an operation for a program that belongs to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
-/// An operation before it gets its name. Its call path and its operation context together identify
-/// it.
+/// An operation before it gets its name, identified by its call path and its operation context.
 pub(super) struct UnnamedOperation {
     pub(super) path: Path,
     pub(super) context: OperationContext,
-    /// Index into [`UnnamedOperations::groups`].
+    /// The operation's group, as an index into [`UnnamedOperations::groups`].
     pub(super) group: u32,
-    /// Indices into `Programs::all` of the programs of the operation, in the order of the walk,
-    /// each once.
+    /// Indices into `Programs::all` of the programs of the operation, in the order of the walk over
+    /// the program tree, each once.
     pub(super) programs: Vec<u32>,
 }
 
-/// All operations with one debug context, before they get names. The first of them in the walk
-/// gives the group its programs.
+/// All operations with one debug context, before they get names. The group has the programs of its
+/// first operation in the walk over the program tree.
 pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
     /// Index into [`UnnamedOperations::operations`] of the first operation of the group.
@@ -162,8 +161,8 @@ pub(super) struct UnnamedGroup {
     pub(super) programs: Vec<u32>,
 }
 
-/// Walks the program tree and divides the visits of its programs among operations, which are in the
-/// order of their first programs. `debug_info` says to which operation a program belongs.
+/// Walks the program tree and assigns each visit of a program to an operation, by the debug
+/// contexts in `debug_info`. Operations are in the order of their first programs.
 ///
 /// # Errors
 /// If the program tree is cyclic, or unfolds to too many visits.
@@ -175,7 +174,7 @@ pub(super) fn find(
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
     let mut operation_of = Vec::new();
-    // Many programs share one debug id.
+    // By debug id, which many programs share: its operation context.
     let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let walk = walk(programs, |path, program| {
@@ -219,8 +218,8 @@ pub(super) fn find(
     })
 }
 
-/// A program that owns memory besides control code (vertex state or exchange code), and the
-/// operation group that it belongs to.
+/// A program with memory besides control code (vertex state or exchange code), and the operation
+/// group that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnedProgram {
     /// The program's `id` in the table `programs` of the profile.
@@ -232,21 +231,21 @@ pub struct OwnedProgram {
     /// Bytes over all tiles: vertex state if the program runs a compute set, code if it is an
     /// exchange.
     pub bytes: u64,
-    /// Index into [`Model::operation_groups`](super::Model) of the group of the program; `None` if
-    /// the program belongs to no operation.
+    /// The operation group of the program, as an index into
+    /// [`Model::operation_groups`](super::Model); `None` if the program belongs to no operation.
     pub group: Option<u32>,
 }
 
-/// The two kinds of programs that own memory besides control code.
+/// The two kinds of programs that have memory besides control code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnedKind {
-    /// The program runs a compute set, and owns the state of its vertices.
+    /// The program runs a compute set, and has the state of its vertices.
     OnTileExecute,
-    /// The program moves data between tiles, and owns the code of the exchange.
+    /// The program moves data between tiles, and has the code of the exchange.
     DoExchange,
 }
 
-/// Lists all programs that own vertex state or exchange code, in the order of the profile.
+/// Lists all programs with vertex state or exchange code, in the order of the profile.
 pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {
@@ -282,8 +281,8 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
         .collect()
 }
 
-/// Returns the name of the compute set that the program runs; for any other program, the name of
-/// the program.
+/// Returns the name of the compute set that `program` runs; if it runs none, the name of the
+/// program.
 pub(super) fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
     let set = programs.set_of(program);
     set.map_or(&program.name, |set| &set.name)

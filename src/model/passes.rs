@@ -1,6 +1,6 @@
-//! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes").
-//! Contexts say which operations are backward; the first step of the first of them starts the
-//! backward pass. If contexts mark none, the order of modules shows where it starts. All other
+//! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes"). Debug
+//! contexts mark operations as backward; the first step of the first marked operation starts the
+//! backward pass. If contexts mark none, the order in which modules run shows this start. All other
 //! operations are forward or backward by their steps, also those of functions that are called
 //! several times, since contexts inside the body of a function do not distinguish its calls. If no
 //! name marks updates of weights, the variables that operations use show which are updates.
@@ -17,7 +17,7 @@ use rustc_hash::FxHashSet;
 use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
-/// inference, where no operation changes: all are in the forward pass from the start.
+/// inference, where all operations stay in the forward pass.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let calls = counts(operations.iter().map(|operation| operation.group));
     // Operations of the main graph, and of functions that are called only once.
@@ -46,9 +46,9 @@ pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     Some(backward_start)
 }
 
-/// Takes the mark of an update from operations of a scope that also runs before the backward pass,
-/// where nothing is updated: it is a module whose name begins like the scope of an update, such as
-/// `update_block`.
+/// Removes the mark of an update from operations whose scope, such as `update_block`, also runs
+/// before the backward pass. Nothing is updated there, so the scope is a module whose name only
+/// begins like the scope of an update.
 fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     let scope =
         |operation: &Operation| update_scope(&unwrapped(&operation.name)).map(str::to_owned);
@@ -68,7 +68,7 @@ fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     }
 }
 
-/// Marks the operations that begin in `steps` as backward, unless they are updates by their names.
+/// Marks named operations that begin in `steps` as backward, unless their names are of updates.
 fn mark(operations: &mut [Operation], steps: &RangeInclusive<u32>) {
     for operation in operations {
         let is_inside = operation
@@ -90,8 +90,8 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 }
 
 /// Marks operations that update weights, and sets their pass, unless names already mark some as
-/// updates. An update meets four conditions; unless it runs within the backward pass, the last two
-/// allow exceptions of less than one number for each tile:
+/// updates. An update meets four conditions. Unless it runs within the backward pass, variables
+/// with fewer bytes than a tensor (`Model::min_tensor_bytes`) may break the last two:
 /// - It begins in the backward pass and uses a parameter that is not an accumulator.
 /// - It also uses an accumulator, or a variable that is not a parameter and that another operation
 ///   group uses too.
@@ -104,7 +104,7 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
     let found = Uses::of_groups(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // A gradient may be a single number.
+        // A backward operation may make gradients of a single number, so no bytes are tolerated.
         let tolerated = if operation.is_backward { 1 } else { number };
         if found[operation.group as usize].are_of_update(tolerated) {
             operation.is_update = true;
@@ -117,12 +117,13 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, as only training does.
 ///
-/// An operation without results changes a parameter. It is an update if it begins after half of the
-/// bytes of parameters were read, and uses nothing that was made before. This is not so where
-/// inference writes a cache or running statistics: each layer writes its own before the next layer
-/// begins. A parameter that any other operation without results uses does not count. Nor do a
-/// weight and a bias that the last operation uses, which may be the head of a language model: its
-/// result goes to the host, and the weight is also that of the embedding.
+/// An operation with no results but parameters changes a parameter. It is an update if it begins
+/// after half of the bytes of parameters were read, and uses nothing that was made before. In
+/// inference, one that writes a cache or running statistics is no update: each layer writes its own
+/// before the next layer begins. Parameters that any other such operation uses are not taken as
+/// updated. Neither are a weight and a bias that the last such operation uses, which may be the
+/// head of a language model: its result goes to the host, and the weight is also that of the
+/// embedding.
 pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
@@ -186,30 +187,30 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
 /// Properties of the variables that one operation group of the backward pass uses.
 #[derive(Clone, Default)]
 struct Uses {
-    /// Whether the group uses a parameter that is not an accumulator.
+    /// Whether the operation group uses a parameter that is not an accumulator.
     has_parameter: bool,
-    /// Whether the group uses an accumulator, or a variable that is not a parameter and that
-    /// another group uses too.
+    /// Whether the operation group uses an accumulator, or a variable that is not a parameter and
+    /// that another group uses too.
     has_other: bool,
-    /// Bytes, over all tiles, of variables that are not parameters and are live after the last step
-    /// of the group.
+    /// Bytes, over all tiles, of used variables that are not parameters and are live after the last
+    /// step of the operation group.
     outliving: u64,
-    /// Bytes, over all tiles, of variables that are not parameters and are live across the start of
-    /// the backward pass. Only gradients are computed from these variables.
+    /// Bytes, over all tiles, of used variables that are not parameters and are live across the
+    /// start of the backward pass. Operations compute only gradients from such variables.
     from_forward: u64,
 }
 
 impl Uses {
-    /// Returns whether a group with these uses updates a parameter, where fewer bytes than
-    /// `tolerated` of other variables do not count.
+    /// Returns whether an operation group with these uses updates a parameter. Fewer bytes than
+    /// `tolerated` that outlive the group or come from the forward pass are ignored.
     fn are_of_update(&self, tolerated: u64) -> bool {
         let is_last = self.outliving < tolerated && self.from_forward < tolerated;
         self.has_parameter && self.has_other && is_last
     }
 
-    /// Returns the properties of each group. All are zero or false for groups that begin before the
-    /// backward pass, run no vertices, or copy from or to the host; and for all groups if the file
-    /// is too large to look at.
+    /// Returns, for each operation group, the properties of the variables that it uses. All are
+    /// zero or false for groups that begin before the backward pass, run no vertices, or copy from
+    /// or to the host; and for all groups if there are more uses than [`limits::ENTRIES`].
     fn of_groups(model: &Model, backward_start: u32) -> Vec<Self> {
         let (groups, sets) = (&model.operation_groups, &model.use_sets);
         let last_steps: Vec<Option<u32>> = groups
@@ -235,7 +236,7 @@ impl Uses {
             let is_accumulator = model.label_of(set).is_accumulator();
             let is_of_others = sets.groups(set).nth(1).is_some();
             for group in sets.groups(set) {
-                // A file that was made to take long gets no updates.
+                // A profile that was made to take long to analyse gets no updates.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
                 };

@@ -86,8 +86,8 @@ impl Label {
     }
 }
 
-/// Returns the bytes of one element of a PopART data type with this name, such as `FLOAT16`; `None`
-/// for unknown types.
+/// Returns the bytes of one element of the PopART data type `name`, such as `FLOAT16`; `None` for
+/// unknown types.
 fn element_bytes(name: &str) -> Option<u8> {
     match name {
         "BOOL" | "INT8" | "UINT8" | "FLOAT8_143" | "FLOAT8_152" => Some(1),
@@ -183,8 +183,8 @@ const GATHERED_END: &str = "__g0";
 const CHECKPOINT: &str = "Checkpoint";
 
 impl Recording {
-    /// Derives the properties from the debug contexts, the names and passes of operations, and the
-    /// labels of variables.
+    /// Derives the properties of the compilation from the debug contexts, the names and passes of
+    /// operations, and the labels of variables.
     pub(super) fn new(
         debug_info: &DebugInfo,
         found: &UnnamedOperations,
@@ -222,9 +222,9 @@ impl Recording {
     }
 }
 
-/// Returns a warning if contexts contradict each other on the pass of an operation: it has
-/// gradients among its outputs, so it is backward, but has the attribute `recomputetype`, which
-/// PopART (2.6 and later) only gives to forward operations.
+/// Returns a warning if contexts contradict each other on the pass of an operation: gradients among
+/// its outputs mark it as backward, but it has the attribute `recomputetype`, which PopART (2.6 and
+/// later) only gives to forward operations.
 pub(super) fn disagreement(
     debug_info: &DebugInfo,
     found: &UnnamedOperations,

@@ -8,14 +8,14 @@ use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
 
-/// A call path: the Call programs on the way from the root to a program, the outermost first. The
-/// number is an index into [`CallPaths::nodes`].
+/// A call path: the Call programs on the way from the root to a program, the outermost first; as an
+/// index into [`CallPaths::nodes`].
 pub(super) type Path = u32;
 
 /// The call path of programs that run outside all Calls.
 pub(super) const EMPTY_PATH: Path = 0;
 
-/// All call paths of a program tree. Each is stored once, as a shorter path and one more Call.
+/// All call paths of a program tree. Each path is stored once, as a shorter path and one more Call.
 #[derive(Clone)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
@@ -30,8 +30,8 @@ impl CallPaths {
         }
     }
 
-    /// Returns `path` with `call` (an index into `Programs::all`) appended, and adds that path if
-    /// it is new.
+    /// Returns `path` with `call` (an index into `Programs::all`) appended, and adds the longer
+    /// path if it is new.
     pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
@@ -39,19 +39,19 @@ impl CallPaths {
         })
     }
 
-    /// Returns the number of paths; each is below it.
+    /// Returns the number of call paths; each path is an index below this number.
     pub(super) fn len(&self) -> Path {
         self.nodes.len() as Path
     }
 
-    /// Returns `path` with `call` (an index into `Programs::all`) appended; `None` if that path was
-    /// never added.
+    /// Returns `path` with `call` (an index into `Programs::all`) appended; `None` if the longer
+    /// path was never added.
     pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
-    /// Iterates over all paths but the empty one, each after all its prefixes. Each item is the
-    /// path, the path without its innermost Call, and that Call (an index into `Programs::all`).
+    /// Iterates over all call paths but the empty one, each after all its prefixes. Each item is a
+    /// path, the path without its innermost Call, and this Call (index into `Programs::all`).
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         (0..)
             .zip(&self.nodes)
@@ -72,7 +72,7 @@ impl CallPaths {
 /// depth-first order.
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
-    /// By visit: the call path, and the program as an index into `Programs::all`.
+    /// By visit of a program: the call path, and the program as an index into `Programs::all`.
     pub(super) visits: Vec<(Path, u32)>,
     /// By call path and program: the index of the visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
@@ -83,7 +83,7 @@ pub(super) struct Walk {
 
 impl Walk {
     /// Returns the call path of the programs directly below `program`, which is at `index` in
-    /// `Programs::all` and visited on `path`. Adds the path if it is new.
+    /// `Programs::all` and visited on `path`. Adds the call path if it is new.
     ///
     /// # Errors
     /// If the program is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
@@ -108,9 +108,9 @@ impl Walk {
     }
 
     /// Returns, by visit, how often the program runs on its call path if each root runs once. The
-    /// body of a Repeat runs as often as `repeats` says for the Repeat (by index of the program),
-    /// once without an entry. Any other child runs once for each time that its parent lists it,
-    /// even in a branch. Numbers above [`limits::EXECUTIONS`] become this limit.
+    /// body of a Repeat runs as often as `repeats` has it for the index of the Repeat, or once
+    /// without an entry. Any other child runs once for each time that its parent lists it, even in
+    /// a branch. Numbers above [`limits::EXECUTIONS`] become this limit.
     pub(super) fn executions(
         &self,
         programs: &Programs,
@@ -136,8 +136,8 @@ impl Walk {
     }
 }
 
-/// Returns the programs directly below a program, as indices into `Programs::all`: the body of a
-/// Call, or the children of any other program.
+/// Returns the programs directly below `program` in the program tree, as indices into
+/// `Programs::all`: the body of a Call, or the children of any other program.
 fn below(program: &Program) -> &[u32] {
     match &program.kind {
         ProgramKind::Call(body) => std::slice::from_ref(body),
@@ -147,9 +147,9 @@ fn below(program: &Program) -> &[u32] {
 
 /// A step of the walk over the program tree that is still to be taken.
 enum Next {
-    /// Visit this program on this call path.
+    /// Visit the program with this index in `Programs::all` on this call path.
     Begin(Path, u32),
-    /// End the visit with this index in [`Walk::visits`], since all below its program is visited.
+    /// End the visit with this index in [`Walk::visits`]: everything below its program is visited.
     End(u32),
 }
 
@@ -215,18 +215,18 @@ pub(super) fn walk(
     Ok(walk)
 }
 
-/// Sentinel in place of an index into [`Model::calls`](super::Model::calls): the operation is part
-/// of no call of a function that is called from several places.
+/// Stands in place of an index into [`Model::calls`](super::Model::calls) for an operation that is
+/// part of no call of a function that is called from several places.
 pub const NO_CALL: u32 = u32::MAX;
 
 /// The Calls of functions that are called from several places (several call paths) in the program.
 pub(super) struct CallSites {
-    /// By call path: the shortest of its prefixes (the path included) that ends with a Call of a
-    /// function that is called from several places; `None` if no prefix does.
+    /// By call path: its shortest prefix (or the path itself) that ends with a Call of a function
+    /// that is called from several places; `None` if no prefix does.
     pub(super) outermost: Vec<Option<Path>>,
     /// By call path: the innermost Call on it of a function that is called from several places, as
-    /// an index into `functions`, or [`NO_CALL`]. Calls whose contexts say which operations their
-    /// body replaced do not count.
+    /// an index into `functions`, or [`NO_CALL`]. Ignores Calls whose contexts record which
+    /// operations their body replaced.
     pub(super) call_of: Vec<u32>,
     /// By Call in `call_of`: the called function, as the index of its body in `Programs::all`.
     pub(super) functions: Vec<u32>,
@@ -234,8 +234,8 @@ pub(super) struct CallSites {
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places, on all `paths`.
-    /// `with_pairs` has the paths for whose innermost Call debug contexts say which operations the
-    /// called body replaced.
+    /// `with_pairs` has the paths for whose innermost Call debug contexts record which operations
+    /// the called body replaced.
     pub(super) fn new(
         programs: &Programs,
         paths: &CallPaths,

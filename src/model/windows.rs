@@ -7,18 +7,18 @@ use crate::profile::{ProgramKind, Programs, Step};
 
 /// The liveness steps that run each program, and the Calls that lead to each step.
 pub(super) struct StepIndex {
-    /// By program: the steps that run it, ascending.
+    /// By program: the steps that run the program, ascending.
     of_program: Vec<Vec<u32>>,
-    /// By step: the Calls that lead to it, as one of `paths`.
+    /// By step: the Calls that lead to the step, as one of `paths`.
     calls: Vec<Path>,
-    /// The call paths of the walk, and then those that the walk did not take.
+    /// The call paths of the walk over the program tree, and then those that only steps have.
     paths: CallPaths,
-    /// Number of call paths of the walk.
+    /// Number of call paths of the walk over the program tree, the first of `paths`.
     walked: Path,
 }
 
 impl StepIndex {
-    /// Builds the index; `walk` has the call paths of the walk over the program tree.
+    /// Builds the index of steps; `walk` has the call paths of the walk over the program tree.
     pub(super) fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
         let mut of_program = vec![Vec::new(); programs.all.len()];
         for (index, step) in (0..).zip(steps) {
@@ -33,20 +33,20 @@ impl StepIndex {
         }
     }
 
-    /// Returns the steps that run a program (an index into `Programs::all`), ascending.
+    /// Returns the steps that run `program` (an index into `Programs::all`), ascending.
     pub(super) fn of(&self, program: u32) -> &[u32] {
         &self.of_program[program as usize]
     }
 
-    /// Returns the call path of the walk on which `step` runs; `None` if the walk did not take it.
+    /// Returns the call path of `step`, `None` if the walk over the program tree did not take it.
     pub(super) fn walk_path(&self, step: u32) -> Option<Path> {
         Some(self.calls[step as usize]).filter(|&path| path < self.walked)
     }
 
     /// Returns the first and the last step, both inclusive, of an operation; `None` if no step runs
-    /// its programs. If the profile lists the steps of a
-    /// function body once for each call, only those of this call count: those whose Calls, from the
-    /// innermost out, agree with the call path the longest.
+    /// its programs. If the profile lists the steps of a function body once for each call, only the
+    /// steps of the operation's call are included: those whose Calls, from the innermost out, agree
+    /// with the operation's call path the longest.
     pub(super) fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window = None;
@@ -73,8 +73,8 @@ impl StepIndex {
     }
 }
 
-/// Returns, by step, the call path on which it runs, and adds these paths to `paths`. The path
-/// follows from the parents of the step; a circle of parents ends where it closes.
+/// Returns, by step, the call path on which it runs, found by the step's parents, and adds these
+/// paths to `paths`. If the parents of a step form a circle, the path ends where the circle closes.
 fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
     const UNKNOWN: Path = Path::MAX;
     let mut calls = vec![UNKNOWN; steps.len()];
@@ -103,7 +103,7 @@ fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Ve
 /// The program that runs at each liveness step, with its name and operations.
 #[derive(Debug)]
 pub struct StepPrograms {
-    /// By step: index into `programs` of the program that runs.
+    /// By step: the program that runs, as an index into `programs`.
     of_step: Vec<u32>,
     programs: Vec<StepProgram>,
 }
@@ -113,8 +113,8 @@ pub struct StepPrograms {
 pub struct StepProgram {
     /// Type of the program, such as `OnTileExecute` (table `program_types`).
     pub kind: Box<str>,
-    /// The name of the compute set that the program runs, for any other program its own name; often
-    /// empty.
+    /// The name of the compute set that the program runs or, if it runs none, the name of the
+    /// program; often empty.
     pub name: Box<str>,
     /// The first operation that the program belongs to, as an index into
     /// [`Model::operations`](super::Model::operations); `None` if it belongs to none.

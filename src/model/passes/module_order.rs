@@ -1,5 +1,5 @@
-//! Finds the backward pass by the order in which modules run (docs/model.md, "Passes"): it runs
-//! them in the opposite order of the forward pass. No name has to mark any operation.
+//! Finds the backward pass by the order in which modules run (docs/model.md, "Passes"), opposite to
+//! the forward pass. No name has to mark an operation as backward.
 
 use crate::model::Operation;
 use crate::model::lists::crossing;
@@ -7,12 +7,12 @@ use crate::model::names::unwrapped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
-/// Of the most modules that run on both sides of any place in the program, the percentage that run
-/// on both sides of the start of the backward pass.
+/// The backward pass may start at a place in the program if at least this percentage of the maximum
+/// number of modules, over all places, run on both sides of it.
 const NEARLY_MOST: i64 = 97;
-/// The least percentage of operations whose modules run in both passes.
+/// Minimum percentage, in training, of operations that are in modules which run in both passes.
 const SHARED: usize = 20;
-/// The least percentage of neighbouring modules that the backward pass runs in the opposite order.
+/// Minimum percentage of neighbouring modules that a backward pass runs in the opposite order.
 const REVERSED: usize = 90;
 
 /// Returns the steps of the backward pass, from the first step of its first operation to the last
@@ -41,8 +41,8 @@ pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive
     Some(first..=steps.map(|(_, last)| last).max()?)
 }
 
-/// Returns the path of the module of an operation: its name without the last part. A gradient may
-/// have its name below that of its operation (`dense/MatMul/Grad`); `names` has all names.
+/// Returns the module path of the operation `name`: without the last part, and further on while the
+/// rest is also in `names`, since a gradient may be below its operation (`dense/MatMul/Grad`).
 fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     let (path, _) = name.rsplit_once('/')?;
     if names.contains(path) {
@@ -52,15 +52,15 @@ fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     }
 }
 
-/// Returns the operations of the backward pass. `modules` has the module of each operation, in the
-/// order of the program, as an index below `count`.
+/// Returns the operations of the backward pass, as indices into `modules`; `None` if there is none.
+/// `modules` has, in the order of the program, each operation's module, an index below `count`.
 fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usize>> {
     let start = start(modules, count)?;
     let mut last_before = vec![None; count];
     for (at, &module) in modules[..start].iter().enumerate() {
         last_before[module] = Some(at);
     }
-    // By module: the ends of its first run after the start.
+    // By module: begin and end of its first run after the start of the backward pass.
     let mut after = vec![None; count];
     let mut begin = start;
     for run in modules[start..].chunk_by(|a, b| a == b) {
@@ -82,17 +82,17 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
 }
 
 /// Returns the place in the program, as an index into `modules`, at which the backward pass would
-/// start. Of the places that nearly the most modules run both before and after, it is the one with
-/// the least sum of [`unevenness`] of all modules; of several, the middle one.
+/// start. Of the places with nearly the most modules that run before and after ([`NEARLY_MOST`]),
+/// it is that with the least sum of [`unevenness`] over all modules, and the middle one of several.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];
     for (at, &module) in modules.iter().enumerate() {
         ends[module].get_or_insert((at, at, 1)).1 = at;
     }
-    // By place: the number of modules that run before and after it.
+    // By place in the program: the number of modules that run both before and after it.
     let crossing = crossing(modules.len(), ends.into_iter().flatten());
     let most = crossing.iter().max().copied().filter(|&most| most > 0)?;
-    // By module: the number of its runs before the current place, and of those after it.
+    // By module: how often it runs before the current place in the program, and how often after it.
     let mut sides = vec![[0u64; 2]; count];
     let runs = modules.chunk_by(|a, b| a == b);
     runs.for_each(|run| sides[run[0]][1] += 1);
@@ -106,7 +106,7 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // A run counts both before and after the places inside it.
+        // A run of a module is both before and after the places inside the run.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -117,9 +117,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
     }
     best.get(best.len() / 2).copied()
 }
-/// Returns the difference between the numbers of runs of a module before and after a place, in
-/// thousandths of their sum. Without the division, a module that has many runs only in the backward
-/// pass, such as sums of gradients, would move the place.
+/// Returns the difference between the numbers of runs of a module before and after a place in the
+/// program, in thousandths of the sum of both. Without the division, a module that has many runs
+/// only in the backward pass, such as sums of gradients, would move the start of this pass.
 fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
     before.abs_diff(after) * 1000 / (before + after).max(1)
 }
