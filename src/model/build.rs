@@ -22,11 +22,11 @@ use crate::profile::Profile;
 use crate::witnesses::{check_profile, recorded_totals};
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts, and an index of the profile's lowered
-    /// variables and of the programs of its steps, of some 20 bytes for each lowered variable.
-    /// `debug_info` is freed as soon as it is no longer needed. With `with_memory_peak`, also finds
-    /// the tile and step with the most live bytes, and reads the names of the variables that are
-    /// live there from the profile (otherwise [`Model::memory_peak`] is `None`).
+    /// Builds the model of a profile and its debug contexts, and a lookup of the profile's lowered
+    /// variables and of each step's program, of some 20 bytes for each lowered variable.
+    /// `debug_info` is freed as soon as names and labels are read. With `with_memory_peak`, also
+    /// finds the tile and step with the most live bytes, and reads from the profile the names of
+    /// the variables that are live there (otherwise [`Model::memory_peak`] is `None`).
     ///
     /// # Errors
     /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
@@ -117,9 +117,9 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// Builds everything that depends on operation groups. Returns the groups, the use set of each
-    /// variable with all use sets, the use sets of each compute set and region, and for each
-    /// program the index of its cluster in its group.
+    /// Builds the operation groups with their code and clusters. Returns the groups, the use set of
+    /// each variable with all use sets, the use sets of each compute set and region, and for each
+    /// program the index of its cluster in its operation group.
     fn groups(
         profile: &Profile,
         found: &UnnamedOperations,

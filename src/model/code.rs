@@ -1,5 +1,5 @@
-//! Code and vertex state of operation groups and of clusters, the programs of a group that use the
-//! same variables, by tile (docs/model.md, "Code").
+//! Bytes, on each tile, of the code and vertex state of operation groups and of clusters. A cluster
+//! has the programs of a group that use the same variables (docs/model.md, "Code").
 
 use super::operations::UnnamedGroup;
 use super::use_sets::UseSetIndex;
@@ -13,28 +13,28 @@ use std::collections::BTreeMap;
 /// Bytes of code and vertex state of the programs of an operation group or cluster, on each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
-    /// The vertex types that the compute sets instantiate, as indices into
+    /// The vertex types that the compute sets of the programs instantiate, as indices into
     /// [`Model::vertex_code`](super::Model::vertex_code), ascending; each with 1 on the tiles that
-    /// have an instance and 0 on others. A stage has the code of a type once.
+    /// have an instance and 0 on all others. A pipeline stage has the code of a vertex type once.
     pub vertex_types: Vec<(u32, TileBytes)>,
-    /// Bytes of vertex state: number of instances times the state size of their type, over all
-    /// compute sets.
+    /// Bytes of vertex state: for each vertex type, the number of its instances times its state
+    /// size, over all compute sets of the programs.
     pub vertex_state: TileBytes,
     /// Bytes of vertex state that the compiler recorded, over all distinct compute sets; equal to
-    /// `vertex_state` if the profile does not record them.
+    /// `vertex_state` if the profile lacks the record of any of these compute sets.
     pub vertex_memory: TileBytes,
     /// Bytes of code of exchanges between the tiles of an IPU, over all `DoExchange` programs.
     pub exchange_code: TileBytes,
-    /// Bytes of control code, over all programs without children.
+    /// Bytes of control code, over all programs that have no children in the program tree.
     pub control_code: TileBytes,
-    /// Bytes of control code, over all programs, each without its children: also that of loops, such
-    /// as 24 bytes for a `Repeat`. The original counts none of these.
+    /// Bytes of control code, over all programs, each without the code of its children. Includes
+    /// the code of loops, such as 24 bytes for a `Repeat`, which the original tool does not count.
     pub own_control_code: TileBytes,
 }
 
 impl GroupCode {
-    /// Sums up the code of `group`, the indices of the group's programs, each once. `uid` is the id
-    /// of its debug context, which errors name.
+    /// Sums up the code of one operation group or cluster. `group` has the indices of its programs,
+    /// each once; `uid` is the id of its debug context, for error messages.
     ///
     /// # Errors
     /// If a sum exceeds 4 GiB on a tile.
@@ -89,44 +89,44 @@ impl GroupCode {
     }
 }
 
-/// All operations with one debug context, with their code and vertex state. Code counts once for
-/// all of them: the first operation in the walk of the program tree gives the group its programs
+/// All operations with one debug context, with their code and vertex state. The operations share
+/// the code: the first one in the walk over the program tree gives the group its programs
 /// (docs/model.md, "Operations").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
-    /// The id of the debug context of the operations.
+    /// The id of the debug context that all operations of the group have.
     pub uid: u64,
     /// The first and the last step of the first operation of the group, both inclusive; `None` if
-    /// it has no step.
+    /// this operation has no step.
     pub window: Option<(u32, u32)>,
     /// Bytes of code and vertex state of the group's programs, on each tile.
     pub code: GroupCode,
-    /// The steps at which programs of the group copy from or to the host, ascending.
+    /// The liveness steps at which programs of the group copy from or to the host, ascending.
     pub host_copies: Vec<u32>,
-    /// Programs of the group, divided by the use sets of their variables; empty if all programs use
-    /// variables of the same sets.
+    /// The programs of the group, in clusters that use variables of the same use sets; empty if
+    /// there would be only one cluster.
     pub clusters: Vec<ProgramCluster>,
 }
 
 impl OperationGroup {
-    /// Returns whether the group copies from or to the host and computes nothing.
+    /// Returns whether the operation group copies from or to the host and computes nothing.
     pub fn only_streams(&self) -> bool {
         !self.host_copies.is_empty() && !self.computes()
     }
 
-    /// Returns whether the group runs vertices; otherwise it only moves data.
+    /// Returns whether the operation group runs vertices; otherwise it only moves data.
     pub fn computes(&self) -> bool {
         !self.code.vertex_types.is_empty()
     }
 }
 
 /// Number of operation groups whose code is summed up in parallel before the [`Budget`] is checked.
-/// With more of them, one round could exceed the budget by far.
+/// With a larger number, one round could exceed the budget by far.
 const AT_ONCE: usize = 16;
 
-/// Computes the code of each of `groups`, which are operation groups or clusters, in their order.
-/// Each is given as the id of its debug context and the indices of its programs, each once.
-/// Subtracts the size of the results from `budget`.
+/// Computes the code of operation groups or clusters. Each entry of `groups` is the id of a debug
+/// context and the indices of programs, each once. Returns one result per entry, in the same order,
+/// and subtracts the size of the results from `budget`.
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
@@ -152,22 +152,22 @@ pub(super) fn of_all(
 /// A cluster: the programs of one operation group that use variables of the same use sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramCluster {
-    /// The use sets of the variables that the programs use, ascending.
+    /// The use sets of the variables that the programs of the cluster use, ascending.
     pub sets: Box<[u32]>,
     /// Bytes of code and vertex state of the cluster's programs, on each tile.
     pub code: GroupCode,
 }
 
-/// Sentinel in place of the index of a cluster: the program is in no cluster.
+/// Stands in place of the index of a cluster for a program that is in no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
-/// Divides the programs of each operation group into clusters: programs of a cluster use variables
-/// with the same list of use sets (which operation groups use a variable). Returns the clusters of
-/// each group (none if all its programs are alike), and for each program of the profile the index
-/// of its cluster in its group, or [`NO_CLUSTER`]. The code of clusters is taken from `budget`.
+/// Divides the programs of each operation group into clusters, whose programs use variables with
+/// the same list of use sets. Returns the clusters of each group (none if all its programs use the
+/// same use sets), and for each program of the profile the index of its cluster in its group, or
+/// [`NO_CLUSTER`]. Subtracts the size of the clusters' code from `budget`.
 ///
 /// # Errors
-/// If clusters have more use sets than [`limits::SETS_OF_CLUSTERS`], or as for [`of_all`].
+/// If clusters have more use sets than [`limits::SETS_OF_CLUSTERS`], or for a reason of [`of_all`].
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -224,8 +224,8 @@ fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -
     split
 }
 
-/// Bound on the size of the code of all groups, in runs: consecutive tiles with equally many bytes
-/// count as one. `left` is the number of runs that are still allowed.
+/// Bound on the size of the code of all operation groups and clusters, in runs: consecutive tiles
+/// with equally many bytes are one run. `left` is the number of runs that may still be added.
 pub(super) struct Budget {
     max: usize,
     left: usize,
@@ -265,8 +265,8 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns the recorded memory, in bytes by tile, of each compute set, each once; `None` if it is
-/// not recorded for any one of them.
+/// Returns the recorded bytes on each tile of each of `compute_sets`, without duplicates; `None` if
+/// the profile lacks the bytes of any of them.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);
@@ -275,7 +275,7 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
 }
 
 /// Returns the vertex types (ascending) that have an instance in any of `compute_sets`, each with 1
-/// on the tiles that have an instance, and 0 on others.
+/// on the tiles that have an instance, and 0 on all other tiles.
 fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,

@@ -14,8 +14,8 @@ use crate::witnesses::Contradiction;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// The model of one compiled program: its operations with their code, and the variables that they
-/// use. It does not depend on the choice of layers.
+/// The model of one compiled program: its operations with their code, and the variables that
+/// operations use. The choice of layers does not change it.
 ///
 /// A deserialized model may have indices beyond the ends of their lists; the module `saved` checks
 /// for them.
@@ -24,36 +24,36 @@ pub struct Model {
     /// The IPUs that the program was compiled for, with their number of tiles and the memory of a
     /// tile.
     pub target: Target,
-    /// All operations, in the order of their first programs in the walk.
+    /// All operations, in the order of their first programs in the walk over the program tree.
     pub operations: Vec<Operation>,
     /// All operation groups. A group has all operations with the same debug context, such as the
     /// operations of all calls of an outlined body.
     pub operation_groups: Vec<OperationGroup>,
     /// The equivalence classes of variables, and the steps at which each is live.
     pub classes: LiveClasses,
-    /// The lowered variables that hold data, in groups of the variables of a tile that have one
-    /// class and one use set. Includes variables that no operation uses. Most of the model's size.
+    /// The lowered variables that hold data, also those that no operation uses: on each tile, one
+    /// group for each pair of equivalence class and use set. Most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state and are used by an operation: the
-    /// targets of copies of code.
+    /// The lowered variables that hold code or vertex state and are used by an operation, because a
+    /// program copies code to them.
     pub code_variables: VariableGroups,
     /// By [`CodeKind`](crate::profile::CodeKind): bytes on each tile of all lowered variables that
     /// hold this kind of code.
     pub recorded_code: [TileBytes; 4],
-    /// The use sets (sets of operation groups) that `variables` and `code_variables` refer to.
+    /// The use sets (sets of operation groups that use a variable) of all variables.
     pub use_sets: UseSets,
     /// Labels of weights and other persistent variables, to which `use_sets` refers by index. The
     /// first label is empty, for variables without a label.
     pub labels: Vec<Label>,
     /// The calls of functions that are called from several places: for each call the called
     /// function, as the index of its body among the profile's programs. Calls whose debug contexts
-    /// say which operations they replaced have no entry.
+    /// tell which operations they replaced have no entry.
     pub calls: Vec<u32>,
-    /// The graph of the variables through which data flows from operations to later ones.
+    /// The graph of the data that flows through variables from operations to later operations.
     pub flow: DataFlow,
-    /// By index of the vertex type in the profile: bytes of its code on each tile.
+    /// By index of the vertex type in the profile: bytes of the vertex type's code on each tile.
     pub vertex_code: Vec<TileBytes>,
-    /// The programs that own vertex state or exchange code, each with its operation group.
+    /// The programs with vertex state or exchange code, each with its operation group.
     pub programs: Vec<OwnedProgram>,
     /// The bytes on each tile that the compiler recorded for the whole program.
     pub recorded: Recorded,
@@ -67,7 +67,7 @@ pub struct Model {
     pub version: FormatVersion,
     /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
-    /// The tile and step with the most live bytes; `None` unless the build was asked for it.
+    /// The tile and step with the most live bytes; `None` unless [`Model::build`] looked for it.
     pub memory_peak: Option<MemoryPeak>,
     /// Warnings for the user about unusual content of the profile or the debug contexts.
     pub warnings: Vec<Warning>,
@@ -90,15 +90,15 @@ pub struct LayerRegexes {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SetBytes {
     pub(crate) all: u64,
-    /// Bytes of parameters: live on the first and on the last step, or a variable of the framework
-    /// by its context (docs/model.md, "Variables").
+    /// Bytes of those variables of the use set that are parameters: live on the first and on the
+    /// last step, or a variable of the framework by their context (docs/model.md, "Variables").
     pub(crate) parameters: u64,
 }
 
 impl Model {
-    /// Returns the bytes of a tensor over all tiles, at least: 16 for each tile. A variable with
-    /// fewer bytes is a single number that several operations share, such as the scale of all
-    /// gradients.
+    /// Returns the fewest bytes, over all tiles, with which a variable is taken for a tensor: 16
+    /// for each tile. A smaller variable is a single number that several operations share, such as
+    /// the scale of all gradients.
     pub(crate) fn min_tensor_bytes(&self) -> u64 {
         16 * u64::from(self.target.num_tiles)
     }
@@ -115,9 +115,9 @@ impl Model {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// Returns whether variables of class `class` and use set `set` are parameters: live on the
-    /// first and on the last step, or a variable of the framework by their context (docs/model.md,
-    /// "Variables").
+    /// Returns whether variables with equivalence class `class` and use set `set` are parameters:
+    /// live on the first and on the last step, or marked by their context as a variable of the
+    /// framework (docs/model.md, "Variables").
     pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
         self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
     }
@@ -132,15 +132,15 @@ impl Model {
         has_any
     }
 
-    /// Returns, by use set, the number of operation groups that update weights and use its
-    /// variables, where 2 stands for 2 or more.
+    /// Returns, by use set, how many operation groups that update weights use its variables, where
+    /// 2 stands for 2 or more.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let is_update = self.groups_with(|operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
-    /// Returns, by use set, the number of operation groups that use its variables and for which
-    /// `counts` (called with the index of the group) is true, where 2 stands for 2 or more.
+    /// Returns, by use set, how many of the operation groups for which `counts` (called with the
+    /// index of the group) is true use its variables, where 2 stands for 2 or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         self.use_sets.fold(0, |sum: u8, group| {
             (sum + u8::from(counts(group as usize))).min(2)
@@ -148,7 +148,7 @@ impl Model {
     }
 
     /// Returns, by use set, whether `is_wanted` (called with the index of the group) is true for
-    /// all operation groups that use its variables. True for a set without users.
+    /// all operation groups that use its variables; also true for the use set without users.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         self.use_sets.fold(true, |are_wanted, group| {
             are_wanted && is_wanted(group as usize)
@@ -168,21 +168,21 @@ impl Model {
         sums
     }
 
-    /// Iterates over the use sets whose variables are weights, with the bytes of these. A weight is a
-    /// variable of the framework by its debug context. In profiles without such contexts, it is a
-    /// variable that is live on the first and the last step and that either one update uses, or no
-    /// update uses and the host both writes and reads; in the second case it must have the bytes of
-    /// a tensor, unlike a learning rate. What the forward pass does not use is an accumulator or state
-    /// of an optimizer. `bytes` has the bytes of each use set.
+    /// Iterates over the use sets of weights, with the bytes of the weights. `bytes` has the bytes
+    /// of each use set. A weight is a variable that its debug context marks as one of the
+    /// framework. In profiles without such contexts, it is a variable that is live on the first and
+    /// the last step and that either exactly one update uses, or no update uses and the host both
+    /// writes and reads. Without an update it must have the bytes of a tensor, unlike a learning
+    /// rate. Variables that the forward pass does not use are accumulators or optimizer state.
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();
-        // The host only writes inputs and does not read them back; it copies no constants.
+        // The host writes and reads weights. It does not read inputs back, and copies no constants.
         let streams = |group: usize| self.operation_groups[group].only_streams();
         let copies = self.users_by_set(streams);
         let is_forward =
             self.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
-        // Accumulators and state of an optimizer are not read in the forward pass.
+        // Weights are read in the forward pass, accumulators and state of an optimizer are not.
         let reads = self.users_by_set(|group| is_forward[group] && !streams(group));
         (0u32..)
             .zip(bytes)
@@ -199,17 +199,17 @@ impl Model {
             })
     }
 
-    /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
-    /// step with that number.
+    /// Returns the most bytes of data variables that are live at one liveness step on `tile`, and
+    /// the first step with this maximum.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
         let on_tile = self.variables.on_tile(tile);
         self.classes
             .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
-    /// Returns, by tile, the bytes of the whole model as one stage: all code, the data variables
-    /// that are live at the tile's fullest step, and the recorded bytes that no variable explains.
-    /// Depends neither on layers nor on options.
+    /// Returns, by tile, the bytes of the whole model as one pipeline stage: all code, the data
+    /// variables that are live at the tile's fullest step, and the recorded bytes that no variable
+    /// explains. The result depends neither on layers nor on options.
     pub(super) fn totals_in_one_stage(&self) -> Vec<u64> {
         let mut taken: Vec<u64> = (0..self.variables.tiles())
             .into_par_iter()

@@ -1,21 +1,21 @@
-//! Finds the layer that a name stands for, in the forms in which frameworks print modules and people
-//! write them: `bert.encoder.layer.3`, `model.encoder.layer[3]`, `encoder/3`, `layer.3`.
+//! Finds the layer that a name stands for, in the forms in which frameworks print modules and
+//! people write them: `bert.encoder.layer.3`, `model.encoder.layer[3]`, `encoder/3`, `layer.3`.
 
 /// The layer that a name given by the user stands for, if there is exactly one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// The layer with this index.
+    /// Exactly one layer, which has this index.
     Layer(usize),
-    /// Any of the layers with these indices; at least two.
+    /// Any of several layers, which have these indices; at least two.
     Ambiguous(Vec<usize>),
-    /// A part of the layer with this index that the layer cannot be divided before.
+    /// A part inside the layer with this index; no division makes a layer begin with it.
     Inside(usize),
-    /// None of the layers.
+    /// No layer.
     Unknown,
 }
 
 impl Named {
-    /// Returns the layer, if there is exactly one.
+    /// Returns the index of the layer, if the name stands for exactly one.
     pub fn layer(self) -> Option<usize> {
         match self {
             Self::Layer(layer) => Some(layer),
@@ -23,7 +23,7 @@ impl Named {
         }
     }
 
-    /// Returns the same with `index` of each index.
+    /// Returns a copy in which the result of `index` replaces each index of a layer.
     pub(crate) fn map(self, index: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Layer(layer) => Self::Layer(index(layer)),
@@ -34,9 +34,9 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its module
-/// path: an empty one, or none at the end of the list, if it is unknown. Of several layers, those count
-/// that agree best: by name, [`WHOLE`] path, or [`PART`] of it.
+/// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its
+/// module path: an empty one, or none at the end of the list, if it is unknown. If several layers
+/// match, the best match decides: by name, by [`WHOLE`] path, or by a [`PART`] of the path.
 pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
@@ -44,8 +44,8 @@ pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
-/// Finds the layer or module that `text` stands for, by the first of `ways` in which any of `paths`
-/// agrees with it.
+/// Finds which of `paths`, those of layers or modules, `text` stands for. The first of `ways` in
+/// which any path matches decides.
 pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {
@@ -61,22 +61,22 @@ pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     Named::Unknown
 }
 
-/// Returns whether a path, the first list of modules, agrees with a text, the second.
+/// A way in which a text matches a path, as a function of the modules of the path and of the text.
 pub(super) type Way = fn(&[&str], &[&str]) -> bool;
 
-/// A text is the path, or the path with a root before it.
+/// Ways in which a text stands for a whole path: it is the path, or has a root before the path.
 pub(super) const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
 ];
 
-/// A text is an end of the path, or a scope, which lacks modules of the path that are never called,
-/// such as a list of blocks.
+/// Ways in which a text stands for a part of a module path: it is an end of the path, or a scope,
+/// which lacks modules that are never called, such as a list of blocks.
 pub(super) const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,
 ];
-/// Splits a path into the names of its modules: `a.b/c[3]` has `a`, `b`, `c` and `3`.
+/// Splits a module path into the names of its modules: `a.b/c[3]` has `a`, `b`, `c` and `3`.
 fn modules(path: &str) -> Vec<&str> {
     path.split(['.', '/', '[', ']'])
         .map(|module| module.trim_matches(['"', '\'', ' ']))
@@ -84,8 +84,8 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted`, without a root if it goes on with the first module of `path`, has at
-/// least two of the modules of `path` in their order, among them the last one.
+/// Returns whether `wanted` is a scope for the module path `path`: at least two modules of `path`
+/// in their order, among them the last one. A root before the first module of `path` is skipped.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

@@ -7,14 +7,14 @@ use regex::{Captures, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
-/// The rule that gave an operation its layer, or why it has none.
+/// The rule that gave an operation its layer, or the reason why the operation has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// The layer is in the name of the operation.
+    /// The name of the operation contains its layer.
     Name,
     /// The operation only creates a tensor, so it has no layer.
     TensorFilter,
-    /// The layer is in the inputs of the operation, which contain exactly one.
+    /// The inputs of the operation contain exactly one layer, which is its layer.
     InputNames,
     /// The operation is a Call whose name and inputs contain no layer; it has the layer of the
     /// operation that follows it.
@@ -52,17 +52,16 @@ pub enum LayerOrder {
 /// The index that means "no layer": index 0 of [`Layering::names`](super::Layering::names).
 pub const NO_LAYER: u32 = 0;
 
-/// The texts of the capture groups of a match. Matches with equal texts are of one layer.
+/// The texts of the capture groups of a match of the layer regex. Equal texts are of one layer.
 pub(super) type CaptureGroups = Vec<String>;
 
-/// Sentinel in place of the index of the first layer, which is unknown until all layers are found
-/// and ordered.
+/// Stands in place of the index of the first layer until all layers are found and ordered.
 const FIRST_LAYER: u32 = u32::MAX;
 
-/// Finds the layer of each operation, from the last operation to the first, because some take the
-/// layer of the operation that follows. Returns, by operation, the layer ([`NO_LAYER`] or a number
-/// from 1) and the rule; and the capture groups of each layer, in the order of their numbers.
-/// `layer_regex` matches names and inputs.
+/// Finds the layer of each operation, from the last operation to the first, because a Call may take
+/// the layer of the operation that follows it. Returns, by operation, the number of its layer (from
+/// 1, or [`NO_LAYER`]) and the rule that gave it; and the capture groups of each layer, in the
+/// order of layer numbers. `layer_regex` is searched for in names and inputs of operations.
 pub(super) fn assign(
     operations: &[Operation],
     layer_regex: &Regex,
@@ -104,10 +103,10 @@ pub(super) fn assign(
 }
 
 /// Returns the distinct matches of `regex` in `text`, in the order of the text, each as its capture
-/// groups. A group without a match is empty; without groups in the regex, the whole match is the
-/// only group.
+/// groups. A capture group that matches nothing is empty; without groups in the regex, the whole
+/// match is the only group.
 pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    // Long lists of inputs can contain many layers.
+    // A set of all matches so far, since long lists of inputs can contain many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     let groups = |captures: Captures<'_>| -> CaptureGroups {
         captures
@@ -127,8 +126,8 @@ pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 
-/// Orders the layers in `found` by `order`, changes the numbers in `layers` (by operation) to their
-/// new numbers from 1, and returns the capture groups of each layer in this order.
+/// Sorts the layers in `found` by `order`, replaces the layer numbers in `layers` (by operation) by
+/// the new ones from 1, and returns the capture groups of the layers in the new order.
 fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],

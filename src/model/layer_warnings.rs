@@ -8,8 +8,8 @@ use crate::wording::grouped;
 use rustc_hash::FxHashSet;
 
 impl Model {
-    /// Returns warnings about layers that do not fit the model; empty if they do. With the classic
-    /// `rules`, layers are not compared with modules.
+    /// Returns warnings about layers that do not fit the model; empty if all layers fit. With the
+    /// classic `rules`, layers are not compared with modules.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
         let better = better_modules(self, layering);
         [
@@ -52,9 +52,9 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     )))
 }
 
-/// Returns a part of a sentence, or nothing: how many of `modules` would be in In and in Out,
-/// because they run before the first or after the last of `layers` (by operation, from 1, or 0 for
-/// none). Says nothing on an end with only one module.
+/// Returns a part of a sentence: how many of `modules` would be in In and in Out, because they run
+/// before the first or after the last operation with a layer. Leaves out an end with fewer than two
+/// modules. `layers` has, by operation, the number of its layer from 1, or 0 for none.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     ["In", "Out"]
         .into_iter()
@@ -66,8 +66,8 @@ fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
         .collect()
 }
 
-/// Returns a warning if a Call has inputs of several layers, since the called code was outlined
-/// across layers.
+/// Returns a warning if a Call has inputs of several layers: the called code was outlined across
+/// layers.
 fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut operations = model.operations.iter().zip(&layering.notes);
     let (operation, _) = operations.find(|(operation, note)| {
@@ -83,9 +83,9 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
 }
 
 /// Returns a warning if names of layers were lost because a function that is called from several
-/// places keeps only the names of the one call that it was made from. That is so if no operation
-/// outside functions has the layer of the function, and the function has more calls than there are
-/// layers.
+/// places keeps only the names of the one call that it was made from. Names are lost if no
+/// operation outside functions has the layer of the function, and the function has more calls than
+/// there are layers.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
@@ -119,7 +119,7 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     })
 }
 
-/// Returns the part of a sentence that says how to compile without outlining, or with `regex` so
+/// Returns the part of a warning that tells how to compile without outlining, or with `regex` so
 /// that code of different layers is not outlined together. Names of options are from the sources of
 /// the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {

@@ -19,14 +19,14 @@ pub struct Layering {
     pub layers: Vec<u32>,
     /// By operation: the rule that gave it its layer, or the reason why it has none.
     pub notes: Vec<Note>,
-    /// By layer, without index 0 of `names`: the full path of the layer's module, such as
+    /// By layer, starting at index 1 of `names`: the full path of the layer's module, such as
     /// `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The layers that modules are or, if a regex found the layers, would be. Then it is computed
-    /// when it is first needed ([`tree`](Self::tree)).
+    /// The modules of the model that are the layers or, if a regex found the layers, could be
+    /// layers instead; then computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Texts that stand for modules and operations which are no layer: [`Named::Layer`] or
-    /// [`Named::Inside`] with the index of the first operation in place of the layer's.
+    /// Texts of the user that stand for modules and operations which are no layers. In place of a
+    /// layer, [`Named::Layer`] or [`Named::Inside`] has the index of the first operation.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -34,13 +34,13 @@ pub struct Layering {
 /// How to find the layer that a text, such as the name of a variable, contains.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text contains a layer, because the layers have no names in the model.
+    /// No text contains a layer, because names in the model do not contain the layers.
     Nothing,
-    /// A regex, and the index of each layer in [`Layering::names`] by the capture groups of a
-    /// match.
+    /// The layer regex, and the index of each layer in [`Layering::names`] by the capture groups of
+    /// a match.
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// The modules of the model ([`Layering::tree`]): a text that contains the path of a module is
-    /// of the layer that the module belongs to.
+    /// The modules of the model ([`Layering::tree`]): a text that contains the path of a module
+    /// stands for the layer that the module belongs to.
     Modules,
 }
 
@@ -51,8 +51,8 @@ impl Layering {
     }
 
     /// Finds the layers from the names of operations only, for a program whose data flow and bytes
-    /// are unknown. With [`LayerSource::Best`], the default regex decides if it matches any layer,
-    /// since it cannot be compared with the modules.
+    /// are unknown. With [`LayerSource::Best`], the layers of the default regex are taken if it
+    /// matches any, since they cannot be compared with modules.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         if let LayerSource::Best = options.source {
             let by_regex = Self::by_default(operations, options);
@@ -97,7 +97,7 @@ impl Layering {
     }
 
     /// Finds the layers that `regex` matches in names and inputs of operations. All matches with
-    /// the same capture groups are one layer. Of `options`, `source` has no effect.
+    /// the same capture groups are one layer. `options.source` has no effect.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let (layers, notes, keys) = assign(operations, regex, options);
         let mut names = vec![String::new()];
@@ -157,7 +157,7 @@ impl Layering {
         }
     }
 
-    /// Returns the regex that found the layers; `None` if they are modules.
+    /// Returns the regex that found the layers; `None` if the layers are modules.
     pub fn regex(&self) -> Option<&Regex> {
         match &self.finder {
             Finder::Regex(regex, _) => Some(regex),
@@ -165,9 +165,9 @@ impl Layering {
         }
     }
 
-    /// Divides the layers for which `is_wanted` (called with the index in `names`) is true into their
-    /// submodules, which become layers. `None` if none of them has submodules, or if the layers are
-    /// not modules.
+    /// Divides the layers for which `is_wanted` (called with the index in `names`) is true into
+    /// their submodules, which become layers. `None` if no wanted layer has submodules, or if the
+    /// layers are not modules.
     pub(crate) fn refined(
         &self,
         operations: &[Operation],
@@ -182,8 +182,8 @@ impl Layering {
     }
 
     /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX` with
-    /// which code of different layers is not outlined together. Without modules as layers, it is
-    /// the layer regex itself.
+    /// which code of different layers is not outlined together. If modules give no such value, it
+    /// is the layer regex itself.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
         let modules = self.modules();
         let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
@@ -195,7 +195,7 @@ impl Layering {
         by_modules.unwrap_or_else(regex)
     }
 
-    /// Moves operations at both ends of the model that use a weight named in `tied` from their
+    /// Moves operations that use a weight named in `tied`, at both ends of the model, from their
     /// layer to In or Out. `None` if the layers are not modules, or if no layer has such an
     /// operation.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
@@ -203,8 +203,8 @@ impl Layering {
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// Divides layers further until each of `names` stands for a layer: names of layers and of the
-    /// parts of layers, modules, and operations. Names that stand for nothing in the model change
+    /// Divides layers further until each of `names` stands for a layer: a name may be of a layer, a
+    /// part of a layer, a module or an operation. Names that stand for nothing in the model change
     /// nothing.
     pub(crate) fn with_named(self, model: &Model, names: &[&str]) -> Self {
         names.iter().fold(self, |layers, name| {
@@ -217,7 +217,7 @@ impl Layering {
                 return layers.with_modules(&model.operations, part);
             }
             let at_module = |ways| layers.tree(model).first_of_module(name, ways);
-            // A module with this path is meant rather than a layer whose path has these parts.
+            // Whole paths of layers and modules take precedence over parts of layers' paths.
             for way in WHOLE.chunks(1) {
                 if let Named::Layer(_) = lookup_path(name, &layers.modules, way) {
                     return layers;
@@ -240,13 +240,13 @@ impl Layering {
         })
     }
 
-    /// Returns the layer that `name` stands for, as an index into `names` less 1.
+    /// Returns the layer that `name` stands for, as its index in the field `names` less 1.
     fn named_by(&self, name: &str) -> Named {
         lookup(name, &self.names[1..], &self.modules)
     }
 
-    /// Iterates over the places that `name` stands for: layers by their index in
-    /// [`names`](Self::names), 0 for In, and the number of names for Out.
+    /// Iterates over the places that `name` stands for: for a layer its index in
+    /// [`names`](Self::names), for In 0, and for Out the number of names.
     pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
         let own = self.named_by(name).map(|layer| layer + 1);
         let known = self.named_places().filter(move |(text, _)| *text == name);
@@ -254,7 +254,7 @@ impl Layering {
         [own].into_iter().chain(known).filter_map(Named::layer)
     }
 
-    /// Replaces the layers by `modules`, and keeps the texts that stand for layers.
+    /// Replaces the layers by `modules`, but keeps the field `named`.
     fn with_modules(self, operations: &[Operation], modules: ModuleLayers) -> Self {
         Self {
             named: self.named,
@@ -262,8 +262,8 @@ impl Layering {
         }
     }
 
-    /// Returns the texts that stand for a place (0 for In, the layers, Out) beside names and paths of
-    /// layers, each with the place, or the place that it is inside of.
+    /// Returns the texts other than names and paths of layers that stand for a place (0 for In, the
+    /// layers, Out) or for a part inside it, each with the place.
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         self.named.iter().map(move |(text, named)| {
@@ -272,8 +272,8 @@ impl Layering {
         })
     }
 
-    /// Returns the place (0 for In, the layers, Out) at which `operation` runs by the order of the
-    /// program. `layers` has, by operation, the layer that its name contains.
+    /// Returns the place (0 for In, the index of a layer, or the number of names for Out) of
+    /// `operation` by the order of the program. `layers` has, by operation, the layer in its name.
     fn place(&self, operation: usize, layers: &[u32]) -> usize {
         let first = layers.iter().position(|&layer| layer != NO_LAYER);
         match layers[operation] {
@@ -281,8 +281,8 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`, for which `name` stands, and notes that `name`
-    /// stands for this layer, for Out, or for a part of a layer, In or Out.
+    /// Divides layers until one begins with `operation`, for which the user's text `name` stands.
+    /// Records that `name` stands for this layer, for Out, or for a part of a layer, In or Out.
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -302,8 +302,8 @@ impl Layering {
         layers
     }
 
-    /// Returns whether the layer of `operation`, or Out, begins with it, or the first of its modules
-    /// does; false for operations in In, and `None` for operations of no place.
+    /// Returns whether `operation` is the first of its layer, or of the first module that begins in
+    /// its layer or in Out; false in In, and `None` for operations in Out before this module.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -323,8 +323,8 @@ impl Layering {
         let first = by_name.iter().position(|&layer| layer as usize == place);
         Some([first, begun].contains(&Some(operation)))
     }
-    /// Returns, by position (the operations before the layers, each layer, the operations after the
-    /// layers), which modules of the model's code it calls.
+    /// Returns, by position (In, each layer, Out), which modules of the model's code the position
+    /// calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
         let layers = self.layers_by_name();
         let mut calls = self.tree(model).calls(&layers, self.names.len() - 1);
@@ -334,14 +334,14 @@ impl Layering {
         calls
     }
 
-    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`, that
-    /// of a layer. Only names of PopTorch lack modules.
+    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`,
+    /// the path of a layer. Only names of PopTorch may lack modules, so others are not checked.
     pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
         let is_torch = model.recording.framework == Framework::Poptorch;
         !is_torch || self.tree(model).has_module(path)
     }
 
-    /// Returns the modules of the model, whether they or a regex found the layers.
+    /// Returns the modules of the model, also if a regex found the layers.
     pub(crate) fn tree(&self, model: &Model) -> &ModuleLayers {
         self.tree.get_or_init(|| ModuleLayers::new(model))
     }
@@ -355,8 +355,8 @@ impl Layering {
     }
 
     /// Returns the index of the layer that an operation has by its name or its inputs, or as a Call
-    /// by the operation after it; `None` if it has none. Inputs that only match the regex for
-    /// inputs of the first layer do not count: such an operation runs before the layers.
+    /// by the operation after it; `None` if it has none. An operation whose inputs only match the
+    /// regex for inputs of the first layer has none: it runs before the layers.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let is_own = self.notes[operation] != Note::InputsRegexLayer0;
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
@@ -375,8 +375,8 @@ impl Layering {
     }
 
     /// Returns the index of the layer that the tensor id in a variable's label gives, or else the
-    /// name: by the only match of the layer regex, or by the path of the layer's module. `None` if
-    /// neither gives exactly one layer.
+    /// name in the label: by the only match of the layer regex, or by the path of the layer's
+    /// module. `None` if neither gives exactly one layer.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
@@ -389,8 +389,8 @@ impl Layering {
         layer(&label.tensor).or_else(|| layer(&label.name))
     }
 
-    /// Returns the length of `names`: the number of layers plus 1, for the operations without a
-    /// layer.
+    /// Returns the length of `names`: the number of layers plus 1, since index 0 stands for
+    /// operations without a layer.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -463,7 +463,7 @@ impl LayerOptions {
     }
 }
 
-/// Compiles a regex that is a constant of this program.
+/// Compiles a regex that is a constant in the source code of this program.
 pub(super) fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }

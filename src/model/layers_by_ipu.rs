@@ -11,15 +11,14 @@ use crate::profile::{Ipus, Programs};
 pub struct LayersByIpu {
     /// The names of all layers, in the order in which they run.
     pub names: Vec<String>,
-    /// By IPU: indices into `names` of its layers, ascending. A layer belongs to the IPU that has
-    /// most of the vertices of its operations.
+    /// By IPU: the layers that run on it, as indices into `names`, ascending. A layer belongs to
+    /// the IPU that has most of the vertices of the layer's operations.
     pub ipus: Vec<Vec<usize>>,
 }
 
 impl LayersByIpu {
-    /// Finds the layers in names of operations as `options` say, and the IPU of each by the tiles
-    /// on which its vertices are; `ipus` has the tiles of each IPU. Layers without vertices are on
-    /// no IPU.
+    /// Finds the layers in names of operations by `options`, and the IPU of each layer by the tiles
+    /// of its vertices; `ipus` has the tiles of each IPU. Layers without vertices are on no IPU.
     ///
     /// # Errors
     /// If the program tree is cyclic or too large.
@@ -50,7 +49,7 @@ impl LayersByIpu {
         }
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
-            // The first of several maxima, since the search goes from the last IPU to the first.
+            // The first of several IPUs with most vertices: the search goes from last to first.
             let most = vertices.iter().enumerate().rev().max_by_key(|ipu| ipu.1);
             if let Some((ipu, 1..)) = most {
                 by_ipu[ipu].push(layer);

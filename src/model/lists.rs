@@ -11,9 +11,9 @@ pub(crate) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     all.into()
 }
 
-/// Returns, by place in a list of `count` items, the sum of the values that are passed on from an
-/// item before it to one at it or later; with one more entry for the end. `passed` has the item from
-/// which, the last item to which, and the value.
+/// Returns, by index in a list of `count` items, the sum of the values that earlier items pass on
+/// to the item at this index or to later ones; with one more entry for the end. Each entry of
+/// `passed` is the item that makes a value, the last item that uses it, and the value.
 pub(super) fn crossing(
     count: usize,
     passed: impl Iterator<Item = (usize, usize, i64)>,
@@ -29,7 +29,7 @@ pub(super) fn crossing(
     });
     sums.collect()
 }
-/// Returns how often each item occurs.
+/// Returns how often each item of `all` occurs.
 pub(super) fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
     let mut counts = FxHashMap::default();
     for item in all {

@@ -1,5 +1,5 @@
-//! The model of a compiled program: its operations in the order of the program, the memory that
-//! each of them owns, and the layer of each.
+//! The model of a compiled program: its operations in the order of the program, the memory of each
+//! operation, and the layer of each.
 //!
 //! [`Model::build`] joins a profile and its debug contexts as docs/model.md describes in "Contexts
 //! and names", "The walk", "Operations", "Code", "Passes" and "The flow of data". The model does

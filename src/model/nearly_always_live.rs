@@ -1,19 +1,19 @@
-//! Warns about persistent variables that do not count as always live, because they are not live at
-//! some steps that neither compute nor move data on the IPU. Large weights are seen to be so in
-//! practice (docs/model.md, "Variables").
+//! Warns about persistent variables that are not taken as always live, because they are not live at
+//! some steps that neither compute nor move data on the IPU. In practice, large weights can be such
+//! variables (docs/model.md, "Variables").
 
 use super::VariableGroups;
 use crate::message::Warning;
 use crate::profile::{MissedSteps, Profile};
 use crate::wording::grouped;
 
-/// The warning is only given if the variables that it is about have at least 1/`MIN_SHARE` of the
-/// bytes of all data variables. Fewer bytes change no split visibly.
+/// The warning is only given if nearly always live variables have at least 1/`MIN_SHARE` of the
+/// bytes of all data variables. A smaller share changes no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if some variables are live at all steps except some idle ones, and have much
-/// of the bytes of all `data` variables ([`MIN_SHARE`]): they are probably weights. `is_training`
-/// says whether there is a backward pass.
+/// Returns a warning if variables that are live at all steps except some idle ones have at least
+/// 1/[`MIN_SHARE`] of the bytes of all `data` variables: they are probably weights. `is_training`
+/// is true if the program has a backward pass.
 pub(super) fn warning(
     profile: &Profile,
     data: &VariableGroups,
@@ -43,8 +43,8 @@ pub(super) fn warning(
     ))
 }
 
-/// Writes the warning about some variables: `bytes` is their sum, and `all` has, for each of them,
-/// the steps at which it is not live. `steps` is the number of steps of the program.
+/// Writes the warning about variables that are live at nearly all of `steps` steps: `bytes` is the
+/// sum of their bytes, and `all` has, for each variable, the steps at which it is not live.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,

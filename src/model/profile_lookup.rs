@@ -7,15 +7,15 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// An index of the profile's lowered variables, from which those of single tiles are looked up; and
-/// the program of each step.
+/// An index of the profile's lowered variables, by which the variables of single tiles are looked
+/// up; and the program of each step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,
     /// By variable of the profile: the index of its use set in the model.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
-    /// The program that runs at each step, with its operation.
+    /// The program that runs at each step, with its operations.
     pub programs: StepPrograms,
 }
 
@@ -37,7 +37,7 @@ pub struct NamedVariable {
     pub category: Box<str>,
     /// Size of the variable in bytes.
     pub bytes: u32,
-    /// The operation groups that use the variable, as an index into
+    /// The use set of the variable (the operation groups that use it), as an index into
     /// [`Model::use_sets`](super::Model).
     pub set: u32,
 }
@@ -58,14 +58,14 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// The names of some variables ([`ProfileLookup::names`]).
+/// The names of the variables that were passed to [`ProfileLookup::names`].
 #[derive(Debug)]
 pub struct FetchedNames<'a> {
     lookup: &'a ProfileLookup,
     by_position: FxHashMap<u32, String>,
 }
 
-/// The largest variables of some tiles ([`ProfileLookup::on_tiles`]).
+/// The largest variables of the tiles that were passed to [`ProfileLookup::on_tiles`].
 #[derive(Debug)]
 pub struct TileLists<'a> {
     lookup: &'a ProfileLookup,
@@ -75,9 +75,9 @@ pub struct TileLists<'a> {
 }
 
 impl ProfileLookup {
-    /// Finds the largest variables of some tiles that are ever live. `wanted` lists tiles, each
-    /// with the maximum number of its variables to find. Takes one pass over all
-    /// variables, of which a large model has 10^7.
+    /// Finds the largest variables of some tiles, except variables that are never live. `wanted`
+    /// lists tiles, each with the maximum number of variables to find. Takes one pass over all
+    /// variables of the profile, of which a large model has 10^7.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         let mut max_counts = vec![0; highest.unwrap_or(0)];
@@ -92,8 +92,8 @@ impl ProfileLookup {
                 continue;
             };
             let largest = &mut by_tile[usize::from(tile)];
-            // From this length on, the list begins with the largest variables so far, in order;
-            // smaller ones after them are removed later.
+            // Once the list has `max_count` variables, it begins with the largest so far, in order;
+            // smaller variables after them are removed later.
             let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
             if largest.get(max_count - 1).is_some_and(is_too_small)
                 || classes[position] == NEVER_LIVE
@@ -174,8 +174,8 @@ impl TileLists<'_> {
 }
 
 impl FetchedNames<'_> {
-    /// Returns a variable together with its name, which must be among the fetched ones, and the
-    /// name of its category.
+    /// Returns `variable` with its name and the name of its category. The variable must be among
+    /// those whose names were fetched.
     pub fn of(&self, variable: &TileVariable) -> NamedVariable {
         let name = self.by_position.get(&variable.position);
         NamedVariable {

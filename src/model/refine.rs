@@ -1,6 +1,6 @@
 //! Divides use sets by the labels and the partners of their variables (docs/model.md, "Variables"),
-//! because a variable may count where its name or its partner says, and all variables of a use set
-//! count at the same places.
+//! because the name or the partner of a variable may decide its places, and all variables of a use
+//! set are at the same places.
 
 use super::OperationGroup;
 use super::operations::UnnamedGroup;
@@ -9,11 +9,10 @@ use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Divides use sets so that all variables of a set have one label and one partner, a variable
-/// beside which they count ([`UseSets::partner`]). Returns the use sets of the variables of each
-/// compute set and region afterwards. `groups` has the programs of each operation group, and
-/// `with_code` its code; the last parameter has the use set of each variable and all use sets, and
-/// is changed.
+/// Divides use sets so that all variables of a set have one label and one partner, the variable
+/// whose places they may take ([`UseSets::partner`]). Returns the new use sets of the variables of
+/// each compute set and region. `groups` has the programs of each operation group, and `with_code`
+/// its code; the last parameter has the use set of each variable and all use sets, and is changed.
 pub(super) fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -25,7 +24,7 @@ pub(super) fn refine(
         .enumerate()
         .filter_map(|(variable, &set)| {
             let label = profile.variables.label(variable as u32);
-            // A variable that no operation uses is in every stage, whatever its name.
+            // The label of a variable that no operation uses is ignored: it is in every stage.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
         });
     let labels = labels.collect();
@@ -49,10 +48,10 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Gives the variables with one use set and one value a new use set of the same operation groups.
-/// `values` has pairs of a variable and its value (a label, or the use set of a partner); `set_of`
-/// has the use set of each variable. `mark` computes the label and the partner of the new set from
-/// the label of the old set and the value.
+/// Moves all variables with the same use set and the same value to a new use set of the same
+/// operation groups. `values` has pairs of a variable and its value (a label, or the use set of a
+/// partner); `set_of` has the use set of each variable. `mark` computes the label and the partner
+/// of the new set from the label of the old set and the value.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -74,7 +73,7 @@ fn split_sets(
 type VariablePartner = (u32, u32);
 
 /// A compute set works on the whole model if it uses variables of at least this number of use sets
-/// that several operations compute with; a compute set of a layer mostly uses fewer.
+/// with which several operations compute; a compute set of a layer mostly uses fewer.
 const MIN_PARTNERS: usize = 8;
 
 /// An operation works on the whole model, with one compute set for each weight, if it has at least
@@ -91,9 +90,9 @@ struct Pairing<'a> {
 }
 
 impl Pairing<'_> {
-    /// Finds the partners of variables with which only one operation computes, in a compute set that
-    /// works on the whole model, such as moments of an optimizer. The partner is a variable on the
-    /// same tile with equally many elements that other operations compute with too, such as the
+    /// Finds partners of variables with which only one operation computes, in a compute set that
+    /// works on the whole model, such as moments of an optimizer. A partner is a variable on the
+    /// same tile with equally many elements with which other operations compute too, such as the
     /// weight. `groups` has the programs of each operation group. Returns each variable that has a
     /// single partner with the partner's use set, ascending by variable.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
@@ -111,8 +110,8 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds the partners of variables in all compute sets of an operation group. A variable may
-    /// occur several times.
+    /// Finds the partners of variables in all compute sets of an operation group. Returns a
+    /// variable once for each compute set that gives it a partner.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
         let programs = &self.profile.programs;
         let mut compute_sets = group.programs.clone();
@@ -123,8 +122,8 @@ impl Pairing<'_> {
             .flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
-    /// Finds the partners of the variables of `program` with which only its own operation computes.
-    /// `compute_sets` is the number of compute sets of that operation.
+    /// Finds the partners of those variables of `program` with which only the program's own
+    /// operation computes. `compute_sets` is the number of compute sets of this operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -168,8 +167,8 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Finds, for the variables of `program` with which only its own operation computes, partners
-    /// on the same tile among its other variables. Variables of one tile and size get the
+    /// Finds partners for those variables of `program` with which only the program's own operation
+    /// computes, among its other variables on the same tile. Variables of one tile and size get the
     /// candidates in turn; variables with a label (state) and without one (temporaries) are paired
     /// separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
@@ -180,7 +179,7 @@ impl Pairing<'_> {
             .map(|&variable| (self.place(variable), self.set_of[variable as usize]))
             .collect();
         others.sort_unstable();
-        // A variable with a label is state, such as a moment, and no temporary.
+        // A variable with a label is state, such as a moment; a temporary has no label.
         let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
         let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared.into_iter().partition(is_state);
         let mut pairs = Vec::new();
@@ -206,13 +205,13 @@ type TileAndBytes = (u16, u32);
 /// The tile and the bytes of a variable, and its use set.
 type PlacedVariable = (TileAndBytes, u32);
 
-/// Bytes of an element of a variable, divided by those of an element of its partner, as a fraction:
-/// a moment is as wide as its weight, or twice or half as wide.
+/// Bytes of an element of a variable, divided by the bytes of an element of its partner, as a
+/// fraction: a moment is as wide as its weight, or twice or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
 /// Returns, for each of `places` (tile and bytes of a variable), the candidates for its partner:
-/// the entries of `others` (sorted) on the same tile with equally many elements. Of the ratios in
-/// [`WIDTHS`], those that give more variables a candidate come first, since an unrelated weight on
+/// the entries of `others` (sorted) on the same tile with equally many elements. The ratios of
+/// [`WIDTHS`] that give more variables a candidate are tried first, since an unrelated weight on
 /// the tile may have the right size by chance.
 fn partners_of<'a>(
     places: &[TileAndBytes],
@@ -236,8 +235,8 @@ fn partners_of<'a>(
         .collect()
 }
 
-/// Returns those of the variables `others` (sorted) that are on `tile` and have as many elements as a
-/// variable of `bytes` bytes whose elements are `times / parts` as wide as theirs.
+/// Returns those of the variables `others` (sorted) that are on `tile` and have as many elements as
+/// a variable of `bytes` bytes, if its elements are `times / parts` as wide as theirs.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

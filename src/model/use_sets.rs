@@ -16,13 +16,13 @@ use std::iter::successors;
 /// group, whose index is above those of all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// By set: the set without its last group, and the last group.
+    /// By use set: the set without its last operation group, and this last group.
     nodes: Vec<(u32, u32)>,
-    /// By set: the label of its variables, as an index into
+    /// By use set: the label of its variables, as an index into
     /// [`Model::labels`](super::Model::labels).
     labels: Vec<u32>,
-    /// By set: the use set of the partners of its variables ([`partner`](Self::partner));
-    /// [`NO_USERS`] if they have none.
+    /// By use set: the use set of the partners of its variables ([`partner`](Self::partner));
+    /// [`NO_USERS`] if they have no partners.
     partners: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ pub struct UseSets {
 pub const NO_USERS: u32 = 0;
 
 impl Default for UseSets {
-    /// Returns use sets that only contain the empty set.
+    /// Returns a list with only the empty use set.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
@@ -41,7 +41,7 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds the set of all groups of the set `smaller` and of `group`, with the empty label and
+    /// Adds the use set of `group` and all groups of the set `smaller`, with the empty label and
     /// without a partner, and returns its index. `smaller` must exist, and `group` must be above
     /// all its groups.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
@@ -51,8 +51,8 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a set with the groups of `set`, but this label and partner ([`mark`](Self::mark)), and
-    /// returns its index.
+    /// Adds a use set with the groups of `set`, the label `label` and the partner `partner` (as for
+    /// [`mark`](Self::mark)), and returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -74,15 +74,15 @@ impl UseSets {
     }
 
     /// Returns the use set of the partners of the variables with use set `set`; `None` if they have
-    /// none. The partner of an optimizer's moment is its weight: a variable on the same tile with
-    /// equally many elements in a compute set that works on the whole model.
+    /// no partners. The partner of an optimizer's moment is its weight: a variable on the same tile
+    /// with equally many elements in a compute set that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
-    /// Returns whether a list that was read from a file is consistent: set 0 is empty, each other
-    /// set consists of an earlier set and a group that is above all its groups and below `groups`,
-    /// and each set has a label below `labels` and an existing partner.
+    /// Returns whether use sets that were read from a file are consistent: set 0 is empty, each
+    /// other set consists of an earlier set and a group that is above all groups of the earlier set
+    /// and below `groups`, and each set has a label below `labels` and an existing partner.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -106,13 +106,13 @@ impl UseSets {
         self.nodes.len()
     }
 
-    /// Returns whether even the empty set is missing, which a sound list never lacks.
+    /// Returns whether even the empty use set is missing, which all consistent use sets include.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Iterates over all sets but the empty one, each after the smaller set that it contains. Each
-    /// item is the set, the set without its last group, and the last group.
+    /// Iterates over all use sets but the empty one, each after the smaller set that it extends.
+    /// Each item is the set, the set without its last group, and the last group.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
         (0..self.nodes.len() as u32)
             .zip(&self.nodes)
@@ -120,8 +120,8 @@ impl UseSets {
             .map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
-    /// Returns a value for each use set: `start` for the empty set; for any other set, what `grow`
-    /// returns for the value of the set without its last group, and this group.
+    /// Returns a value for each use set: `start` for the empty set; for any other set, the result
+    /// of `grow` for the value of the set without its last group, and this group.
     pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, u32) -> T) -> Vec<T> {
         let mut of_set = vec![start; self.len()];
         for (set, smaller, group) in self.iter() {
@@ -138,11 +138,11 @@ impl UseSets {
     }
 }
 
-/// By variable of the profile: the index of its use set. And all use sets.
+/// The index of the use set of each variable of the profile, and all use sets.
 pub(super) type Users = (Vec<u32>, UseSets);
 
-/// Finds the use set of each variable of the profile, still without labels and partners. Sets are
-/// numbered in the order of the first uses that make them.
+/// Finds the use set of each variable of the profile, still without labels and partners. Use sets
+/// are numbered in the order in which uses first make them.
 ///
 /// # Errors
 /// If variables have more uses or sets than in any real model ([`limits`]).
@@ -154,7 +154,7 @@ pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, 
 }
 
 /// Finds the use sets of `count` variables, which `groups` operation groups use. `lists` returns,
-/// for a group, lists of the variables that it uses.
+/// for a group, lists of the variables that the group uses.
 ///
 /// # Errors
 /// If there are more than `max_sets` use sets, or more than `max_uses` uses in all lists.
@@ -166,7 +166,7 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // By set: the group that was last added to it, and the resulting set.
+    // By use set: the group that was last added to the set, and the resulting set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -202,18 +202,18 @@ fn of_variables<'a>(
 }
 
 /// The use sets of the variables of each compute set and each region (a part of memory that an
-/// exchange or copy names). A list of variables has some thousand times fewer use sets than
-/// variables, so each variable is looked up only once, here.
+/// exchange or copy names). They are computed once from the lists of variables, which are some
+/// thousand times longer.
 pub(super) struct UseSetIndex {
-    /// By index in [`Profile::compute_set_variables`]: use sets, ascending.
+    /// By index in [`Profile::compute_set_variables`]: the use sets of the variables, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
-    /// By index in [`Profile::region_variables`]: use sets, ascending.
+    /// By index in [`Profile::region_variables`]: the use sets of the variables, ascending.
     of_regions: Vec<Box<[u32]>>,
 }
 
 impl UseSetIndex {
-    /// Builds the index. `set_of` has the use set of each variable of the profile; `sets` is the
-    /// number of use sets.
+    /// Builds the index of use sets. `set_of` has the use set of each variable of the profile;
+    /// `sets` is the number of use sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
         let mut index = Self {
@@ -224,8 +224,8 @@ impl UseSetIndex {
         index
     }
 
-    /// Computes each list again that is empty or has a use set for which `is_changed` is true.
-    /// `set_of` has the new use set of each variable; `sets` is the new number of use sets.
+    /// Computes each list of use sets again that is empty or has a set for which `is_changed` is
+    /// true. `set_of` has the new use set of each variable; `sets` is the new number of use sets.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -251,7 +251,7 @@ impl UseSetIndex {
     }
 
     /// Returns the use sets of the variables that `program` (an index) uses, ascending, each with
-    /// its role. A set with several roles has the first of them in the order of [`Role`].
+    /// the role of its variables: the first in the order of [`Role`] if there are several.
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let program = &profile.programs.all[program as usize];
@@ -300,8 +300,8 @@ pub(super) enum Role {
 }
 
 /// Returns the use sets of the variables in the list at index `position` of `lists`, ascending,
-/// each once. `set_of` has the use set of each variable; `seen` has `false` for each use set,
-/// before and afterwards.
+/// each once. `set_of` has the use set of each variable. `seen` must have `false` for each use set,
+/// and has so again afterwards.
 fn sets_of(
     lists: &VariableLists,
     position: usize,

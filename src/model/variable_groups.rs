@@ -1,5 +1,5 @@
-//! The lowered variables of all tiles; on each tile, variables with the same class and use set form
-//! one group.
+//! The lowered variables of all tiles; on each tile, variables with the same equivalence class and
+//! use set form one group.
 //!
 //! There are millions of variables and some hundred thousand uses (pairs of class and use set), so
 //! values that only depend on class and use set are computed once for each use.
@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::{AddAssign, Range};
 
-/// All lowered variables of one tile that have the same class and use set.
+/// All lowered variables of one tile that have the same equivalence class and use set.
 #[derive(Debug, Clone, Copy)]
 pub struct VariableGroup {
     /// Equivalence class of the variables (which determines the steps at which they are live), as
@@ -22,7 +22,7 @@ pub struct VariableGroup {
     pub bytes: u32,
 }
 
-/// An equivalence class and a use set that some variables have.
+/// A pair of an equivalence class and a use set that some variables have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class (which determines the steps at which the variables are live), as an
@@ -34,29 +34,29 @@ pub struct VariableUse {
     pub bytes: u64,
 }
 
-/// The bytes on one tile of the variables with the same class and use set.
+/// The bytes on one tile of the variables with the same equivalence class and use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
-    /// Index into [`VariableGroups::uses`](super::VariableGroups::uses) of the class and use set.
+    /// Index in [`VariableGroups::uses`](super::VariableGroups::uses) of the class and use set.
     pub number: u32,
     /// Bytes on the tile of the variables with this class and use set.
     pub bytes: u32,
 }
 
-/// The groups of lowered variables of all tiles.
+/// The lowered variables of all tiles, in groups with the same tile, class and use set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableGroups {
     /// The distinct pairs of class and use set, ascending by class, then by set.
     uses: Vec<VariableUse>,
-    /// By tile: the start of its groups in `groups`; with one more entry for the end.
+    /// By tile: index in `groups` at which its groups start; with one more entry for the end.
     starts: Vec<u32>,
-    /// All groups, tile after tile; on each tile ascending by index in `uses`.
+    /// All groups, tile after tile; on each tile ascending by [`TileUse::number`].
     groups: Vec<TileUse>,
 }
 
 impl VariableGroups {
-    /// Sorts `groups`, each given with its tile (below `tiles`), by tile, class and set, and joins
-    /// those in which all three are equal. They stay separate if their bytes would exceed 4 GiB.
+    /// Sorts `groups`, each given with its tile (below `tiles`), by tile, class and use set, and
+    /// joins groups in which all three are equal, unless their bytes would exceed 4 GiB.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups
@@ -69,9 +69,9 @@ impl VariableGroups {
         Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
-    /// Sorts the groups with numbers from 0 to `count`, exclusive, and joins equal ones as
-    /// [`new`](Self::new) does. `tile` returns the tile of a number, and `group` its group, `None`
-    /// to leave it out. All tiles must be below `tiles`, all classes below `classes`.
+    /// Sorts `count` groups, and joins equal ones as [`new`](Self::new) does. For an index below
+    /// `count`, `tile` returns the group's tile, and `group` the group, or `None` to leave it out.
+    /// All tiles must be below `tiles`, all classes below `classes`.
     pub(super) fn sorted(
         tiles: u32,
         classes: usize,
@@ -80,7 +80,7 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // The number of groups by tile, and the bytes by use.
+        // The number of groups by tile, and the bytes by pair of class and use set.
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
             let (mut counts, mut bytes) = none();
@@ -119,8 +119,8 @@ impl VariableGroups {
     /// Builds the groups from sorted lists. `uses` has the distinct pairs of class and use set,
     /// ascending; `counts` has, by tile, the number of its groups; `groups` has the groups of all
     /// tiles, tile after tile, on each tile ascending by [`TileUse::number`], an index into `uses`.
-    /// `None` if the counts do not add up, a list is not ascending, or a group has a use that does
-    /// not exist.
+    /// `None` if the counts do not add up, a list is not ascending, or a group refers to a pair
+    /// that does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -164,7 +164,7 @@ impl VariableGroups {
         self.starts.len() as u32 - 1
     }
 
-    /// Iterates over the groups on `tile`, ascending by class, then by set.
+    /// Iterates over the groups of variables on `tile`, ascending by class, then by use set.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let group = |&TileUse { number, bytes }: &TileUse| {
             let VariableUse { class, set, .. } = self.uses[number as usize];
@@ -173,23 +173,23 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// Returns the bytes on `tile` of each pair of class and use set that it has, ascending by
-    /// index in [`uses`](Self::uses).
+    /// Returns the bytes on `tile` of each pair of class and use set that variables on the tile
+    /// have, ascending by index in [`uses`](Self::uses).
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
-/// Returns the number of parts in which `count` items are processed in parallel, where each part
-/// makes a list of `values` values: one part for each thread, but fewer if the list would be large
+/// Returns the number of parts in which to process `count` items in parallel, where each part makes
+/// a list of `values` values: one part for each thread, but fewer if the list would be large
 /// compared with the items of the part; at least 1.
 fn parts(count: usize, values: usize) -> usize {
     (count / (4 * values.max(1))).clamp(1, rayon::current_num_threads())
 }
 
-/// Returns where the groups of each tile start in a list of all groups, from `counts`, the number
-/// of groups of each tile; with one more entry for the end.
+/// Returns, by tile, the index at which its groups start in a list of the groups of all tiles; with
+/// one more entry for the end. `counts` has the number of groups of each tile.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -199,7 +199,6 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Adds each number of `more` to the number at the same index in `sums`; both have equal lengths.
 fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
     sums.iter_mut()
         .zip(more)
@@ -208,7 +207,7 @@ fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
 
 /// Sums up, over all tiles, the bytes of each of `uses` pairs of class and use set. The groups of
 /// tile `t` are `groups[starts[t]..starts[t + 1]]`. `None` if the groups of a tile are not
-/// ascending by number, or a number is not below `uses`.
+/// ascending by [`TileUse::number`], or a number is not below `uses`.
 fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     let sum_up = |tiles: Range<usize>| {
         let mut sums = vec![0u64; uses];
@@ -232,9 +231,9 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
         .unwrap_or_else(|| Some(vec![0; uses]))
 }
 
-/// Sorts the groups with numbers from 0 to `count`, exclusive, by tile; on each tile they keep
-/// their order. `tile` and `group` are as for [`VariableGroups::sorted`]. The result has the groups
-/// of tile `t` at `starts[t]..starts[t + 1]`.
+/// Sorts `count` groups of variables by tile; on each tile they keep their order. `tile` and
+/// `group` are as for [`VariableGroups::sorted`]. The result has the groups of tile `t` at
+/// `starts[t]..starts[t + 1]`.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -266,9 +265,9 @@ fn by_tile(
     sorted
 }
 
-/// Sorts the groups of each tile by [`TileUse::number`], and joins those with equal numbers unless
-/// their bytes would exceed 4 GiB. `starts` has the start of each tile in `groups` and the end, before and
-/// afterwards.
+/// Sorts the groups of each tile by [`TileUse::number`], and joins groups with equal numbers unless
+/// their bytes would exceed 4 GiB. `starts` has the index in `groups` at which each tile starts,
+/// and the end; it is changed accordingly.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
     split_by(groups, lengths)
@@ -298,10 +297,9 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
 /// A map with a value for each pair of equivalence class and use set. Most classes have only one
 /// use set; then a lookup is one access to a list.
 struct ByUse<T> {
-    /// By class: its first use set ([`NO_SET`] if it has none), and the value of the class with
-    /// this set.
+    /// By class: its first use set ([`NO_SET`] if it has none), and the value of this pair.
     first: Vec<(u32, T)>,
-    /// By class and set: the values of all further sets.
+    /// By class and use set: the values of all pairs that are not in `first`.
     others: FxHashMap<(u32, u32), T>,
 }
 
@@ -316,8 +314,8 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set to be changed; adds the pair with the default if it
-    /// is new.
+    /// Returns the value of a class and use set for changing it; adds the pair with the default
+    /// value if it is new.
     #[inline]
     fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
         let (first, value) = &mut self.first[class as usize];
@@ -331,7 +329,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set; the default if the map lacks the pair.
+    /// Returns the value of a class and use set; the default value if the map lacks the pair.
     #[inline]
     fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -353,7 +351,7 @@ impl<T: Copy + Default> ByUse<T> {
 }
 
 impl ByUse<u64> {
-    /// Adds each value of `other` to the value of the same class and set.
+    /// Adds each value of `other` to the value of the same class and use set.
     fn join(mut self, other: Self) -> Self {
         for ((class, set), bytes) in other.into_all() {
             *self.of_mut(class, set) += bytes;

@@ -16,14 +16,14 @@ pub(super) struct LoweredVariables {
     pub(super) data: VariableGroups,
     /// Variables that hold code or vertex state, by their category ([`CodeKind::categories`]).
     pub(super) code: VariableGroups,
-    /// The part of `code` that an operation uses: the targets of copies of code.
+    /// The part of `code` that an operation uses, because a program copies code to it.
     pub(super) used_code: VariableGroups,
     /// By [`CodeKind`]: bytes on each tile of the variables that hold this kind of code.
     pub(super) recorded_code: [TileBytes; 4],
 }
 
-/// Groups the variables of a profile by tile, class and use set, separately for data and code.
-/// `set_of` has the use set of each variable.
+/// Groups the variables of a profile by tile, equivalence class and use set, separately for data
+/// and code. `set_of` has the use set of each variable.
 ///
 /// # Errors
 /// If variables of one kind of code exceed 4 GiB on a tile.
@@ -72,8 +72,8 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// Sums up, by [`CodeKind`], the bytes on each of `tiles` tiles of the variables in `code`, which
-/// has the kind, the tile, and the class and bytes of each.
+/// Sums up, by [`CodeKind`], the bytes on each of `tiles` tiles of the variables in `code`. Each
+/// entry of `code` is the kind, the tile, and the group (with the bytes) of a variable.
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile.
@@ -99,9 +99,9 @@ fn recorded_code(
 /// code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
-    /// Number of the tile; the lowest of several with this peak.
+    /// Number of the tile; the lowest of several tiles with this peak.
     pub tile: u32,
-    /// Index of the liveness step; the first of several on this tile.
+    /// Index of the liveness step; the first of several with the most live bytes on the tile.
     pub step: u32,
     /// Bytes of all variables that are live on the tile `tile` at the step `step`.
     pub bytes: u64,
