@@ -1,7 +1,9 @@
-//! Takes a run from two files to a report. [`Analysis`] reads the files into a model, [`Layers`]
-//! assigns each operation of the model to a layer, and [`Analysis::split`] finds the best split for
-//! a [`Request`] (`answer.rs`), with the answers to changed requests (`claims.rs`). [`Compilation`] reads a model that was compiled for several IPUs, and says whether
-//! it fits. The command takes these steps one by one, since it prints messages between them.
+//! Runs the whole analysis, from two input files to a report. [`Analysis`] reads the files into a
+//! model, [`Layers`] assigns each operation of the model to a layer, and [`Analysis::split`] finds
+//! the best split for a [`Request`] (`answer.rs`), and the splits for changed requests
+//! (`claims.rs`). [`Compilation`] reads a model that was compiled for several IPUs, and says
+//! whether it fits. The command line program calls these functions one by one, since it prints
+//! messages in between.
 
 mod answer;
 mod changed;
@@ -43,14 +45,14 @@ pub struct Analysis {
     /// Finds lowered variables of the profile by name. `None` for a saved model, and if
     /// [`ReadOptions::names`] was not set.
     lookup: Option<ProfileLookup>,
-    /// The paths of the files, the version of Poplar that compiled the model and the time, and the
-    /// contents of `framework.json` and `app.json` if they were read.
+    /// Where the model comes from: the paths of the files, the version of Poplar and the time of
+    /// compilation, and the contents of `framework.json` and `app.json` if these were read.
     pub provenance: Provenance,
     /// Number of lowered variables read from the profile, and number of contexts read from the
     /// debug file, in this order; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
-    /// Warnings about the files, each with the path of the file that it is about. Contradictions
-    /// are not among them, since the report says whether they turn the verdict.
+    /// Warnings about the files, each with the path of its file. They do not include contradictions
+    /// in the files: the report says whether these could turn its verdict.
     pub warnings: FileWarnings,
 }
 
@@ -103,7 +105,7 @@ impl Analysis {
             .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
-        // Warnings about contexts are part of the model, so that a saved model has them too.
+        // Warnings about debug contexts are part of the model, so that a saved model has them too.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
         model.warnings.splice(0..0, of_contexts);
         Ok(Self {
@@ -142,7 +144,7 @@ impl Analysis {
     /// Saves the model in one file, which [`Analysis::load`] loads.
     ///
     /// # Errors
-    /// If the file cannot be written; the error names it.
+    /// If the file cannot be written; the error names the file.
     pub fn save(&self, file: &Path) -> Result<()> {
         saved::save(&self.model, file).with_context(|| displayed(file))
     }
@@ -156,7 +158,7 @@ impl Analysis {
 /// Returns the warnings of a model, each with the path of the profile.
 ///
 /// # Errors
-/// If there is no bound on the bytes by which the model contradicts itself, and `allow_incomplete`
+/// If the model has a contradiction that affects an unknown number of bytes, and `allow_incomplete`
 /// is false.
 fn warnings_of(
     model: &Model,

@@ -7,16 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-/// Locked while a temporary file exists. An interrupted process runs no destructors, so the file
-/// would remain if the process ended then.
+/// Locked while a temporary file exists, so that no signal ends the process then: a process that a
+/// signal ends runs no destructors and would leave the file behind.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Locks [`WRITING`]. A poisoned lock is taken too: the panic has removed the file.
+/// Locks [`WRITING`]. A poisoned lock is taken too: the panic that poisoned it dropped, and so
+/// removed, the temporary file.
 fn writing() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Exit code of an interrupted process, as in shells.
+/// Exit code of a process that a signal ended, as shells report it for Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
 /// Makes Ctrl-C, SIGTERM and SIGHUP end the process with exit code 130, after the file that is
@@ -24,7 +25,8 @@ const INTERRUPTED: i32 = 130;
 /// ignored, as by `nohup`, keeps the system's handling of all of them.
 ///
 /// # Errors
-/// If a signal is ignored, or the system refuses to install a handler or to start its thread.
+/// If a signal is ignored, or the system refuses to install a handler or to start the thread of the
+/// handler.
 pub fn end_on_signals() -> Result<(), ctrlc::Error> {
     ctrlc::try_set_handler(|| {
         let _no_file_is_incomplete = writing();
@@ -65,7 +67,8 @@ impl From<io::Error> for WriteError {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let path = target(path);
     let old = replaced(&path)?;
-    // On an error, `file` is dropped, and so removed, before the guard.
+    // On an error, `file` is dropped before `_guard`, so the temporary file is removed under the
+    // lock.
     let _guard = writing();
     let mut file = temporary(folder_of(&path), old.as_ref())?;
     file.write_all(bytes)?;
@@ -103,8 +106,8 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Returns the metadata of a regular file. Refuses folders, pipes and devices, since they would be
-/// replaced, or read endlessly.
+/// Returns the metadata of a regular file. Refuses folders, pipes and devices, since writing would
+/// replace them, or reading might never end.
 ///
 /// # Errors
 /// If `path` is not a regular file, or does not exist.
@@ -125,12 +128,12 @@ pub fn first_bytes(path: &Path, count: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Maximum length of a chain of symbolic links, as in Linux.
+/// Maximum number of symbolic links that are followed from one path, as in Linux.
 const LINKS: usize = 40;
 
 /// Returns the path to which `path` leads through all links, even if there is no file yet. All
-/// spellings of one path give the same result. Writing to this path keeps a link, and replaces the
-/// file that the link leads to.
+/// spellings of one path give the same result. Writing to the returned path replaces the file that
+/// a link leads to, and keeps the link.
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -158,7 +161,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // The text of the error names the temporary file, which means nothing to the user.
+    // Only the kind of the error is kept: its text names the temporary file, which users do not
+    // know.
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;

@@ -44,7 +44,7 @@ pub fn json(text: String) -> String {
 }
 
 /// Escapes a JSON text for a `script` element, so that nothing in it can end the element or begin a
-/// comment. `text` must be as for [`json`].
+/// comment. As for [`json`], `text` must be JSON that `serde_json` wrote.
 pub fn json_in_script(text: String) -> String {
     let is_meant = |c| matches!(c, '<' | '>' | '&');
     replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
@@ -94,7 +94,7 @@ pub fn markdown(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
-    // Some viewers turn text that looks like a host name into a link.
+    // Some viewers turn a text with `www.` into a link, so the dots of such a text are escaped.
     let harmless = if text.to_ascii_lowercase().contains("www.") {
         "/-,"
     } else {
@@ -140,8 +140,8 @@ fn in_utf16(c: char) -> String {
     text
 }
 
-/// Returns `text` with each character replaced by the result of `escape`; a character is kept if
-/// that is `None`.
+/// Returns `text` with each character replaced by the result of `escape`; a character for which
+/// `escape` returns `None` is kept.
 fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {

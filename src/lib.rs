@@ -1,4 +1,4 @@
-//! PopLiner: from the files that Poplar writes to pipeline split points.
+//! PopLiner finds pipeline split points in the profiles that Poplar writes.
 //!
 //! Data flows in one direction, and each module only uses those before it in this list:
 //!
@@ -13,32 +13,34 @@
 //!   exchanges, liveness steps and classes, and every lowered variable.
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains of parents, and their
 //!   names.
-//! * [`witnesses`] checks both: it compares redundant statements of the files, and computes the
-//!   bytes that depend on missing data.
-//! * [`model`] joins both: it walks the program, groups programs into operations, names them, and
-//!   finds the operations that use each variable. A [`Layering`](model::Layering) assigns
+//! * [`witnesses`] checks both files: it compares data that they state twice, and computes how many
+//!   bytes of memory depend on missing data.
+//! * [`model`] joins both files: it walks the program tree, groups programs into operations, names
+//!   them, and finds the operations that use each variable. A [`Layering`](model::Layering) assigns
 //!   operations to layers.
 //! * [`saved`] writes and reads a model in one file.
-//! * [`memory`] computes the bytes of any range of layers, tile by tile, including what the
+//! * [`memory`] computes the bytes of any range of layers, tile by tile, including the bytes that a
 //!   [`Pipeline`](memory::Pipeline) adds to a stage.
-//! * [`time`] computes the cycles of a stage in each pass, and of a step of the pipeline.
+//! * [`time`] computes the cycles of a stage in each pass, and of one step of the whole pipeline.
 //! * [`solve`] finds the best split into stages, by an integer program and by a dynamic program
-//!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If
-//!   nothing fits, it returns a certificate.
-//! * [`search`] keeps the costs of ranges in each pipeline for one choice of layers (a
-//!   [`Space`](search::Space)), and has the solver find [`Candidate`](search::Candidate)s: the
-//!   best split of a pipeline on a number of IPUs. It computes the stages of the answer in full.
+//!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If no
+//!   split fits, it returns a certificate of that.
+//! * [`search`] keeps the costs of all ranges of positions for one layering, by pipeline (a
+//!   [`Space`](search::Space)), and has the solver find [`Candidate`](search::Candidate)s: the best
+//!   split of a pipeline for a number of IPUs. It computes the stages of the chosen split in full.
 //! * [`report`] builds one [`Report`](report::Report) from all results, and writes it in the forms
 //!   that people and programs read: JSON, tables, Markdown, a page for the browser, configuration,
 //!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of
 //!   any number of IPUs goes there directly: whether it [fits](report::Fit), how far it is from a
 //!   prediction, and the reserve that would have been enough.
-//! * [`analysis`] takes these steps for a [`Request`](analysis::Request):
+//! * [`analysis`] calls the modules above for a [`Request`](analysis::Request):
 //!   [`Analysis`](analysis::Analysis) leads to a split, [`Compilation`](analysis::Compilation) to
-//!   whether a compiled model fits. One function, `answer` in `analysis/answer.rs`, chooses layers,
-//!   place of optimizer state, pipeline and split. Whatever the report says about other options,
-//!   limits and numbers of IPUs is its answer to a changed request (`analysis/claims.rs`).
-//! * [`app`] is the command: options, which become a request, files, messages, exit codes.
+//!   whether a compiled model fits. One function, `answer` in `analysis/answer.rs`, chooses the
+//!   layers, the place of optimizer state, the pipeline and the split. Whatever the report says
+//!   about other options, limits and numbers of IPUs is the answer of this function to a changed
+//!   request (`analysis/claims.rs`).
+//! * [`app`] is the command `popliner`: it turns options into a request, opens files, prints
+//!   messages and sets the exit code.
 //! * Shared modules: `escape` escapes names for each output language; [`limits`] has all bounds on
 //!   input files; [`message`] has the common parts of errors and warnings;
 //!   `progress` shows the progress of long work; `atomic` writes files completely or not at all,
@@ -51,16 +53,16 @@
 //! | which layers and places of optimizer state are tried, in which order | `analysis/answer.rs` |
 //! | a way out, a row of a plan, or another statement about a changed request | `analysis/claims.rs`; the words that such a change adds to the command line, `analysis/changed.rs` |
 //! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/mod.rs` puts the options into a [`Request`](analysis::Request) |
-//! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which they count | `solve/objectives.rs` |
-//! | several profiles of one model in one search | `analysis/further.rs`; the costs of a stage in each, `search/cost_tables.rs` |
+//! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which objectives are compared | `solve/objectives.rs` |
+//! | several profiles of one model in one search | `analysis/further.rs`; the costs of a stage in each profile, `search/cost_tables.rs` |
 //! | a column of a table | `report/tables.rs` |
 //! | a form of `--emit` | `report/emit/mod.rs` |
-//! | a check of the profile | `witnesses/mod.rs` lists the file of each |
+//! | a check of the profile | `witnesses/mod.rs` lists the file of each check |
 //! | what a stage stashes, in how many copies, and what it transfers | `memory/pipeline/flows/stash_and_transfers.rs` |
 //! | which modules are layers | `model/modules/which_are_layers.rs` |
-//! | whether Out runs on the first IPU, beside In | `OutOn` in `model/placement/mod.rs`; what that adds to the stage, `memory/pipeline/additions.rs` |
+//! | whether Out runs on the first IPU, beside In | `OutOn` in `model/placement/mod.rs`; the bytes that this adds to the first stage, `memory/pipeline/additions.rs` |
 //!
-//! CONTRIBUTING.md has more, and what else to change.
+//! CONTRIBUTING.md has more such tasks, with all places that each changes.
 //!
 //! # The main job in a few lines
 //!
@@ -83,7 +85,7 @@
 //!
 //! let split = report.split.expect("a split was asked for");
 //! assert!(split.fits);
-//! // Position 0 is In, what runs before the layers, and position 9 Out.
+//! // Position 0 is In (what runs before the layers), position 9 is Out (what runs after them).
 //! let stages: Vec<_> = split.stages.iter().map(|stage| stage.positions.clone()).collect();
 //! assert_eq!(stages, [0..3, 3..6, 6..8, 8..10]);
 //! let peaks: Vec<u64> = split.stages.iter().map(|stage| stage.fullest_tile.bytes).collect();

@@ -7,7 +7,7 @@
 //! | type | meaning | exit code |
 //! |---|---|---|
 //! | [`FileError`] | a file cannot be read or used | 3 |
-//! | an enum of its module | the same, where code decides on the kind | 3, or 4 for `Internal` |
+//! | an error enum of one module | a file cannot be read or used, where code distinguishes the reasons | 3, or 4 for `Internal` |
 //! | `usage` | the command line asks for something impossible | 2 |
 //! | [`BadValue`] | the value of an option cannot be understood | 2 |
 //! | [`Warning`] | something is unusual, but results are possible | |
@@ -43,7 +43,8 @@ pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with 
 /// End of a message about a file that is no report: what the user can do.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
-/// An error of the system when a file or a folder is read. The caller adds its name.
+/// An error of the operating system while a file or a folder is read. The caller adds the name of
+/// the file or folder.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// The user lacks permission to read the file or a folder above it.
@@ -52,7 +53,7 @@ pub enum Unreadable {
          folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
-    /// The system could not read the file for another reason.
+    /// The operating system could not read the file or folder for another reason.
     #[error("it cannot be read: {0}; give the path of a readable file")]
     Other(io::Error),
 }
@@ -72,18 +73,19 @@ impl From<io::Error> for Unreadable {
 #[error("{0}")]
 pub struct FileError(String);
 
-/// The result of reading a file.
+/// The result of reading a file; its error is a [`FileError`] unless another type is given.
 pub(crate) type Result<T, E = FileError> = std::result::Result<T, E>;
 
 impl FileError {
-    /// Creates an error with this text, which must end with what the user can do and be listed in
-    /// docs/messages.md.
+    /// Creates an error with the message `text`, which must end with what the user can do and be
+    /// listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// Returns the error that a file cannot be used, with this text, as [`FileError::new`] takes it.
+/// Returns the error that a file cannot be used, with the message `text`, as [`FileError::new`]
+/// requires it.
 pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
     Err(FileError::new(text))
 }
@@ -100,8 +102,8 @@ impl From<io::Error> for FileError {
 pub struct Warning(String);
 
 impl Warning {
-    /// Creates a warning with this text, which must end with what the user can do and be listed in
-    /// docs/messages.md.
+    /// Creates a warning with the message `text`, which must end with what the user can do and be
+    /// listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -146,8 +148,8 @@ impl Deref for Warning {
 pub struct BadValue(String);
 
 impl BadValue {
-    /// Creates an error with this text, which must end with what the user can do and be listed in
-    /// docs/messages.md.
+    /// Creates an error with the message `text`, which must end with what the user can do and be
+    /// listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
@@ -159,13 +161,14 @@ impl BadValue {
 #[error("{0}")]
 pub(crate) struct UsageError(String);
 
-/// Creates an error of wrong usage (exit code 2) with this text, which must end with what the user
-/// can do and be listed in docs/messages.md.
+/// Creates an error of wrong usage (exit code 2) with the message `text`, which must end with what
+/// the user can do and be listed in docs/messages.md.
 pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// Turns the error of a module into an error of wrong usage (exit code 2) with the same text.
+/// Turns `error`, an error of any module, into an error of wrong usage (exit code 2) with the same
+/// text.
 pub(crate) fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }

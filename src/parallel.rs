@@ -1,5 +1,5 @@
-//! Creates and visits lists of millions of entries with all threads, since the first touch of that
-//! much memory takes longer than filling it.
+//! Creates and visits lists of millions of entries with all threads, since the first access to so
+//! much new memory takes longer than the work on the entries.
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -7,9 +7,9 @@ use std::ops::Range;
 use std::thread;
 
 /// Runs `work` on a pool of worker threads. The pool has as many threads as the environment
-/// variable `RAYON_NUM_THREADS` says, but no more than there are processors; without the variable,
-/// it has one thread for each processor. If the system refuses to start a thread, as under `ulimit
-/// -v`, the calling thread does all work.
+/// variable `RAYON_NUM_THREADS` demands, but no more than there are processors; without the
+/// variable, it has one thread for each processor. If the system refuses to start a thread, as
+/// under `ulimit -v`, the calling thread does all work.
 pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS")
@@ -21,7 +21,7 @@ pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         Ok(pool) if count > 1 => pool.install(work),
         _ => {
             let pool = ThreadPoolBuilder::new().num_threads(1);
-            // This fails if a pool was built before; then that pool does the work.
+            // `build_global` fails if a global pool was built before; then that pool does the work.
             let _ = pool.use_current_thread().build_global();
             work()
         }
@@ -52,8 +52,8 @@ pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Splits `list` into consecutive slices of these lengths, in order. Panics if the lengths add up
-/// to more than the length of the list.
+/// Splits `list` into consecutive slices with the given `lengths`, in order. Panics if the lengths
+/// add up to more than the length of the list.
 pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = list;
     let part = |length| {

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Time after which bars appear. Shorter work shows none.
+/// Time after which progress bars appear. A command that ends earlier shows no bars.
 const DELAY: Duration = Duration::from_millis(500);
-/// Time between two redraws of a bar.
+/// Time between two redraws of a progress bar.
 const TICK: Duration = Duration::from_millis(100);
 
-/// The look of a task, in ASCII, which every terminal can show.
+/// Template of the progress bar of a task, in ASCII, which every terminal can show.
 const BAR: &str = "{prefix:27} [{wide_bar}] {percent:>3} %, {eta} left";
-/// The look of a task whose total is unknown.
+/// Template of the progress display of a task whose number of units is unknown.
 const SPINNER: &str = "{prefix:27} {spinner}";
 
 /// All tasks of a run. Its copies have the same tasks.
@@ -28,7 +28,7 @@ pub struct Progress {
 /// ended.
 type Ended = Arc<Mutex<Vec<(&'static str, Duration)>>>;
 
-/// A running task, which ends when it is dropped.
+/// A running task with its progress bar. Dropping the value ends the task.
 #[derive(Debug)]
 pub struct Task {
     what: &'static str,
@@ -37,7 +37,7 @@ pub struct Task {
 }
 
 impl Progress {
-    /// Creates the progress of a run that shows nothing.
+    /// Creates a `Progress` that measures the time of tasks but shows no bars.
     pub fn new() -> Self {
         Self {
             bars: MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
@@ -46,8 +46,8 @@ impl Progress {
         }
     }
 
-    /// Creates the progress of a run that shows its tasks on standard error if that is a terminal.
-    /// Nothing else may write to standard error while a task runs.
+    /// Creates a `Progress` that shows a bar for each task on standard error, if that is a
+    /// terminal. Nothing else may write to standard error while a task runs.
     pub fn on_terminal() -> Self {
         let hidden = Self::new();
         let terminal = ProgressDrawTarget::stderr();
@@ -55,7 +55,7 @@ impl Progress {
             return hidden;
         }
         let bars = hidden.bars.clone();
-        // If the system refuses the thread, nothing is shown.
+        // If the system refuses to start the thread, no bars are shown.
         let _ = thread::Builder::new().spawn(move || {
             thread::sleep(DELAY);
             bars.set_draw_target(terminal);
@@ -94,8 +94,8 @@ impl Progress {
 }
 
 impl Task {
-    /// Adds `units` to the number of units that are finished. Each call reads the clock, so work of
-    /// millions of units adds many at a time.
+    /// Adds `units` to the number of units that are finished. Each call reads the clock, so a task
+    /// of millions of units should add many at a time.
     pub fn add(&self, units: u64) {
         self.bar.inc(units);
     }

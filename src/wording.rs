@@ -12,7 +12,7 @@ pub fn grouped(number: u64) -> String {
 /// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,
 /// `1,472 tiles`, `7 micro-batches`. `thing` is the singular.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
-    // No number of things exceeds 64 bits.
+    // A count beyond 64 bits does not occur.
     let number = number.try_into().unwrap_or(u64::MAX);
     let things = match thing.strip_suffix('y') {
         _ if number == 1 => thing.to_string(),
@@ -60,8 +60,8 @@ pub fn capital(text: &str) -> String {
     }
 }
 
-/// Writes `bytes` as a percentage of `whole` with one decimal, such as `98.3 %`. It is rounded up,
-/// so that more than the whole never shows as 100 %.
+/// Writes `bytes` as a percentage of `whole` with one decimal, such as `98.3 %`. The percentage is
+/// rounded up, so that more than `whole` never shows as 100 %.
 pub fn share(bytes: u64, whole: u64) -> String {
     let tenths = (u128::from(bytes) * 1000).div_ceil(u128::from(whole.max(1)));
     format!("{}.{} %", tenths / 10, tenths % 10)
