@@ -1,5 +1,5 @@
-//! Checks a loaded model: indices must exist and ordered lists must be in order, since all other
-//! code relies on this.
+//! Checks a loaded model: everything that an index refers to must exist, and ordered lists must be
+//! in order, since all other code relies on both.
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
@@ -7,8 +7,8 @@ use crate::model::{
 };
 use crate::profile::TileBytes;
 
-/// Returns an error with the number of liveness steps if it, or its product with the number of
-/// tiles, exceeds [`STEPS`] or [`STEPS_AND_TILES`].
+/// Checks that `model` has at most [`STEPS`] liveness steps, and that the product of the numbers of
+/// steps and tiles is at most [`STEPS_AND_TILES`]. The error has the number of steps.
 pub(super) fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     if steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
@@ -19,8 +19,8 @@ pub(super) fn steps(model: &Model) -> Result<(), String> {
     ))
 }
 
-/// Checks all parts of a loaded model. Returns a message that names a part with an invalid index or
-/// a wrong order; `None` if there is none.
+/// Checks all parts of a loaded model. Returns a message that names the first part with an invalid
+/// index or a wrong order; `None` if all parts are valid.
 pub(super) fn problem(model: &Model) -> Option<String> {
     if let Err(problem) = steps(model) {
         return Some(problem);
@@ -57,7 +57,8 @@ pub(super) fn problem(model: &Model) -> Option<String> {
     .map(|(part, _)| format!("{part}: a position or an order is wrong"))
 }
 
-/// The checks of a loaded model, one function for each part of it.
+/// The checks of a loaded model. Each method returns whether the indices in one part of the model,
+/// or one index, are valid.
 impl Model {
     fn fit_target(&self) -> bool {
         self.target.num_tiles > 0
@@ -132,8 +133,9 @@ impl Model {
             && self.are_on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
     }
 
-    /// Are the cycles by cluster of programs in the order of operations, do all clusters exist, and
-    /// are the cycles of exchanges and of later programs each at most the total of their entry?
+    /// Returns whether the cycles of clusters of programs are in the order of operations and all
+    /// these clusters exist, and whether no entry has more cycles of exchanges, or since the start
+    /// of the backward pass, than in total.
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.cycles else {
             return true;
@@ -154,8 +156,8 @@ impl Model {
                 .all(|part| exists(part) && is_part(&part.cycles))
     }
 
-    /// Are edges in the order of the nodes where they start, and does each lead to later nodes
-    /// only?
+    /// Returns whether the edges of the data flow are in the order of the nodes where they start,
+    /// and whether each leads to later nodes only.
     fn fit_flow(&self) -> bool {
         let (flow, operations) = (&self.flow, self.operations.len());
         let lead_on = |from: u32, to: &[u32]| {

@@ -1,8 +1,8 @@
 //! Saves an analysed model in one file ([`save`]) and loads it again ([`load`]).
 //!
-//! The file contains a [`Model`] before layers are determined, and the regexes that the user gave
-//! for them. A loaded model can be used with any regex and any layer order, and with the saved
-//! regexes where the user gives none. It equals the saved model in every respect.
+//! The file contains a [`Model`] before its layers are determined, and the regexes that the user
+//! gave to find layers. A loaded model can be used with any regex and any layer order, and with the
+//! saved regexes where the user gives none. It equals the saved model in every respect.
 //!
 //! # The format
 //!
@@ -39,17 +39,18 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
-/// The first bytes of the file. The first one has its high bit set, and line ends of several kinds
-/// follow, so that a program that converts text changes them and the damage is detected.
+/// The first bytes of a saved model. They contain a byte with the high bit set and line ends of two
+/// kinds, so that a program that converts text changes them and the damage is detected.
 const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
-/// The version of the format. After the first release, it changes with every saved field.
+/// The version of the format of saved models. After the first release, any change of a saved field
+/// changes the version.
 const VERSION: u32 = 1;
 
-/// The size of the header in bytes: magic, version, and size of the file.
+/// Size in bytes of the header of a saved model: magic, version, and size of the file.
 const HEADER: usize = 8 + 4 + 8;
 
-/// The size of the checksum in bytes: a CRC-32 of all bytes before it.
+/// Size in bytes of the checksum at the end of a saved model: a CRC-32 of all bytes before it.
 const CHECKSUM: usize = 4;
 
 /// Saves `model` in a file at `path` and replaces an existing file. The bytes are written to a
@@ -61,7 +62,7 @@ const CHECKSUM: usize = 4;
 /// of the format.
 pub fn save(model: &Model, path: &Path) -> Result<()> {
     let failed = |error: WriteError| FileError::new(error.to_string());
-    // This check comes before the expensive encoding.
+    // A path that is no regular file is refused here, before the model is encoded at some expense.
     if path.exists() {
         file_metadata(path).map_err(|error| failed(error.into()))?;
     }
@@ -78,15 +79,15 @@ pub fn load(path: &Path) -> Result<Model> {
     from_bytes(&fs::read(path)?)
 }
 
-/// Does the file begin like one that [`save`] wrote? If so, [`load`] gives a better error than a
-/// reader of profiles, even if the file is damaged. Returns `false` if the file cannot be read, and
-/// does not open pipes and devices.
+/// Returns whether the file begins like one that [`save`] wrote. If so, [`load`] gives a better
+/// error than a reader of profiles, even if the file is damaged. Returns `false` if the file cannot
+/// be read, and does not open pipes and devices.
 pub fn is_saved(path: &Path) -> bool {
     let start = file_metadata(path).and_then(|_| first_bytes(path, MAGIC.len() as u64));
     start.is_ok_and(|start| !start.is_empty() && MAGIC.starts_with(&start))
 }
 
-/// Returns the bytes of the file that [`save`] writes for `model`. They only depend on the model.
+/// Returns the bytes of the file that [`save`] writes for `model`. Equal models give equal bytes.
 ///
 /// # Errors
 /// If the model exceeds a limit of the format.
@@ -101,7 +102,8 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     Ok(file_of(&model))
 }
 
-/// Returns the bytes of a saved file with `model`, the encoded model: header, model, checksum.
+/// Returns all bytes of the file in which `model`, an encoded model, is saved: header, model,
+/// checksum.
 fn file_of(model: &[u8]) -> Vec<u8> {
     let size = (HEADER + model.len() + CHECKSUM) as u64;
     let (version, size) = (VERSION.to_le_bytes(), size.to_le_bytes());
@@ -133,8 +135,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
     ))
 }
 
-/// Returns the error that the checksum does not match the bytes before it, or that other bytes
-/// follow it.
+/// Returns the error that a saved model was altered: its checksum does not match the bytes before
+/// it, or further bytes follow.
 fn altered() -> FileError {
     FileError::new(format!(
         "the file was altered after it was written; {SAVE_AGAIN}"

@@ -1,12 +1,13 @@
-//! The encoding of variables in a saved model, of which they are by far the largest part.
+//! The encoding of variables in a saved model. Variables are by far the largest part of the file.
 //!
-//! A *use* is a pair of a liveness class and a use set, which all variables of a group have. Uses
-//! recur on many tiles (a real profile has 48 uses for 6,000 groups), so each is stored once in a
-//! sorted list, and a group is stored as the index of its use and its bytes.
+//! A *group* stands for all variables on one tile with the same liveness class and the same use
+//! set. This pair is the *use* of the group. Uses recur on many tiles (a real profile has 48 uses
+//! for 6,000 groups), so each use is stored once in a sorted list, and a group is stored as the
+//! index of its use and its bytes.
 //!
-//! Each tile has the number of its groups and a blob of varints (`profile/encoding.rs`). The blob
-//! has two numbers for each group, in ascending order of uses: the difference between the index of
-//! its use and that of the group before, and its bytes.
+//! For each tile, the file has the number of groups and a blob of varints (`profile/encoding.rs`).
+//! The blob has two numbers for each group, in ascending order of uses: the index of its use minus
+//! that of the group before, and the bytes of the group.
 
 use crate::model::{TileUse, VariableGroups};
 use crate::parallel::{filled, split_by};
@@ -26,7 +27,8 @@ impl Serialize for VariableGroups {
     }
 }
 
-/// Indices of classes and use sets are not checked here, but in `check.rs`.
+/// Decodes the groups of variables. Whether their liveness classes and use sets exist is checked
+/// later, in `check.rs`.
 impl<'de> Deserialize<'de> for VariableGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
@@ -46,12 +48,12 @@ fn blob(groups: &[TileUse]) -> Vec<u8> {
     blob
 }
 
-/// Decodes the groups of all tiles. `uses` has the class and the use set of each use, `tiles` the
-/// number of groups and the [`blob`] of each tile. Returns `None` if a blob is not what that function
-/// writes.
+/// Decodes the groups of variables of all tiles. `uses` has the class and the use set of each use,
+/// `tiles` the number of groups and the [`blob`] of each tile. Returns `None` if a blob is
+/// malformed.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
-    // A group takes at least two bytes, which bounds the memory that is reserved for a hostile
-    // file.
+    // A group of variables takes at least two bytes of a blob: this bounds the memory that is
+    // reserved for a hostile file.
     if tiles
         .iter()
         .any(|(count, blob)| *count as usize > blob.len() / 2)
