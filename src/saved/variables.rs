@@ -70,8 +70,8 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     VariableGroups::from_numbered(uses, &counts, groups)
 }
 
-/// Decodes `blob`, the [`blob`](blob()) of one tile, into `groups`. Returns `None` if the blob has fewer or
-/// more groups than `groups`, or is malformed.
+/// Decodes `blob`, the [`blob`](blob()) of one tile, into `groups`. Returns `None` if the blob has
+/// fewer or more groups than `groups`, or is malformed.
 fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
     let mut numbers = Varints::new(blob);
     let mut next = || u32::try_from(numbers.next()?.ok()?).ok();
