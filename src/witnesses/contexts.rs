@@ -1,5 +1,5 @@
-//! Decides whether a verdict can rest on a `debug.cbor`: whether it belongs to the profile, and has
-//! all contexts to which the profile refers.
+//! Decides whether a verdict can rest on a `debug.cbor`: whether the file belongs to the profile,
+//! and has all debug contexts to which the profile refers.
 
 use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};
@@ -11,13 +11,13 @@ use rustc_hash::FxHashSet;
 use std::path::Path;
 
 /// Checks that the contexts of the debug file at `path` are intact and belong to `programs`.
-/// Returns the warnings of the reader, each with the path, and damage as a contradiction with the
-/// bytes of `profile` that depend on it. There is no bound on them if the contexts are of another
-/// compilation, or if any context may have a wrong name.
+/// Returns the warnings about the content of the file, each with `path`, and a contradiction if the
+/// file is damaged, with the bytes of `profile` that depend on the damage. These bytes have no
+/// bound if the contexts are of another compilation, or if any context may have a wrong name.
 ///
 /// # Errors
-/// If there is damage and the bytes are unknown without a
-/// `profile`. A file without contexts is always refused.
+/// If the file is damaged and `profile` is `None`, so that the bytes are unknown. A file without
+/// contexts is always refused.
 pub(crate) fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
@@ -26,7 +26,7 @@ pub(crate) fn check_debug(
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
     let warnings = about(path, debug_info.warning());
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // Two files without contexts were found in public repositories.
+        // Two `debug.cbor` files without contexts were found in public repositories.
         return Err(anyhow::anyhow!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
              compiled nothing; give the debug.cbor of the process that wrote the profile, or \
@@ -78,10 +78,10 @@ pub(crate) fn check_debug(
     Ok((warnings, Some(found)))
 }
 
-/// Returns, by program, whether it may count for the wrong layer: the context of the program or of
-/// its compute set is missing or has a missing ancestor, the context has another name than the
-/// compute set, or the program is below a Call of which this holds, since the Call says what the
-/// program stands for.
+/// Returns, by program, whether its bytes may be attributed to the wrong layer: the debug context
+/// of the program or of its compute set is missing or has a missing ancestor, the context has
+/// another name than the compute set, or such a problem occurs at a Call that leads to the program,
+/// since the context of the Call says which operations the called programs stand for.
 fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = debug_info.position(id);
@@ -115,51 +115,53 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 /// that refer to them.
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
-/// another compilation have the same ids but describe something else. Two comparisons show it:
+/// another compilation have the same ids but describe something else. Two comparisons tell them
+/// apart:
 /// * *Programs.* In the real files all 35 ids lead to a context that Poplar wrote for a program or
 ///   for the compilation; with contexts of other compilations at most 4 in 10 do. In generated
 ///   files at least 85 % do, and with contexts of other compilations at most 57 %.
 /// * *Names.* In the real files all compute sets with a name have the name of their context; with
-///   contexts of other compilations no compute set has. In generated files all have it, and with
-///   contexts of another compilation by the same framework at most half. A file that was cut off
-///   has no names.
+///   contexts of other compilations no compute set has the name. In generated files all have it,
+///   and with contexts of another compilation by the same framework at most half. A file that was
+///   cut off has no names.
 ///
 /// A whole file that belongs to the profile has all contexts to which programs and compute sets
 /// refer, all their parents, and the name of each compute set: this holds for the real file and all
-/// generated files. Anything else is [damage](Self::damage). Only a parent may be missing in a
+/// generated files. Any deviation is [damage](Self::damage). Only a parent may be missing in a
 /// whole file: Poplar writes a context when its C++ object is destroyed, which may be after the
 /// file is closed.
 #[derive(Debug, PartialEq)]
 pub struct DebugMatch {
-    /// Number of distinct ids of contexts to which programs refer.
+    /// Number of distinct ids of debug contexts to which programs of the profile refer.
     pub ids: usize,
-    /// Number of the ids counted in `ids` whose context is in the file.
+    /// Number of the ids counted in `ids` whose debug context is in `debug.cbor`.
     pub found: usize,
-    /// Number of the contexts counted in `found` that Poplar wrote for a program or the
+    /// Number of the debug contexts counted in `found` that Poplar wrote for a program or the
     /// compilation.
     pub of_programs: usize,
-    /// Number of compute sets that have a name and whose context has a name.
+    /// Number of compute sets that have a name and whose debug context has a name.
     pub named: usize,
-    /// Number of the compute sets counted in `named` that have the name of their context.
+    /// Number of the compute sets counted in `named` that have the same name as their debug
+    /// context.
     pub same_names: usize,
-    /// Number of distinct ids of contexts to which programs and compute sets refer.
+    /// Number of distinct ids of debug contexts to which programs and compute sets refer.
     pub all_ids: usize,
-    /// Number of the ids counted in `all_ids` whose context is in the file.
+    /// Number of the ids counted in `all_ids` whose debug context is in `debug.cbor`.
     pub all_found: usize,
-    /// Number of the contexts counted in `all_found` with an ancestor that the file lacks, or with
-    /// an ancestor on a cycle of parents.
+    /// Number of the debug contexts counted in `all_found` with an ancestor that the file lacks, or
+    /// with an ancestor on a cycle of parents.
     pub orphans: usize,
-    /// Number of compute sets that have a name and whose context has none.
+    /// Number of compute sets that have a name and whose debug context has none.
     pub nameless: usize,
 }
 
-/// Minimum number of contexts, or of compute sets with names, that can show that a file belongs to
-/// another compilation.
+/// Minimum number of debug contexts, or of compute sets with names, that can show that `debug.cbor`
+/// belongs to another compilation than the profile.
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Looks up the contexts to which `programs` and their compute sets refer in `debug_info`, and
-    /// counts.
+    /// Counts how many of the contexts to which `programs` and their compute sets refer are in
+    /// `debug_info`, and how many fit.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -188,10 +190,11 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation: not if three of four names
-    /// agree; otherwise, if too few contexts were written for programs: fewer than three of four,
-    /// or than nine of ten if the names disagree. If the file has only a few of the contexts, the
-    /// answer is no, since a damaged file may have lost the others.
+    /// Returns whether the contexts belong to another compilation than the profile. They do not if
+    /// at least three of four compute sets have the name of their context. Otherwise they do if
+    /// Poplar wrote too few of the contexts for programs: fewer than nine of ten, or than three of
+    /// four if there are too few names to compare. If the file has only a few of the contexts, the
+    /// result is `false`, since a damaged file may have lost the others.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {
@@ -201,8 +204,8 @@ impl DebugMatch {
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
     }
 
-    /// Returns which data `debug.cbor` lacks, in this order: contexts to which the profile refers,
-    /// parents of contexts, and the names of compute sets.
+    /// Returns which data `debug.cbor` lacks, as damage in this order: contexts to which the
+    /// profile refers, parents of contexts, and the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;

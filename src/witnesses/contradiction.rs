@@ -1,5 +1,5 @@
-//! Defines contradictions and losses in the files, with the bytes of a tile that they may misplace,
-//! and decides whether a verdict is possible in spite of them.
+//! Defines contradictions (data in the files that disagree or are missing) with the bytes of a tile
+//! that each may misplace, and decides whether they leave a verdict possible.
 
 use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
@@ -8,28 +8,29 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
 
-/// A check of the files. Each value says what must hold.
+/// A check of the input files. Each value is described by what must hold in them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Witness {
-    /// A table has all rows that other tables require. The numbers of a contradiction are rows:
-    /// those in the table, and the tiles or programs that need one.
+    /// A table has all rows that other tables require. A contradiction has two counts: of the rows
+    /// in the table, and of the tiles or programs that need a row.
     #[default]
     Rows,
     /// The bytes of variables and code that are live at the same time on a tile add up to the
     /// recorded total of the tile.
     OneStage,
-    /// The recorded total of a tile is the sum of its memory regions, unless it overflowed, at least
-    /// the bytes that are live at the same time, and at most the recorded total with gaps.
+    /// The recorded total of a tile is the sum of its memory regions, unless it overflowed, at
+    /// least the bytes that are live at the same time, and at most the recorded total with gaps.
     Total,
     /// The lowered variables of a category have the bytes that are recorded for the category.
     Categories,
-    /// The bytes of not-always-live variables that are live at a step, on all tiles together, are
-    /// the recorded bytes.
+    /// The not-always-live variables that are live at a step have, on all tiles together, the bytes
+    /// that are recorded for the step.
     LiveBySteps,
     /// Programs, compute sets and vertex types have at most the recorded bytes of code, and nearly
-    /// all of them. Code for exchange and control, which programs may share, may exceed the record.
+    /// all of these bytes. Only exchange and control code, which programs may share, may add up to
+    /// more.
     Code,
     /// Programs have liveness steps, a root of the program tree, debug contexts and vertices. The
     /// bytes of a contradiction are those of the programs that lack one of these.
@@ -41,15 +42,15 @@ pub enum Witness {
     /// `debug.cbor` has the contexts of programs and the parents of these contexts. The bytes of a
     /// contradiction are those that programs without these contexts use.
     DebugContexts,
-    /// A model that updates most bytes of the parameters that it reads has a backward pass. The
-    /// numbers of a contradiction are the bytes, over all tiles, of the parameters that it reads,
-    /// and of those of them that it updates.
+    /// A model that updates most bytes of the parameters that it reads has a backward pass. A
+    /// contradiction has the bytes, over all tiles, of the parameters that the model reads, and of
+    /// the parameters among them that it updates.
     Passes,
 }
 
 impl Witness {
-    /// Returns the words before the recorded and before the computed number in a message; `None`
-    /// for checks of missing data, which have bytes, but no numbers to compare.
+    /// Returns the words that precede the recorded and the computed number in a message; `None` for
+    /// checks of missing data, which have no two numbers to compare.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "the rows that it needs are"],
@@ -81,13 +82,14 @@ impl Witness {
     }
 }
 
-/// What is wrong with a file whose statements contradict each other, and what the user can do.
+/// Two parts of a message about a file that contradicts itself: what is wrong with the file, and
+/// what the user can do.
 type FileProblem = (&'static str, &'static str);
 
 const PROFILE: FileProblem = ("the profile contradicts itself", PROFILE_AGAIN);
 pub(super) const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN);
 
-/// Two numbers in the files that should agree and do not, or data that the files lack.
+/// Two numbers in the input files that should agree but differ, or data that these files lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contradiction {
@@ -98,13 +100,14 @@ pub struct Contradiction {
     /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or a
     /// description of the missing data; `null` if the table has a row for each tile.
     pub row: Option<String>,
-    /// The tile with the largest difference, the first one of a tie; `null` if the numbers are sums
-    /// over all tiles.
+    /// The tile on which `recorded` and `computed` differ most, the first one of a tie; `null` if
+    /// the numbers are sums over all tiles.
     pub tile: Option<u32>,
-    /// Number of tiles on which the numbers differ; 0 if the numbers are sums over all tiles.
+    /// Number of tiles on which `recorded` and `computed` differ; 0 if the numbers are sums over
+    /// all tiles.
     pub tiles: u32,
-    /// The number in the table, in bytes unless the check counts something else. For missing data:
-    /// the bytes that depend on the data, on `tile`.
+    /// The number in the table, in bytes unless the check compares counts. For missing data: the
+    /// bytes that depend on the data, on `tile`.
     pub recorded: u64,
     /// The number that follows from the rest of the profile, in the unit of `recorded`; 0 for
     /// missing data.
@@ -113,9 +116,9 @@ pub struct Contradiction {
     /// of the fullest tile, of the most live bytes at a step (`live-by-steps`), or of all required
     /// rows (`rows`).
     pub share: String,
-    /// Upper bound on the bytes of any tile that may count for the wrong layer, or count too much
-    /// or too little, because of the contradiction: 0 if every stage has a reserve for them, `null`
-    /// if there is no bound.
+    /// Upper bound on the bytes of any tile that may be attributed to the wrong layer, or be too
+    /// many or too few, because of the contradiction: 0 if every stage has a reserve for these
+    /// bytes, `null` if there is no bound.
     pub bytes: Option<u64>,
     /// Whether the contradiction rules out a verdict: there is no bound on its bytes, or the bytes
     /// of all contradictions together could turn a verdict of the report.
@@ -157,8 +160,8 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` lacks data; `row` describes the data. `by_tile` has
-    /// the bytes on each tile that depend on the data; those of the worst tile, at most the total
-    /// of the fullest one, count.
+    /// the bytes on each tile that depend on the data. The contradiction gets the bytes of the tile
+    /// with most of them, but at most the recorded total of the fullest tile.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -167,7 +170,8 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // The sum over variables of all steps may exceed the bytes of a tile at one step.
+        // Variables that are live at different steps may add up to more than a tile has at one
+        // step.
         worst(
             witness,
             table,
@@ -183,19 +187,20 @@ impl Contradiction {
         .in_row(row)
     }
 
-    /// Sets [`row`](Self::row).
+    /// Returns the contradiction with `row` in its field [`row`](Self::row).
     pub(super) fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }
     }
 
-    /// Returns whether the debug file lacks data, rather than that the profile contradicts itself.
+    /// Returns whether the contradiction is about missing data in the debug file rather than about
+    /// the profile.
     fn is_of_debug(&self) -> bool {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about the contradiction. `has_verdict` says whether it is about a report
-    /// with a verdict, which the contradiction does not turn unless it is refused.
+    /// Returns the warning about the contradiction. `has_verdict` says whether the report has a
+    /// verdict. A contradiction that is not refused does not change that verdict.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -217,7 +222,7 @@ impl Contradiction {
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Messages about `debug.cbor` already start with its path.
+        // A message about `debug.cbor` starts with the path of the file, so it needs no table.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         let place: Vec<String> = [table, self.row.clone(), tile]
@@ -250,9 +255,9 @@ impl fmt::Display for Contradiction {
 }
 
 /// Returns the contradiction of the check `witness` about the tile whose numbers differ most, the
-/// first one of a tie; `None` if all `numbers` agree: the recorded and the computed number of each
-/// tile, from tile 0 on, in bytes. `table` has the recorded numbers, `fullest` is the total of the
-/// fullest tile in bytes.
+/// first one of a tie; `None` if the numbers of all tiles agree. `numbers` has the recorded and the
+/// computed number of each tile, from tile 0 on, in bytes. `table` is the table of the recorded
+/// numbers, `fullest` is the total of the fullest tile in bytes.
 pub(crate) fn worst(
     witness: Witness,
     table: &str,
@@ -262,9 +267,9 @@ pub(crate) fn worst(
     worst_of(witness, table, fullest, numbers, u64::abs_diff)
 }
 
-/// As [`worst`], for numbers that need not agree. `misplaced` returns the bytes that may count for
-/// the wrong layer because of the difference between a recorded and a computed number: 0 if every
-/// stage has a reserve for it. Differences that misplace bytes come before others.
+/// As [`worst`], but a difference may be harmless. `misplaced` returns the bytes that may be
+/// attributed to the wrong layer because a recorded and a computed number differ: 0 if every stage
+/// has a reserve for these bytes. Tiles with misplaced bytes come before all others.
 pub(super) fn worst_of(
     witness: Witness,
     table: &str,
@@ -293,7 +298,8 @@ pub(super) fn worst_of(
     })
 }
 
-/// Returns the error that there is no verdict, because of a problem of a file. `text` has the texts of the contradictions.
+/// Returns the error that a problem of a file rules out a verdict. `text` has the texts of all
+/// contradictions in the file.
 pub(super) fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
@@ -307,8 +313,8 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 }
 
 /// Marks all contradictions with bytes as refused if their bytes together could change a verdict.
-/// `free` has, for each verdict of the report, the bytes that are left under the limit, negative by
-/// the bytes over it.
+/// `free` has, for each verdict of the report, the bytes that are left under the limit; negative if
+/// the limit is exceeded, by how many bytes.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all.iter().filter_map(|found| found.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
@@ -322,9 +328,9 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
     }
 }
 
-/// Returns an error if a contradiction is refused and the user does not allow that (`is_allowed`,
-/// `--allow-incomplete`). The error begins with the file that it is about: `profile` or `debug`, as
-/// messages name them.
+/// Returns an error if a contradiction rules out a verdict and the user does not accept that
+/// (`is_allowed`, from `--allow-incomplete`). `profile` and `debug` are the paths of the files as
+/// messages show them; the error begins with the path of the file that it is about.
 pub(crate) fn check(
     all: &[Contradiction],
     [profile, debug]: &[String; 2],

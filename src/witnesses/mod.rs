@@ -1,19 +1,19 @@
-//! Checks the files: finds statements that are missing or contradict each other, and computes the
-//! bytes of a tile that depend on them.
+//! Checks the input files: finds data that are missing or contradict each other, and computes the
+//! bytes of a tile that depend on these data.
 //!
-//! Each check compares two statements after both are read:
+//! Each check compares data that the files state twice, after both files were read:
 //!
-//! | file | statements |
+//! | file | what it compares |
 //! |---|---|
-//! | this one | record of each tile: with itself, and with the total of its variables and code |
-//! | `variables` | lowered variables: with the record of categories and steps, and their users |
-//! | `programs` | programs: with steps, roots, contexts, vertices and recorded code |
-//! | `contexts` | `debug.cbor`: with the programs, and its own damage |
+//! | this one | recorded bytes of a tile with each other, and with its variables and code |
+//! | `variables` | lowered variables with recorded bytes of categories and steps, and with users |
+//! | `programs` | programs with steps, roots, debug contexts, vertices and the recorded code |
+//! | `contexts` | `debug.cbor` with the programs; also judges signs of damage in `debug.cbor` |
 //!
-//! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: count for
-//! the wrong layer, or count too much or too little. If these bytes could turn the verdict, or if
-//! there is no bound, there is no verdict; else it is a warning. A new check is a [`Witness`], and
-//! a line in one of the functions below.
+//! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: that may be
+//! attributed to the wrong layer, or be too many or too few. If these bytes could turn the verdict,
+//! or if there is no bound, there is no verdict; else the contradiction becomes a warning. A new
+//! check is a value of [`Witness`], and a line in one of the functions below.
 //!
 //! Only one real profile was available, and other versions of the SDK may round differently.
 
@@ -59,7 +59,7 @@ pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction>
 
 /// Compares the recorded total of each tile with `computed`, the bytes that its variables and code
 /// take together. Returns a contradiction about the tile with the largest difference; `None` if all
-/// agree.
+/// totals agree.
 pub(crate) fn recorded_totals(
     recorded: &[RecordedTile],
     computed: &[u64],
@@ -102,7 +102,8 @@ fn total(tiles: &[RecordedTile], regions: Option<&[Regions]>) -> Option<Contradi
         let most = row.with_gaps.unwrap_or(u64::MAX);
         let of_live = row.total.max(live).min(most);
         let region = regions.and_then(|regions| regions.get(tile));
-        // No real profile shows where bytes beyond the memory of a tile are counted.
+        // The regions of a tile that overflowed are not compared: no real profile shows which of
+        // them includes the bytes beyond the memory of the tile.
         let of_regions = region.filter(|region| region.overflowed == 0);
         let computed = match of_regions {
             Some(region) if of_live == row.total => region.all,

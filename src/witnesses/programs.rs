@@ -1,4 +1,5 @@
-//! Checks that programs have what they need, and that their code matches the recorded code.
+//! Checks that programs have liveness steps, roots, debug contexts and vertices, and that their
+//! code matches the recorded code.
 
 use super::contradiction::{Contradiction, Witness, worst_of};
 use crate::profile::{
@@ -20,7 +21,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
     let with_other_vertices = |program: &Program| {
-        // If a file lists one of several replicas, it is unknown which vertices are counted.
+        // If a profile lists one of several replicas, it is unknown of which replicas a compute set
+        // counts the vertices.
         let is_one = profile.target.num_replicas == 1;
         let set = programs.set_of(program).filter(|_| is_one);
         let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
@@ -36,7 +38,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
             Contradiction::lacking(Witness::Programs, table, row, bytes, &profile.recorded)
         })
     };
-    // No other table says which variables exchanges move.
+    // Number of programs that refer to `exchange_regions`. No other table says which variables
+    // exchanges move, so this table must not be empty then.
     let exchanges = programs
         .all
         .iter()
@@ -75,8 +78,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 }
 
 /// Returns, for each tile, the bytes of the variables, the code and the vertex state of the
-/// programs for which `lack` (by position) is true. This is an upper bound on the bytes that may
-/// count for the wrong layer, since other programs may use the same variables.
+/// programs for which `lack` (by position) is true. This is an upper bound on the bytes that may be
+/// attributed to the wrong layer, since other programs may use the same variables.
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -122,10 +125,10 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Returns, by program, whether it may be in the wrong place of the program tree, since the parent
-/// of one of its steps runs a program that does not have it as a child. All children of that other
-/// program are marked too. No program is marked in a real profile. Steps below a Call are skipped,
-/// since it is unknown how they are nested.
+/// Returns, by program, whether it may be in the wrong place of the program tree: the parent of one
+/// of its steps runs a program that does not have it as a child. All children of the program of the
+/// parent step are marked too. No program of a real profile is marked. Steps below a Call are
+/// skipped, since it is unknown how they are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -147,8 +150,8 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Returns, by program, whether it is one of `open` (positions) or is reached from one through
-/// children and Calls.
+/// Returns, by position of a program, whether the program is one of those at the positions `open`
+/// or is reached from one of them through children and Calls.
 pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -164,17 +167,18 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Bytes of a tile by which the recorded code may exceed the code of all programs without a
-/// warning; a hundredth of the fullest tile if that is more. A tile of a real profile has 178 bytes
-/// of run-time codelets, and 8 for each part of its exchanges.
+/// Bytes on a tile by which the recorded code may exceed the code of all programs without a
+/// warning; a hundredth of the bytes of the fullest tile if that is more. A tile of a real profile
+/// has 178 bytes of run-time codelets, and 8 for each part of its exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
 /// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
-/// contradiction about the tile with the largest difference; `None` if none exceeds the allowances,
-/// and for vertex state that the profile does not record. The computed code may not exceed the
-/// record, except for exchange and control code, which programs may share. How much code the
-/// compiler adds to larger models is unknown, so missing code misplaces no bytes, since every stage
-/// has a reserve for it, unless more than half of it is missing or `kind` is vertex state.
+/// contradiction about the tile with the largest difference; `None` if all differences are allowed,
+/// or if `kind` is vertex state and the profile does not record it. The computed code may not
+/// exceed the recorded code, except for exchange and control code, which programs may share.
+/// Recorded code that belongs to no program misplaces no bytes, since every stage has a reserve for
+/// it (how much code the compiler adds to larger models is unknown), unless it is more than half of
+/// the code or `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -209,17 +213,17 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     )
 }
 
-/// Code of one kind, of all programs and vertex types.
+/// The code of one kind that a profile lists for programs and vertex types.
 struct ListedCode {
-    /// Bytes on each tile.
+    /// Bytes of the listed code on each tile.
     bytes: Vec<u64>,
-    /// Whether the profile gives code for all that runs. If so, a bounded amount of code may belong
-    /// to no program.
+    /// Whether the profile lists code of this kind for all programs or vertex types that run. If
+    /// so, only a bounded amount of the recorded code may belong to none of them.
     is_whole: bool,
 }
 
-/// Adds up the code of `kind` of all programs and vertex types; `None` for vertex state that the
-/// profile does not record.
+/// Adds up the code of this `kind` over all programs and vertex types; `None` for vertex state that
+/// the profile does not record.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<ListedCode> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

@@ -1,13 +1,13 @@
 //! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
-//! have users, contexts and regions.
+//! have users and debug contexts and contain their regions.
 
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};
 use rayon::prelude::*;
 
-/// Returns the contradictions about lowered variables: bytes that differ from the record, and
-/// variables that lack users or contexts, or do not contain their regions. `has_users` says whether
-/// any operation uses the variable at a position in [`Variables`].
+/// Returns the contradictions about lowered variables: bytes that differ from the recorded bytes,
+/// and variables that lack users or debug contexts, or do not contain their regions. `has_users`
+/// says whether any operation uses the variable at a position in [`Variables`].
 pub(super) fn check_variables(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
@@ -80,8 +80,8 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
     unused
 }
 
-/// Returns a contradiction about the category and tile whose variables differ most from the record;
-/// `None` if all agree, as they do in a real profile, or if there is no record.
+/// Returns a contradiction about the category and tile whose variables differ most from the
+/// recorded bytes; `None` if all bytes agree, as in a real profile, or if none are recorded.
 fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradiction> {
     let fullest = recorded.fullest()?;
     if recorded.categories.is_empty() {
@@ -114,8 +114,8 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
 }
 
 /// Returns a contradiction about the step at which the live bytes of not-always-live variables, on
-/// all tiles together, differ most from the record; `None` if they agree at all steps, as in a real
-/// profile, or if there is no record.
+/// all tiles together, differ most from the recorded bytes; `None` if the bytes agree at all steps,
+/// as in a real profile, or if none are recorded.
 fn by_step(profile: &Profile) -> Option<Contradiction> {
     let (variables, classes) = (&profile.variables, &profile.classes);
     if profile.live_by_step.is_empty() {
@@ -127,7 +127,8 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
             *sum += i64::from(bytes);
         }
     }
-    // A class that is live to the end changes the bytes after the last step.
+    // The recorded and the computed change of the live bytes at each step. The entry after the last
+    // step is for classes that are live to the end.
     let mut changes = vec![[0; 2]; classes.steps() as usize + 1];
     for &(step, change) in &profile.live_by_step {
         changes[step as usize][0] = change;
@@ -143,7 +144,8 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     }
     let (step, numbers, highest) = furthest(&changes[..classes.steps() as usize])?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
-    // The difference is distributed over the tiles in proportion to their live bytes.
+    // The difference is taken to be the same part of the fullest tile as it is of the most live
+    // bytes at any step on all tiles together.
     let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
     let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
     Some(
@@ -157,9 +159,10 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     )
 }
 
-/// Returns the step at which the recorded and the computed live bytes (the sums of the changes so
-/// far) differ most, the first one of a tie; both numbers there; and the most bytes of either that
-/// are live at any step. `changes` has, by step, by how much both change. `None` without steps.
+/// Returns the step at which the recorded and the computed live bytes differ most, the first one of
+/// a tie; the recorded and the computed live bytes at this step; and the maximum of both over all
+/// steps. `changes` has, by step, the recorded and the computed change since the step before.
+/// `None` if there are no steps.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
     let live = changes.iter().map(|change| {
