@@ -35,46 +35,50 @@ pub enum SoftwareLayer {
     Other,
 }
 
-/// A text of a context that is kept. Each variant names the key under which a software layer writes
-/// the text.
+/// A kind of text that is kept of a debug context. Each variant says which software layers write
+/// such a text, and under which key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContextField {
-    /// Name of a function of the API: `api` of `poplibs` and `popxl`.
+    /// Name of a function of the API: key `api` in contexts of `poplibs` and `popxl`.
     Api,
-    /// Name of the operation: `opName` of `onnx`; `op_name` of `poptorch` and `xla_op`.
+    /// Name of the operation: key `opName` in contexts of `onnx`; `op_name` in those of `poptorch`
+    /// and `xla_op`.
     OpName,
-    /// Name of the instruction: `hlo_name` of `hloinstruction`.
+    /// Name of the instruction: key `hlo_name` in contexts of `hloinstruction`.
     HloName,
-    /// Type and number of the operation: `opid` of `popart`, such as `ai.onnx.Add:6`.
+    /// Type and number of the operation: key `opid` in contexts of `popart`, such as
+    /// `ai.onnx.Add:6`.
     Opid,
-    /// Id of the instance of an operation: `instanceId` of `popart`.
+    /// Id of the instance of an operation: key `instanceId` in contexts of `popart`.
     InstanceId,
-    /// Name of the tensor: `tensorId` of `popart` and `popartbuilder`.
+    /// Name of the tensor: key `tensorId` in contexts of `popart` and `popartbuilder`.
     TensorId,
-    /// Names of the inputs of the operation, joined by `/`: the list `inputs` of `popart`, `popxl`
-    /// and `popartbuilder`.
+    /// Names of the inputs of the operation, joined by `/`: the list `inputs` in contexts of
+    /// `popart`, `popxl` and `popartbuilder`.
     Inputs,
-    /// Ids of the contexts of outlined operations: `outlinedDebugContextIds` of `popart`, see
-    /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
+    /// Ids of the contexts of outlined operations: key `outlinedDebugContextIds` in contexts of
+    /// `popart`, see [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     OutlinedIds,
-    /// Ids of the contexts that outlined operations replace: `replacedDebugContextIds` of `popart`,
-    /// see [`outlined_pairs`](super::DebugInfo::outlined_pairs).
+    /// Ids of the contexts of the operations that outlined operations replace: key
+    /// `replacedDebugContextIds` in contexts of `popart`, see
+    /// [`outlined_pairs`](super::DebugInfo::outlined_pairs).
     ReplacedIds,
-    /// Kind of the tensor, such as `Variable` or `Const`: `type` of `popart`.
+    /// Kind of the tensor, such as `Variable` or `Const`: key `type` in contexts of `popart`.
     TensorType,
-    /// Names of the outputs of the operation, joined by `/`: the list `outputs` of `popart`. Kept
-    /// only if an output is a gradient: its name contains `Gradient___`.
+    /// Names of the outputs of the operation, joined by `/`: the list `outputs` in contexts of
+    /// `popart`. It is kept only if an output is a gradient: its name contains `Gradient___`.
     Gradients,
-    /// Type of the elements of the tensor, such as `FLOAT16`: `elementType` of `popart`.
+    /// Type of the elements of the tensor, such as `FLOAT16`: key `elementType` in contexts of
+    /// `popart`.
     ElementType,
-    /// When PopART runs the operation, such as in the weight update: `__execution_context` in the
-    /// `attributes` of `popart`.
+    /// When PopART runs the operation, such as in the weight update: key `__execution_context` in
+    /// the `attributes` of a context of `popart`.
     ExecutionContext,
-    /// `YES` on an operation that PopART recomputes in the backward pass: `recompute` in the
-    /// `attributes` of `popart`. Other values are not kept.
+    /// `YES` on an operation that PopART recomputes in the backward pass: key `recompute` in the
+    /// `attributes` of a context of `popart`. Other values are not kept.
     Recompute,
-    /// How PopART recomputes the operation: `recomputetype` in the `attributes` of `popart`. The
-    /// value `Checkpoint` is not kept.
+    /// How PopART recomputes the operation: key `recomputetype` in the `attributes` of a context of
+    /// `popart`. The value `Checkpoint` is not kept.
     RecomputeType,
 }
 
@@ -90,19 +94,18 @@ enum ContextKey {
     Text(TextKey),
 }
 
-/// A key of a context whose value is a text or a list of texts: the field in which the value is
-/// kept, and the software layers that write the key. No key has two meanings within one layer, so
-/// the category of the context does not matter.
+/// A key of a debug context whose value is a text or a list of texts. Within one software layer, a
+/// key has the same meaning in all contexts, whatever their category.
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
-    /// The field in which the value is kept.
+    /// The field in which the value of the key is kept.
     field: ContextField,
-    /// The software layers whose contexts mean `field` by this key.
+    /// The software layers in whose contexts the key means `field`.
     layers: &'static [SoftwareLayer],
 }
 
-/// Returns the meaning of a key within the `attributes` of a context; `None` if its value is not
-/// read.
+/// Returns the meaning of the key `name` within the `attributes` of a debug context; `None` if its
+/// value is not read.
 fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => ContextField::ExecutionContext,
@@ -123,14 +126,14 @@ impl TextKey {
     }
 
     /// Returns the field in which the value of this key is kept if the context was written by
-    /// `layer`; `None` if that layer does not write the key. The layer may stand after the key in
-    /// the file.
+    /// `layer`; `None` if that layer does not write the key. (In a context in the file, the
+    /// software layer may come after this key.)
     fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
         self.layers.contains(&layer).then_some(self.field)
     }
 }
 
-/// Returns the meaning of a key of a context; `None` if its value is not read.
+/// Returns the meaning of the key `text` of a debug context; `None` if its value is not read.
 fn key(text: &str) -> Option<ContextKey> {
     use {ContextField::*, ContextKey::*, SoftwareLayer::*};
     let of = |field, layers: &'static _| Some(Text(TextKey { field, layers }));
@@ -158,30 +161,31 @@ fn key(text: &str) -> Option<ContextKey> {
     }
 }
 
-/// A debug context as it is stored. The default, which has id 0, stands for a missing context.
+/// A debug context as it is stored in memory. The default, which has id 0, stands for a missing
+/// context.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ContextRecord {
-    /// Id of the context, which is never 0.
+    /// Id of the debug context, which is never 0.
     pub id: u64,
-    /// Id of the parent context; 0 for a root.
+    /// Id of the parent debug context; 0 for a root.
     pub parent: u64,
-    /// Index of the name in the string table; `None` for a context without a name. `u32::MAX`
-    /// stands for all larger numbers too: no string table has that many entries.
+    /// Index of the name in the string table; `None` for a context without a name. Larger indices
+    /// are stored as `u32::MAX`: no string table has that many entries.
     pub name: Option<u32>,
-    /// Index in `DebugInfo::fields` of the first text of the context.
+    /// Index into `DebugInfo::fields` of the first kept text of the context.
     pub first_field: u32,
-    /// Number of texts of the context, which are consecutive in `DebugInfo::fields`.
+    /// Number of kept texts of the context, which are consecutive in `DebugInfo::fields`.
     pub field_count: u8,
-    /// Software that wrote the context.
+    /// Software that wrote the debug context.
     pub layer: SoftwareLayer,
     /// Whether the category of the context is `program` or `compilation`.
     pub is_of_programs: bool,
-    /// Whether the context is on a cycle of parents.
+    /// Whether the context is its own ancestor: following parents leads back to the context.
     pub on_cycle: bool,
 }
 
-/// The context that is being read: its record and its texts. One draft serves all contexts one
-/// after the other, so that its buffers are reused.
+/// The debug context that is being read: its record and its texts. One draft serves all contexts
+/// one after the other, so that its buffers are reused.
 #[derive(Default)]
 pub(super) struct Draft {
     /// The fields of the context other than its texts; `first_field` and `field_count` are not set
@@ -191,17 +195,18 @@ pub(super) struct Draft {
     bytes: String,
     /// The key of each kept text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
-    /// Number of keys that are not texts, and of the values of other keys than texts and attributes
-    /// that have an unexpected type. A negative number, a float, a boolean or null may stand for a
-    /// missing value and is not counted.
+    /// Number of keys of the context that are not texts, plus the number of its ids, names, layers
+    /// and categories whose values have an unexpected type. A negative number, a float, a boolean
+    /// or null may stand for a missing value and is not counted.
     pub mistyped: usize,
 }
 
 impl Draft {
-    /// Reads one context from the entries of its map, replacing the context before.
+    /// Reads one debug context from the entries of its map, replacing the context that was read
+    /// before.
     ///
-    /// A value of an unexpected type counts as absent. If a key repeats, the last value of the
-    /// expected type counts.
+    /// A value of an unexpected type is ignored. If a key repeats, the last value of the expected
+    /// type is kept.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
         self.record = ContextRecord::default();
         self.bytes.clear();
@@ -211,8 +216,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key; a value
-    /// whose key has none is skipped. Returns the number of keys that are not texts.
+    /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key; if it
+    /// returns `None`, the value is skipped. Returns the number of keys that are not texts.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,
@@ -263,8 +268,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context, each with the meaning that the software layer of the
-    /// context gives to its key.
+    /// Returns the kept texts of the context, each with the field that its key means in the
+    /// software layer of the context.
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts.iter().filter_map(|(key, text)| {
             Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
@@ -272,15 +277,16 @@ impl Draft {
     }
 }
 
-/// Returns whether to keep the text `value` under `key`: outputs only if one is a gradient,
-/// `recompute` only if it is `YES`, `recomputetype` only if it is not `Checkpoint`, all other texts
-/// always.
+/// Returns whether to keep the text `value` under `key`: names of outputs only if one is a
+/// gradient, `recompute` only if `value` is `YES`, `recomputetype` only if it is not `Checkpoint`,
+/// all other texts always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        // The names of all gradients of PopART have this part (checked against its sources).
+        // The name of every gradient in PopART has this part (checked against the sources of
+        // PopART).
         ContextField::Gradients => value.contains("Gradient___"),
         ContextField::Recompute => value == "YES",
-        // The value on most operations.
+        // Most operations have the value `Checkpoint`.
         ContextField::RecomputeType => value != "Checkpoint",
         _ => true,
     }
@@ -334,7 +340,7 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // Of the attributes, only texts are needed; other keys and values do not count as
+            // Only texts are read from the attributes; attributes of other types are not counted as
             // mistyped.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
@@ -354,8 +360,8 @@ impl Take for Value<'_> {
     }
 }
 
-/// Receives the items of a list, and appends each text to `bytes`, separated by `/`. Items of other
-/// types only clear `only_texts`.
+/// Receives the items of a list, and appends each text to `bytes`, separated by `/`. An item of
+/// another type only sets `only_texts` to false.
 struct JoinedTexts<'a> {
     bytes: &'a mut String,
     /// Text that precedes the next item: empty before the first item, then `/`.

@@ -5,16 +5,16 @@ use super::document::Texts;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 
-/// Returns the error that the file is a CBOR map, but not one that Poplar writes. `what` says which
-/// part is missing or has a wrong type.
+/// Returns the error that the file is a CBOR document, but no debug file of Poplar. `what` says
+/// which part is missing or has a wrong type.
 pub(super) fn shape(what: &str) -> FileError {
     FileError::new(format!(
         "this is a CBOR document, but not a debug.cbor: {what}; {GIVE_DEBUG}"
     ))
 }
 
-/// Returns the error that the file has more of `what` (contexts, texts or names) than can be
-/// numbered.
+/// Returns the error that the file has more of `what` (contexts, texts or names) than indices of 32
+/// bits can refer to.
 pub(super) fn too_many(what: &str) -> FileError {
     FileError::new(format!(
         "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
@@ -22,11 +22,12 @@ pub(super) fn too_many(what: &str) -> FileError {
     ))
 }
 
-/// Guesses from the first bytes of a file that is no debug file what it is, such as `a gzip file`.
+/// Guesses the kind of a file that is no debug file from `head`, its first bytes: `a gzip file`,
+/// for example.
 pub(super) fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
-        // The bytes may end within a character.
+        // `head` may end within a character of a text.
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match head {
@@ -40,14 +41,14 @@ pub(super) fn looks_like(head: &[u8]) -> String {
     .to_owned()
 }
 
-/// A sign that a debug file is not as Poplar wrote it, with counts. `Missing`, `Orphans` and
-/// `Renamed` result from a comparison with the profile, the other variants from reading the file.
-/// No intact file that was seen so far has any of them.
+/// A sign that a debug file is not as Poplar wrote it, with the number of affected items.
+/// `Missing`, `Orphans` and `Renamed` result from a comparison with the profile, the other variants
+/// from reading the file. No intact file that was seen so far has any of them.
 ///
 /// The messages do not say what to do; the code that decides whether to use the file adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// The file is truncated or malformed.
+    /// The debug file is truncated or malformed.
     #[error(
         "it is {} byte {}, contexts read: {}, {}",
         if .0.damaged { "malformed before" } else { "cut off at" },
@@ -56,15 +57,15 @@ pub enum Damage {
         .0.lost()
     )]
     Truncated(Truncation),
-    /// The file was read to its end, but has no string table, as after a repair of its end.
-    /// Contexts have no names.
+    /// The debug file was read to its end, but has no string table, as after a repair of its end.
+    /// So its contexts have no names.
     #[error("it has no `stringTable`, so its contexts have no names")]
     NoStringTable,
-    /// Another document begins at this byte, where the first one ends, as if two files were joined.
-    /// It is not read.
+    /// A second CBOR document, which is not read, begins at this byte offset, where the first one
+    /// ends, as if two files were joined.
     #[error("another document follows at byte {0}")]
     SecondDocument(u64),
-    /// The top-level keys `contexts` and `stringTable` are repeated this number of times.
+    /// The top-level keys `contexts` and `stringTable` occur again this number of times.
     #[error("keys `contexts` and `stringTable` that come again: {0}")]
     Repeated(usize),
     /// This number of contexts are ignored, because an earlier context has the same id.
@@ -76,40 +77,41 @@ pub enum Damage {
     /// This number of entries of `contexts` are ignored, because they are not maps.
     #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
-    /// This number of keys, values and names have a wrong type and count as absent.
+    /// This number of keys and values in contexts, and of names, have a wrong type and are ignored.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// This number of contexts have a name beyond the end of a complete string table, which counts
-    /// as empty.
+    /// This number of contexts have an index of a name beyond the end of a complete string table,
+    /// so their names are empty.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
-    /// The file lacks contexts to which the profile refers: their number, and the number of all
-    /// contexts to which the profile refers.
+    /// The debug file lacks contexts to which the profile refers: the number of missing contexts,
+    /// and the number of all contexts to which the profile refers.
     #[error("contexts that programs and compute sets refer to and that are missing: {0} of {1}")]
     Missing(usize, usize),
     /// Contexts to which the profile refers have a missing ancestor, or are on or below a cycle of
-    /// parents: their number, and the number of all contexts to which the profile refers and that
-    /// exist.
+    /// parents: the number of such contexts, and the number of all existing contexts to which the
+    /// profile refers.
     #[error(
         "above {0} of {1} contexts that programs and compute sets refer to, one is missing or leads \
          back to them, so it may have named their layer"
     )]
     Orphans(usize, usize),
-    /// Compute sets of the profile have another name than their context: their number, and the
-    /// number of all compute sets with a name and a context.
+    /// Compute sets of the profile have another name than their debug context, or that has none:
+    /// the number of such compute sets, and the number of all compute sets with a name and a
+    /// context.
     #[error("compute sets whose context has another name or none: {0} of {1}")]
     Renamed(usize, usize),
 }
 
-/// Where and how reading of a debug file stopped early.
+/// Where and why the reading of a debug file stopped before the end of its document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truncation {
-    /// Number of contexts read, without duplicates.
+    /// Number of debug contexts that were read, without duplicates.
     pub contexts: usize,
-    /// Number of bytes read: the size of a truncated file, or, in a malformed file, the offset of
-    /// the end of the malformed item.
+    /// Number of bytes that were read: the size of a truncated file, or, in a malformed file, the
+    /// offset of the end of the malformed item.
     pub offset: u64,
-    /// Whether the last bytes read are malformed. If not, the bytes after them are missing.
+    /// Whether the file is malformed where the reading stopped. If not, it is cut off there.
     pub damaged: bool,
     /// Whether contexts after the last one read are missing.
     pub contexts_lost: bool,
@@ -120,8 +122,8 @@ pub struct Truncation {
 }
 
 impl Truncation {
-    /// Returns which data are missing, in the words that end the message, such as `later contexts
-    /// are lost`.
+    /// Returns the end of a message about a truncated debug file: which data are missing, such as
+    /// `later contexts are lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -140,13 +142,13 @@ impl Truncation {
 /// Counts of anomalies that an intact debug file does not have.
 #[derive(Default)]
 pub(super) struct Anomalies {
-    /// Whether the array of contexts was read to its end.
+    /// Whether the array `contexts` of the debug file was read to its end.
     pub contexts_complete: bool,
-    /// Whether the string table was read to its end.
+    /// Whether the string table of the debug file was read to its end.
     pub table_complete: bool,
-    /// Number of contexts that repeat the id of an earlier context.
+    /// Number of debug contexts that repeat the id of an earlier context.
     pub duplicates: usize,
-    /// Number of contexts without an id, or with id 0.
+    /// Number of debug contexts without an id, or with id 0.
     pub without_id: usize,
     /// Number of entries of `contexts` that are not maps.
     pub no_maps: usize,
@@ -154,11 +156,11 @@ pub(super) struct Anomalies {
     pub mistyped: usize,
     /// Number of contexts whose name is beyond the end of a complete string table.
     pub names_outside: usize,
-    /// Number of times that the top-level keys `contexts` and `stringTable` are repeated.
+    /// Number of times that the top-level keys `contexts` and `stringTable` occur again.
     pub repeated: usize,
-    /// Byte offset of the end of the document, if another map follows it.
+    /// Byte offset of the end of the CBOR document, if another map follows the document.
     pub second_document: Option<u64>,
-    /// Byte offset of the end of the document, if bytes other than a map follow it.
+    /// Byte offset of the end of the CBOR document, if other bytes than a map follow the document.
     pub trailing: Option<u64>,
 }
 
@@ -186,8 +188,8 @@ impl Anomalies {
             .collect()
     }
 
-    /// Returns a warning if bytes other than a map follow the document, which are ignored. The file
-    /// must have been read to its end.
+    /// Returns a warning if bytes other than a map, which are ignored, follow the CBOR document.
+    /// The document must have been read to its end.
     pub fn warning(&self) -> Option<Warning> {
         self.trailing.map(|end| {
             Warning::new(format!(

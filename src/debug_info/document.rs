@@ -1,5 +1,5 @@
-//! Reads the top-level map of a debug file. Everything before an error is kept, with all texts in
-//! one allocation.
+//! Reads the top-level map of a debug file. Everything before an error in the file is kept, with
+//! all texts in one allocation.
 
 use super::DebugInfo;
 use super::context::{ContextRecord, Draft};
@@ -13,11 +13,12 @@ use std::hash::{BuildHasher, RandomState};
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// The contexts, their texts and the string table. Ids may repeat, and `texts` is still empty.
+    /// The debug contexts and the string table. Ids of contexts may still repeat, and `info.texts`
+    /// is still empty.
     pub info: DebugInfo,
-    /// The distinct texts to which the fields of contexts refer by number.
+    /// The distinct texts to which the fields of contexts refer by index.
     pub texts: Interner,
-    /// The context that is being read; it is moved to `info` once it is complete.
+    /// The debug context that is being read, which is added to `info` once it is complete.
     draft: Draft,
     /// Whether the top-level key `contexts` was read.
     pub saw_contexts: bool,
@@ -25,11 +26,12 @@ pub(super) struct Collected {
     pub saw_table: bool,
     /// Whether a top-level key was read that Poplar does not write.
     pub saw_other_key: bool,
-    /// Counts of anomalies so far.
+    /// Numbers of anomalies that were found in the file so far.
     pub anomalies: Anomalies,
-    /// The reason why the file is refused, which ends the reading; `None` if it is not refused.
+    /// The error with which the file is refused, which ends the reading; `None` if it is not
+    /// refused.
     pub refusal: Option<FileError>,
-    /// Whether the map was read to its end.
+    /// Whether the top-level map was read to its end.
     pub is_complete: bool,
 }
 
@@ -52,7 +54,7 @@ impl Take for &mut Collected {
 
 impl Collected {
     /// Reads the entries of the top-level map of a debug file, and skips the values of unknown
-    /// keys. Returns an error if the map is malformed, or once the file is refused.
+    /// keys. Returns an error if the map is malformed, or as soon as the file is refused.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         let text = |key: &str| Some(key.to_owned());
         while let Some(key) = next_key(&mut entries, text, &mut 0)? {
@@ -79,11 +81,11 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the context in `draft` to the records, with its texts. A context without an id is only
-    /// counted.
+    /// Appends the context in `draft` to the records, with its texts. Of a context without an id,
+    /// only the number is kept.
     ///
     /// # Errors
-    /// If there are more contexts or texts than can be numbered.
+    /// If there are more contexts or texts than indices of 32 bits can refer to.
     fn push_context(&mut self) -> Result<()> {
         self.anomalies.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
@@ -110,7 +112,7 @@ impl Collected {
     }
 
     /// Appends an entry of the string table to the names. Sets `refusal` if there are more entries
-    /// than can be numbered.
+    /// than indices of 32 bits can refer to.
     fn push_name(&mut self, name: &str) {
         if self.info.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
@@ -119,7 +121,7 @@ impl Collected {
 }
 
 /// Receives the array of contexts and stores them. The contexts of a second array are added to
-/// those of the first: they are identified by ids, not by their indices.
+/// those of the first: contexts are identified by ids, not by indices.
 struct ContextArray<'a>(&'a mut Collected);
 
 impl Take for ContextArray<'_> {
@@ -136,7 +138,7 @@ impl Take for ContextArray<'_> {
 }
 
 /// Receives one entry of the array of contexts and stores the context. A context that cannot be
-/// read to its end is not stored; an entry that is no map is counted.
+/// read to its end is not stored; the number of entries that are no maps is kept.
 struct ContextEntry<'a>(&'a mut Collected);
 
 impl Take for ContextEntry<'_> {
@@ -175,15 +177,15 @@ impl Take for StringTableEntry<'_> {
         self.0.push_name(text);
     }
 
-    /// Stores an empty name for an entry that is no text, so that later entries keep their numbers,
-    /// and counts the entry as mistyped.
+    /// Stores an empty name for an entry that is no text, so that later entries keep their indices,
+    /// and adds 1 to the number of mistyped entries.
     fn other(self) {
         self.0.anomalies.mistyped += 1;
         self.0.push_name("");
     }
 }
 
-/// A list of texts in one allocation, numbered from 0.
+/// A list of texts in one allocation, with indices from 0.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     bytes: String,
@@ -192,8 +194,8 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Appends a text and returns its number. Returns `None` after [`LIMIT`](Self::LIMIT) texts,
-    /// since the numbers above stand for missing names.
+    /// Appends a text and returns its index. Returns `None` after [`LIMIT`](Self::LIMIT) texts,
+    /// since higher indices stand for missing names.
     pub fn push(&mut self, text: &str) -> Option<u32> {
         let number = u32::try_from(self.ends.len()).ok()?;
         if number >= Self::LIMIT {
@@ -204,10 +206,10 @@ impl Texts {
         Some(number)
     }
 
-    /// Maximum number of texts.
+    /// Maximum number of texts in a list.
     pub const LIMIT: u32 = u32::MAX - 1;
 
-    /// Returns the text with this number; `None` if there is none.
+    /// Returns the text at the index `number`; `None` if there is no such text.
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
@@ -229,13 +231,13 @@ pub(super) struct Interner {
     pub texts: Texts,
     /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
-    /// Maps the hash of a text to its number, or to the number of the first text with that hash if
-    /// several have it.
+    /// Maps the hash of a text to the index of the text, or of the first of several texts with that
+    /// hash.
     by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
-    /// Returns the number of `text`, appending it if it is new. Returns `None` if no number is
+    /// Returns the index of `text`, appending the text if it is new. Returns `None` if no index is
     /// left.
     ///
     /// If two different texts have the same hash, the later text is appended each time. That costs

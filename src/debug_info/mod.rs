@@ -4,7 +4,8 @@
 //!
 //! The file is streamed once, by one thread, while other threads read the profile. Of each context
 //! only its id, its parent, its software layer, its name and the texts in [`ContextField`] are
-//! kept. A truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
+//! kept. A truncated file yields everything before the cut, and [`DebugInfo::damage`] reports the
+//! cut.
 
 mod context;
 mod damage;
@@ -22,7 +23,8 @@ use crate::profile::Ids;
 use context::ContextRecord;
 use document::Texts;
 
-/// Index of a context in the [`DebugInfo`] that returned it, from 0 in the order of the file.
+/// Index of a debug context in the [`DebugInfo`] that returned the position, from 0 in the order of
+/// the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
@@ -30,46 +32,46 @@ pub struct Position(u32);
 /// file.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
-    /// The contexts in the order of the file, each id once.
+    /// The debug contexts in the order of the file, each id once.
     records: Vec<ContextRecord>,
-    /// The kept texts of all contexts, one context after the other: each the field that it fills
-    /// and the number of the text in `texts`.
+    /// The kept texts of all contexts, one context after the other: for each text, its field and
+    /// its index in `texts`.
     fields: Vec<(ContextField, u32)>,
-    /// The distinct texts to which `fields` refers by number.
+    /// The distinct texts to which `fields` refers by index.
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
     names: Texts,
-    /// Maps ids of contexts to indices in `records`.
+    /// Maps ids of debug contexts to indices in `records`.
     index: Ids,
-    /// Signs of damage, the gravest first.
+    /// Signs of damage in the file, the gravest first.
     damage: Vec<Damage>,
-    /// Warning about bytes after the document, which cost no data.
+    /// Warning about bytes after the end of the CBOR document, which are ignored and cost no data.
     warning: Option<Warning>,
 }
 
 impl DebugInfo {
-    /// Returns the number of contexts.
+    /// Returns the number of debug contexts.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Returns whether there are no contexts.
+    /// Returns whether there are no debug contexts.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// Returns the position of the context with this id; `None` for 0 and for an id that no context
-    /// has.
+    /// Returns the position of the debug context with this id; `None` for 0 and for an id that no
+    /// context has.
     pub fn position(&self, id: u64) -> Option<Position> {
         self.index.position(id).map(Position)
     }
 
-    /// Returns the id of a context, which is never 0.
+    /// Returns the id of the debug context at `p`, which is never 0.
     pub fn id(&self, p: Position) -> u64 {
         self.record(p).id
     }
 
-    /// Returns the software layer that wrote a context.
+    /// Returns the software layer that wrote the debug context at `p`.
     pub fn layer(&self, p: Position) -> SoftwareLayer {
         self.record(p).layer
     }
@@ -80,8 +82,8 @@ impl DebugInfo {
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
     }
 
-    /// Returns whether the file lacks an ancestor of the context, or an ancestor is on a cycle of
-    /// parents.
+    /// Returns whether the file lacks an ancestor of the debug context, or the context or an
+    /// ancestor is on a cycle of parents.
     pub fn is_orphan(&self, p: Position) -> bool {
         self.chain(self.id(p)).any(|above| {
             let ContextRecord {
@@ -91,13 +93,13 @@ impl DebugInfo {
         })
     }
 
-    /// Returns whether any context was written by this software layer.
+    /// Returns whether the software layer `layer` wrote any debug context.
     pub fn has_layer(&self, layer: SoftwareLayer) -> bool {
         self.records.iter().any(|record| record.layer == layer)
     }
 
-    /// Returns the text that the context has under `field`; `None` if it is absent or no text,
-    /// `Some("")` if it is an empty text.
+    /// Returns the text that the debug context has for `field`; `None` if the value is absent or no
+    /// text, `Some("")` if it is an empty text.
     pub fn text(&self, p: Position, field: ContextField) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -109,20 +111,22 @@ impl DebugInfo {
         self.texts.get(*text)
     }
 
-    /// Returns the name of the context from the string table; an empty text if the context has no
-    /// name, or if the table lacks it.
+    /// Returns the name of the debug context from the string table; an empty text if the context
+    /// has no name, or if the table lacks the name.
     pub fn name(&self, p: Position) -> &str {
         let name = self.record(p).name;
         name.and_then(|name| self.names.get(name))
             .unwrap_or_default()
     }
 
-    /// Iterates over the context with this id, its parent, and so on to the root.
+    /// Iterates over the debug context with this id, its parent, and so on to the root.
     ///
-    /// If no context has the id, the chain is empty. An unknown parent ends the chain; a cycle ends
-    /// it where it closes, so no context occurs twice (docs/model.md, "Contexts and names").
+    /// If no context has the id, the chain is empty. A parent that the file lacks ends the chain,
+    /// and so does a context that would come a second time, on a cycle of parents (docs/model.md,
+    /// "Contexts and names").
     pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> {
-        // The context at which the chain enters a cycle, and before which it ends.
+        // The first context of the chain that is on a cycle. The chain ends before it would come
+        // again.
         let mut entry = None;
         std::iter::successors(self.position(id), move |&here| {
             let record = self.record(here);
@@ -135,7 +139,7 @@ impl DebugInfo {
     }
 
     /// Returns, for the context of a Call to outlined operations, pairs of ids of contexts: an
-    /// operation in the called function, and the operation that it replaces at this call site
+    /// operation in the called function, and the operation that it stands for at this call site
     /// (docs/model.md, "Contexts and names").
     ///
     /// Returns no pairs unless the context has both lists, both are well formed, such as `[12,13]`
@@ -158,8 +162,8 @@ impl DebugInfo {
         &self.damage
     }
 
-    /// Returns the warning about bytes after the document, which cost no data; `None` if there are
-    /// no such bytes.
+    /// Returns the warning about bytes after the end of the CBOR document, which cost no data;
+    /// `None` if there are no such bytes.
     pub fn warning(&self) -> Option<&Warning> {
         self.warning.as_ref()
     }

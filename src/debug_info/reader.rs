@@ -1,5 +1,5 @@
-//! Reads a whole debug file: checks the kind of the file, finds the end of its document, and stores
-//! why the reading stopped.
+//! Reads a whole debug file: checks the kind of the file, finds the end of its CBOR document, and
+//! stores why the reading stopped.
 
 use super::DebugInfo;
 use super::context::ContextRecord;
@@ -14,15 +14,15 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// The tag with which a CBOR document may say that it is CBOR.
+/// The optional tag at the start of a CBOR document that marks it as CBOR.
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
-/// Number of bytes at the start of a file from which its kind is guessed.
+/// Number of bytes at the start of a file from which the kind of the file is guessed.
 const HEAD: u64 = 64;
-/// Size of the read buffer, in bytes.
+/// Size of the buffer through which a debug file is read, in bytes.
 const BUFFER: usize = 1 << 16;
 
 impl DebugInfo {
-    /// Reads the file at `path`, which may also be a named pipe.
+    /// Reads the debug file at `path`, which may also be a named pipe.
     ///
     /// # Errors
     /// If the file is no debug file. A truncated file is not an error (see
@@ -31,18 +31,18 @@ impl DebugInfo {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Reads the file and reports the bytes read to `progress`.
+    /// Reads the debug file at `path` and reports the number of bytes read to `progress`.
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let file = File::open(path)?;
-        // The length of a pipe is 0.
+        // The length of a pipe is 0, which stands for an unknown total.
         let task = progress.begin("reading debug.cbor", file.metadata()?.len());
         Self::from_reader(task.reading(file))
     }
 
-    /// Reads a whole document from `reader`, which need not be buffered.
+    /// Reads a whole debug file from `reader`, which need not be buffered.
     ///
     /// # Errors
     /// As [`DebugInfo::read`].
@@ -59,7 +59,8 @@ impl DebugInfo {
         let mut reader = BufReader::with_capacity(BUFFER, source);
         let document =
             ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-        // An error here lies before the map. After an error within the map, the map is incomplete.
+        // `document` is an error only if the error lies before the top-level map. After an error
+        // within the map, `is_complete` is false.
         let mut collected: Collected = document.unwrap_or_default();
         if collected.is_complete {
             reader.fill_buf()?;
@@ -98,7 +99,7 @@ fn is_map(byte: u8) -> bool {
 /// tag before it.
 ///
 /// # Errors
-/// If the file is of another kind; the error guesses which.
+/// If the file is of another kind; the error guesses the kind.
 fn check_head(head: &[u8]) -> Result<()> {
     let untagged = untagged(head);
     match untagged.first() {
@@ -110,7 +111,7 @@ fn check_head(head: &[u8]) -> Result<()> {
              second",
         ),
         Some(&byte) if is_map(byte) => Ok(()),
-        // The file may be cut off within a tag.
+        // A debug file may be cut off within the tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
         _ => unusable(format!(
             "this is {}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}",
@@ -119,11 +120,12 @@ fn check_head(head: &[u8]) -> Result<()> {
     }
 }
 
-/// Builds a [`DebugInfo`] from the parts that were read. `offset` is the number of bytes read.
-/// `damaged` says whether an incomplete file is malformed at that offset rather than cut off there.
+/// Builds a [`DebugInfo`] from `collected`, the parts of a file that were read. `offset` is the
+/// number of bytes read. `damaged` says whether an incomplete file is malformed at `offset` rather
+/// than cut off there.
 ///
 /// # Errors
-/// If the parts cannot come from a debug file.
+/// If `collected` cannot come from a debug file.
 fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
     if let Some(refusal) = collected.refusal {
         return Err(refusal);
@@ -147,7 +149,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     let (records, names) = (&mut info.records, info.names.len());
     let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
     let index = index(records).or_else(|_| {
-        // Only the first record of each id counts.
+        // Only the first context with each id is kept.
         let (before, mut seen) = (records.len(), HashSet::new());
         records.retain(|record| seen.insert(record.id));
         anomalies.duplicates = before - records.len();
@@ -174,7 +176,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     Ok(info)
 }
 
-/// Marks the records that are on a cycle of parents. The chain of a context on a cycle counts as
+/// Marks the contexts on a cycle of parents. The chain of a context on a cycle is taken to be as
 /// long as the cycle.
 ///
 /// # Errors
@@ -187,7 +189,8 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     let mut lengths = vec![UNKNOWN; records.len()];
     // The contexts on the chain that is being followed, from child to parent.
     let mut way = Vec::new();
-    // Parents come after their children in the file, so backwards most lengths are computed.
+    // Parents come after their children in the file, so in reverse order a chain soon reaches a
+    // context whose chain length is computed.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
@@ -197,7 +200,7 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         }
         let mut length = lengths.get(here as usize).copied().unwrap_or(0);
         if length == ON_THE_WAY {
-            // The cycle reaches from the last occurrence of `here` to the end of the way.
+            // The cycle reaches from the last occurrence of `here` to the end of `way`.
             let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
             length = cycle.len() as u32;
             for place in cycle {
@@ -231,15 +234,15 @@ const UNKNOWN: u32 = 0;
 /// Stands in a list of chain lengths for a context on the chain that is being followed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// A reader that counts the bytes read and stores why it stopped, since the errors of the CBOR
-/// decoder do not say.
+/// A reader that counts the bytes read and stores why the reading stopped, since the errors of the
+/// CBOR decoder do not tell.
 struct TrackedReader<R> {
     reader: R,
-    /// Number of bytes read so far; at the end of the stream, its length.
+    /// Number of bytes read so far; at the end of the stream, the length of the stream.
     received: u64,
     /// Whether the end of the stream was reached.
     ended: bool,
-    /// The error of the inner reader, if it failed.
+    /// The error of the inner reader, if reading failed.
     failure: Option<io::Error>,
 }
 

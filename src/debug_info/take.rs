@@ -1,5 +1,5 @@
 //! Defines receivers for CBOR values: a receiver has one method for each type of value, and ignores
-//! the types that it does not expect.
+//! values of types that it does not expect.
 
 use std::fmt;
 
@@ -8,41 +8,44 @@ use serde::de::{
     Visitor,
 };
 
-/// Receives one CBOR value by the method for its type. By default, each method calls
-/// [`other`](Self::other), which ignores the value. A tag before the value changes nothing.
+/// A receiver: gets one CBOR value through the method for the type of the value. By default, each
+/// method calls [`other`](Self::other), which ignores the value. A tag before the value changes
+/// nothing.
 pub(super) trait Take: Sized {
-    /// Receives an integer that is at least 0.
+    /// Receives a CBOR integer that is at least 0.
     fn number(self, _: u64) {
         self.other();
     }
 
-    /// Receives a text.
+    /// Receives a CBOR text string.
     fn text(self, _: &str) {
         self.other();
     }
 
-    /// Receives an array, and must read it to its end.
+    /// Receives a CBOR array, and must read it to its end.
     fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
         self.other();
         Skipped.list(items)
     }
 
-    /// Receives a map, and must read it to its end.
+    /// Receives a CBOR map, and must read it to its end.
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.other();
         Skipped.map(entries)
     }
 
-    /// Receives a negative integer, a float, a boolean or null.
+    /// Receives a negative integer, a float, a boolean or null, without its value.
     fn none(self) {
         self.other();
     }
 
-    /// Receives bytes, and a value of every type whose method the implementation does not override.
+    /// Is called for a byte string, and for a value of any type whose method the receiver does not
+    /// override.
     fn other(self) {}
 }
 
-/// Defines methods of a visitor that call the method `$take` of the receiver, without the value.
+/// Defines methods `$visit` of a serde visitor that drop the value and call the method `$take` of
+/// the receiver.
 macro_rules! receives {
     ($take:ident: $($visit:ident($value:ty)),*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {
@@ -105,9 +108,9 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
     }
 }
 
-/// Reads the next key of a map. Returns `None` at the end of the map, `Some(None)` for a key that
-/// is no text or for which `meaning` returns `None`, and else `Some` with the result of `meaning`.
-/// Adds 1 to `no_texts` for a key that is no text.
+/// Reads the next key of a CBOR map. Returns `None` at the end of the map, `Some(None)` for a key
+/// that is no text or for which `meaning` returns `None`, and else `Some` with the result of
+/// `meaning`. Adds 1 to `no_texts` for a key that is no text.
 #[inline]
 pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
@@ -131,15 +134,16 @@ struct MapKey<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,
     no_texts: &'a mut usize,
-    /// Whether the map has an end marker in place of a length.
+    /// Whether the CBOR map has an end marker in place of a length.
     is_open: bool,
 }
 
 impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
     type Value = ();
 
-    /// Reads the key of a map entry. In a map with a length, it must be a text (or bytes) of at
-    /// most 4,096 bytes, as in all known files: accepting any type there takes a quarter longer.
+    /// Reads the key of a map entry. In a map with a length, a key must be a text (or bytes) of at
+    /// most 4,096 bytes, as in all known files: to accept keys of any type there takes a quarter
+    /// longer.
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.is_open {
@@ -161,7 +165,7 @@ impl<K> Take for MapKey<'_, K> {
     }
 }
 
-/// Receives a value and ignores it, with everything in it.
+/// Receives a CBOR value and ignores it, with everything that it contains.
 pub(super) struct Skipped;
 
 impl Take for Skipped {
