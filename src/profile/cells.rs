@@ -1,5 +1,5 @@
-//! Reads the values of one row, and checks their types and ranges. Creates the errors about a cell of
-//! `profile.pop`, and about a part of the file that SQLite cannot read.
+//! Reads the values in the cells of a row of `profile.pop`, and checks their types and ranges.
+//! Creates the errors about a cell, and about a part of the file that SQLite cannot read.
 
 use super::encoding::{BlobError, decode_list};
 use super::tile_bytes::TileBytes;
@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use std::cell::Cell;
 use std::fmt::Display;
 
-/// Names of the columns of a table that a scan reads.
+/// Names of the columns that a scan of a table reads, in this order.
 pub(super) type Columns = &'static [&'static str];
 
 /// The cells of one row of a table in a profile. Methods identify a column by its index in
@@ -24,22 +24,22 @@ pub(super) struct Cells<'r> {
 }
 
 impl<'r> Cells<'r> {
-    /// Returns the value of the cell, of any type.
+    /// Returns the value in `column`, of any type.
     #[inline(always)]
     fn value(&self, column: usize) -> Result<ValueRef<'r>> {
         self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row. Call it only in a scan whose statement selects the rowid after
-    /// all `columns`, as [`scan_ranges`](super::database::Database::scan_ranges) does.
+    /// Returns the rowid of the row. May only be called in a scan whose statement selects the rowid
+    /// after all `columns`, as [`scan_ranges`](super::database::Database::scan_ranges) does.
     #[inline(always)]
     pub fn rowid(&self) -> Result<i64> {
         self.row.get(self.columns.len()).map_err(sqlite(self.table))
     }
 
     /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; an error if fewer
-    /// are left. Rows of a damaged file that share pages thus end in an error instead of filling
-    /// the memory.
+    /// bytes are left. So rows of a damaged file that share pages lead to an error instead of
+    /// filling the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return unusable(format!(
@@ -52,7 +52,7 @@ impl<'r> Cells<'r> {
         Ok(bytes)
     }
 
-    /// Returns the integer of the cell; `None` for NULL.
+    /// Returns the integer in `column`; `None` for NULL.
     #[inline]
     pub fn signed(&self, column: usize) -> Result<Option<i64>> {
         match self.value(column)? {
@@ -62,7 +62,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the integer of the cell, which must be at least 0; `None` for NULL.
+    /// Returns the integer in `column`, which must be at least 0; `None` for NULL.
     #[inline]
     pub fn optional(&self, column: usize) -> Result<Option<u64>> {
         match self.signed(column)? {
@@ -71,21 +71,21 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the integer of the cell, which must be at least 0; NULL is an error.
+    /// Returns the integer in `column`, which must be at least 0; NULL is an error.
     #[inline(always)]
     pub fn unsigned(&self, column: usize) -> Result<u64> {
         self.optional(column)?
             .ok_or_else(|| self.problem(column, "it is NULL instead of a number"))
     }
 
-    /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; NULL is an error.
+    /// Returns the integer in `column`, which must be from 0 to `u32::MAX`; NULL is an error.
     #[inline]
     pub fn small(&self, column: usize) -> Result<u32> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// Returns the number of a tile in the cell, which must be below `tiles`.
+    /// Returns the index of a tile in `column`, which must be below `tiles`, the number of tiles.
     #[inline]
     pub fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
         let tile = self.unsigned(column)?;
@@ -95,7 +95,7 @@ impl<'r> Cells<'r> {
         Ok(tile as u32)
     }
 
-    /// Returns the integer of the cell, which must be from 0 to `u32::MAX`; `None` for NULL.
+    /// Returns the integer in `column`, which must be from 0 to `u32::MAX`; `None` for NULL.
     pub fn optional_small(&self, column: usize) -> Result<Option<u32>> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
@@ -103,7 +103,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the blob of the cell; an empty blob for NULL.
+    /// Returns the blob in `column`; an empty blob for NULL.
     #[inline]
     pub fn blob(&self, column: usize) -> Result<&'r [u8]> {
         match self.value(column)? {
@@ -113,7 +113,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the text of the cell, with bytes that are not UTF-8 replaced; an empty text for
+    /// Returns the text in `column`, with bytes that are not UTF-8 replaced; an empty text for
     /// NULL.
     pub fn text(&self, column: usize) -> Result<String> {
         match self.value(column)? {
@@ -123,7 +123,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the bytes of the text in the cell; `None` for a value of another type.
+    /// Returns the bytes of the text in `column`; `None` for a value of another type.
     #[inline]
     pub fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>> {
         match self.value(column)? {
@@ -151,46 +151,46 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns an error unless `is_first` says that the row is the first one with its id. Two rows
-    /// with one id are an error, since it is unclear which of them counts.
+    /// with one id are an error, since it is unknown which of them is right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
         let duplicate = || self.problem(0, DUPLICATE);
         is_first.then_some(()).ok_or_else(duplicate)
     }
 
-    /// Returns an error if there is no room for the category of variables in the row after
-    /// `before` others, since the position of a category is stored in a byte.
+    /// Returns an error if `before`, the position of the category of variables in the row, exceeds
+    /// 255: the position of a category is stored in a byte.
     pub fn check_categories(&self, before: usize) -> Result<()> {
         let too_many = |_| self.problem(0, "a profile has at most 256 categories");
         u8::try_from(before).map(drop).map_err(too_many)
     }
 
-    /// Decodes the blob of the cell, a run-length list (see `encoding.rs`) with one value for each
+    /// Decodes the blob in `column`, a run-length list (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
     pub fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {
         TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) with one value for each
+    /// Decodes the blob in `column`, a list of varints (see `encoding.rs`) with one value for each
     /// of `tiles` tiles. An empty blob means 0 on all tiles.
     pub fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes> {
         TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// Decodes the blob of the cell, a list of varints (see `encoding.rs`) of at most `limit`
+    /// Decodes the blob in `column`, a list of varints (see `encoding.rs`) with at most `limit`
     /// numbers.
     pub fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
     /// Returns the sum of `parts`, tile by tile; an error that names column 1 of the row if a sum
-    /// exceeds 32 bits. `parts` are values of cells of this row, from column 1 on.
+    /// exceeds 32 bits. `parts` are decoded cells of this row, from column 1 on.
     pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    /// Returns the error that the cell in `column` holds `found`, which has another type than
-    /// `expected`.
+    /// Returns the error that the cell in `column` has the value `found`, which is not `expected`,
+    /// the name of a type.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         self.problem(
             column,
@@ -212,11 +212,12 @@ fn shortened(text: &str) -> String {
     format!("'{}'{more}", kept.escape_debug())
 }
 
-/// The problem of an id that several rows have, in the words of [`cell`].
+/// The problem that several rows have the same id, for a message of [`cell`].
 pub(super) const DUPLICATE: &str = "duplicate id";
 
 /// Returns the error that the cell of `table` in `column` has the problem `problem`, a clause for
-/// the message. `row` names its row: the value of the first column that is read from the table.
+/// the message. `row` identifies the row of the cell: its value in the first column that is read
+/// from the table.
 pub(super) fn cell(
     table: &str,
     column: &str,
@@ -228,8 +229,8 @@ pub(super) fn cell(
     ))
 }
 
-/// Returns a function that turns an error of SQLite into one that names `place`: a table, or
-/// another part of the file.
+/// Returns a function that turns an error of SQLite into one that names `place`, the table or other
+/// part of the file that was read.
 pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
     move |error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => FileError::new(format!(
@@ -260,13 +261,13 @@ pub(super) fn no_variables() -> FileError {
     )
 }
 
-/// Returns the error that a table has no row, although it must have one.
+/// Returns the error that `table` has no row, although it must have one.
 pub(super) fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }
 
-/// Returns the value of `read`. If it is an error, returns the default, and adds to `warnings` that
-/// `what`, a plural noun, are left out because of it.
+/// Returns the value in `read`. If `read` is an error, returns the default, and adds the warning
+/// that `what`, a plural noun, are left out because of the error.
 pub(super) fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
     read.unwrap_or_else(|error| {
         warnings.push(Warning::new(format!("{what} are left out: {error}")));

@@ -1,10 +1,12 @@
-//! Reads the cycles of programs: executed cycles, and estimates of the compiler.
+//! Reads the cycles of programs: cycles that were measured when the model ran, and estimates of the
+//! compiler.
 //!
-//! Nothing else depends on cycles, so cycles that cannot be read are left out with a warning.
+//! The computation of memory does not need cycles, so cycles that cannot be read are left out with
+//! a warning.
 //!
 //! In the one real profile (report format 3.8.0, `profiler.includeCycleEstimates` false), exchanges
 //! and stream copies have estimates and compute sets have none; `runs`, `steps` and `steps_by_ipu`
-//! exist without rows. The meaning of their rows is taken from the schema and assumed.
+//! exist without rows. What their rows mean is deduced from the schema (assumed).
 
 use super::cells::or_warn;
 use super::database::Database;
@@ -15,18 +17,19 @@ use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
 
-/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. The model leaves out
-/// all cycles if they exceed [`limits::CYCLES`] together.
+/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. If all cycles
+/// together exceed [`limits::CYCLES`], the model leaves them out.
 #[derive(Debug)]
 pub struct Cycles {
     /// Cycles that were measured; `None` if the model was not executed.
     pub executed: Option<Executed>,
     /// By position in [`Programs::all`]: the compiler's estimate for one execution of the program,
     /// 0 for a program without an estimate. `None` if no compute set has an estimate: exchanges
-    /// have estimates even when the option is off, and these alone say nothing about a layer.
+    /// have estimates even without `profiler.includeCycleEstimates`, but estimates of exchanges
+    /// alone do not show the time of a layer.
     pub estimated: Option<Vec<u64>>,
-    /// By position of a loop (Repeat) in [`Programs::all`]: how often it runs its body, if the
-    /// count is fixed.
+    /// By position of a loop (Repeat) in [`Programs::all`]: how often the loop runs its body, if
+    /// the number is fixed.
     pub repeats: FxHashMap<u32, u64>,
 }
 
@@ -62,12 +65,12 @@ impl Cycles {
     }
 }
 
-/// Reads the executed cycles; `None` if the profile has no rows for them.
+/// Reads the executed cycles of each program; `None` if the profile has no rows for them.
 fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>> {
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    // A step has no program if it is an implicit sync, for example.
+    // An executed step has no program if it is an implicit sync, for example.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
             .map(|_| position(&programs.ids, &row, 1, "programs"))
@@ -77,8 +80,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
     };
-    // The schema hints at rows without an IPU. They are taken as sums over the whole device, listed
-    // beside the rows of each IPU, as in the table of liveness.
+    // The schema allows rows without an IPU. Such a row is taken as the sum over the whole device,
+    // beside the rows of each IPU, as in the table of live bytes by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = position(&ids, &row, 0, "steps")?;
@@ -138,15 +141,16 @@ fn read_estimates(
     target: &Target,
 ) -> Result<Option<Vec<u64>>> {
     let tiles = target.tiles_per_ipu;
-    // Tiles wait for each other between two steps, so the slowest tile of each row counts.
+    // By id of a row: the cycles of the slowest tile. Tiles wait for each other between two steps,
+    // so a step takes as long as its slowest tile.
     let mut slowest = FxHashMap::default();
     if database.has_table(SLOWEST) {
         slowest = database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
             slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
         })?;
     }
-    // The ids in exchanges are a plain list in a real profile. That they are one in compute sets
-    // too, and that the older columns hold a run-length list, is assumed.
+    // In a real profile, `cycles_by_tile_ids` of exchanges is a plain list. That it is one for
+    // compute sets too, and that the older columns have run-length lists, is assumed.
     let places = [
         &["compute_set", "cycles_by_tile_ids"],
         &["compute_set", "cycles_by_tile"],
@@ -169,13 +173,14 @@ fn read_estimates(
     ))
 }
 
-/// The table of the estimated cycles of each tile.
+/// The table of the estimated cycles of each tile of an IPU.
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
-/// Reads the estimates of cycles in `table`: by the key in its first column, for rows that have
-/// one. From format 3.2 on, the second column of `ids` lists a row of `compilation_cycles_by_tile`
-/// for each IPU, whose cycles `slowest` has by id. Before, the second column of `in_place` has the
-/// cycles of each of `tiles` tiles. The slowest IPU and the slowest tile count.
+/// Reads the estimated cycles in `table`, by key, of the rows that have an estimate: the cycles of
+/// the slowest tile of all IPUs. `ids` and `in_place` each name the key column and a column of
+/// estimates. From format 3.2 on, the column of `ids` has the id of a row of
+/// `compilation_cycles_by_tile` for each IPU; `slowest` has the cycles of the slowest tile by that
+/// id. Before, the column of `in_place` has the cycles of each of `tiles` tiles.
 fn estimates_in(
     database: &Database,
     table: &'static str,
@@ -184,7 +189,7 @@ fn estimates_in(
     tiles: u32,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
-    // Both columns may exist, with NULL in the unused one.
+    // Both columns of estimates may exist, with NULL in the unused one.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {
@@ -232,7 +237,7 @@ fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
 }
 
 /// Reads how often each loop (Repeat) runs its body, by the position of the loop in
-/// [`Programs::all`]. Loops whose count is not fixed are left out.
+/// [`Programs::all`]. Loops without a fixed number of runs are left out.
 fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u32, u64>> {
     let columns = &["id", "repeat_count"];
     let counts = database.rows_if_any("program_type_repeat", columns, |row| {

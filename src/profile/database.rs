@@ -1,10 +1,10 @@
-//! Gives read-only access to the tables of a profile: each query scans a single table, whose
-//! columns are checked before.
+//! Gives read-only access to the tables of a profile: each query scans a single table, after a
+//! check that the table has the columns.
 //!
 //! Several threads read large tables, in ranges of rowids. SQLite finds the first row of a range by
 //! comparing rowids, and continues from there. On a damaged page rowids may be out of order, and
-//! then it would silently miss rows. So each range is read up to the first row of the next one, and
-//! all rowids must ascend: then the ranges together hold every row of the table exactly once.
+//! then SQLite would silently miss rows. So each range is read up to the first row of the next one,
+//! and all rowids must ascend: then the ranges together hold every row of the table exactly once.
 
 use super::FormatVersion;
 use super::cells::{Cells, Columns, disordered, sqlite};
@@ -20,14 +20,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// An open profile.
+/// An open `profile.pop`.
 pub(super) struct Database {
-    /// The file in the state in which it was opened.
+    /// The profile on disk, in the state in which it was opened.
     pub source: ProfileFile,
     /// Open connections that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
-    /// Counts the rows of large tables that are read, for progress bars.
+    /// The progress of reading, in rows of large tables.
     rows: Task,
     /// The report format that the table `version_info` states.
     pub version: FormatVersion,
@@ -35,13 +35,13 @@ pub(super) struct Database {
 
 impl Database {
     /// Opens the profile at `path`, and reads its tables' names and its report format. Nothing is
-    /// written, neither to the file nor beside it (see [`ProfileFile`]). Rows read later count in
-    /// `progress`.
+    /// written, neither to the file nor beside it (see [`ProfileFile`]). Rows that are read later
+    /// are reported to `progress`.
     pub fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
 
-    /// Opens the profile in `source`, which was checked.
+    /// Opens the profile in `source`, which [`ProfileFile::find`] checked.
     pub fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection).map_err(sqlite("the list of tables"))?;
@@ -57,14 +57,14 @@ impl Database {
         Ok(database)
     }
 
-    /// Returns whether there is a table, view or virtual table of this name. (Only tables can be
-    /// read.)
+    /// Returns whether the profile has a table, view or virtual table with the name `table`. (Only
+    /// tables can be read.)
     pub fn has_table(&self, table: &str) -> bool {
         self.schema.0.contains_key(table)
     }
 
     /// Returns an error unless `table` is a table (no view or virtual table) and has all of
-    /// `columns`, none of them computed when it is read.
+    /// `columns`, and none of these is computed when it is read.
     pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let missing = |what| {
             unusable(format!(
@@ -94,10 +94,10 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the longest prefix of `columns` whose columns the table all has.
+    /// Returns the longest prefix of `columns` of which `table` has every column.
     ///
     /// # Errors
-    /// If the table lacks one of the first `required` columns.
+    /// If the table lacks one of the first `required` of `columns`.
     pub fn columns(
         &self,
         table: &'static str,
@@ -111,9 +111,9 @@ impl Database {
         Ok(&columns[..required + more.count()])
     }
 
-    /// Returns the values that `read` makes of the rows of `table`, in rowid order; ends at its first
-    /// error. The cells of the row are those of `columns`; errors name the row by its value in the
-    /// first of them.
+    /// Calls `read` with the cells in `columns` of each row of `table`, in rowid order, until the
+    /// first error, and returns the values that `read` returned. Errors name a row by its value in
+    /// the first of `columns`.
     pub fn rows<T>(
         &self,
         table: &'static str,
@@ -130,8 +130,8 @@ impl Database {
         Ok(values)
     }
 
-    /// Returns the values that `read` makes of the rows of `table`, in rowid order; no values if
-    /// the table or one of the columns is missing.
+    /// As [`rows`](Self::rows), but returns no values if the table or one of the columns is
+    /// missing.
     pub fn rows_if_any<T>(
         &self,
         table: &'static str,
@@ -144,8 +144,8 @@ impl Database {
         self.rows(table, columns, read)
     }
 
-    /// Returns an index of the ids in the first column of `table`, and the values that `read` makes
-    /// of its rows. The index maps the id of a row to the position of its value.
+    /// As [`rows`](Self::rows), but also returns an index that maps the id of a row, its value in
+    /// the first of `columns`, to the position of the row's value in the list.
     pub fn indexed<T>(
         &self,
         table: &'static str,
@@ -160,8 +160,8 @@ impl Database {
         Ok((Ids::of(table, columns[0], &ids)?, values))
     }
 
-    /// Returns the values that `read` makes of the rows of `table`, by the id in the first column.
-    /// It is an error if two rows have one id.
+    /// Returns the values that `read` makes of the rows of `table`, by the id of the row in the
+    /// first of `columns`. It is an error if two rows have the same id.
     pub fn by_id<T>(
         &self,
         table: &'static str,
@@ -176,9 +176,9 @@ impl Database {
         Ok(values)
     }
 
-    /// Returns the values that `read` makes of the rows of `table` whose first column has one of
-    /// `ids`, by that id. SQLite looks rows up if the first column is the rowid, as in the files of
-    /// Poplar.
+    /// Returns the values that `read` makes of the rows of `table` that have one of `ids` in the
+    /// first of `columns`, by id. SQLite looks rows up if the first column is the rowid, as in the
+    /// files of Poplar.
     pub fn with_ids<T>(
         &self,
         table: &'static str,
@@ -201,7 +201,7 @@ impl Database {
         Ok(values)
     }
 
-    /// Returns whether `table` has at least one row; `false` if there is no such table.
+    /// Returns whether `table` has at least one row; `false` if the profile has no such table.
     pub fn has_rows(&self, table: &'static str) -> Result<bool> {
         let mut has_rows = false;
         if self.has_table(table) {
@@ -214,8 +214,8 @@ impl Database {
         Ok(has_rows)
     }
 
-    /// Runs the statement `sql` with `parameters`, and calls `visit` with its rows as long as it
-    /// returns `true`. `sql` must select `columns` of `table` first, in this order.
+    /// Runs the statement `sql` with `parameters`, and calls `visit` with each resulting row as
+    /// long as `visit` returns `true`. `sql` must select `columns` of `table` first, in this order.
     fn query(
         &self,
         table: &'static str,
@@ -241,7 +241,7 @@ impl Database {
         })
     }
 
-    /// Calls `work` with an idle connection, or with a new one if all are in use.
+    /// Calls `work` with an idle connection to the profile, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // A poisoned lock is taken too, since a panic cannot leave the list half changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
@@ -254,7 +254,7 @@ impl Database {
 }
 
 /// Number of ids that [`Database::with_ids`] looks up in one statement. More ids would exceed the
-/// limit on operations of a statement.
+/// limit on the operations of a statement (`SQLITE_LIMIT_VDBE_OP`).
 const LOOKED_UP: usize = 5000;
 
 /// Returns the SQL statement that reads `columns` of `table`, and then the expressions `more`, from
@@ -265,18 +265,18 @@ fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String 
     format!("SELECT \"{list}\"{more} FROM \"{table}\" NOT INDEXED {condition}")
 }
 
-/// The tables and views of a file, by name in lower case.
+/// The tables and views of a profile, by name in lower case.
 pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
-/// A table or view of a file.
+/// A table or view of a profile.
 struct SchemaEntry {
-    /// Kind of an entry that is no table, with its article, such as `a view`; `None` for a table.
+    /// What the entry is instead of a table, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
     /// By name of a column in lower case: whether the column is computed when it is read.
     columns: FxHashMap<String, bool>,
 }
 
-/// Returns a name in a row of the schema, in lower case; empty for NULL.
+/// Returns the name in a cell of a row of the schema, in lower case; empty for NULL.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(
         String::from_utf8_lossy(row.get_ref(column)?.as_bytes_or_null()?.unwrap_or_default())
@@ -285,9 +285,9 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 }
 
 impl Schema {
-    /// Reads the names of the tables and views of a file, and the columns of the tables.
-    /// Views and virtual tables, which have no root page, get no columns: to query their columns
-    /// would run their definitions.
+    /// Reads the names of the tables and views of a file, and the columns of the tables. Views and
+    /// virtual tables, which have no root page, get no columns: a query for their columns would run
+    /// code from the file.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut entries = FxHashMap::default();
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden \
@@ -313,9 +313,8 @@ impl Schema {
         Ok(Self(entries))
     }
 
-    /// Returns a name by which SQL can select the rowid of a table, since no column has it; `None`
-    /// if there is none, or if the table has no rowids (`WITHOUT ROWID`), so that SQLite does not
-    /// know the name.
+    /// Returns a name by which SQL can select the rowid of `table`, since no column has this name;
+    /// `None` if columns have all such names, or if the table has no rowids (`WITHOUT ROWID`).
     pub fn rowid(&self, connection: &Connection, table: &str) -> Option<&'static str> {
         let columns = &self.0.get(table)?.columns;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
@@ -325,26 +324,26 @@ impl Schema {
     }
 }
 
-/// Tables that several threads read, each thread a range of rowids, with a number of rowids: a
-/// table that spans fewer is read as one range. The number is lower for compute sets, whose rows
-/// hold thousands of variables. Reading these tables takes nearly all of the time, so only their
-/// rows count as progress.
+/// Tables that several threads read in ranges of rowids, each with a number of rowids: a table that
+/// spans fewer rowids is read as one range. The number is lower for compute sets, whose rows hold
+/// thousands of variables. Reading these tables takes nearly all of the time, so only their rows
+/// count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),
 ];
 
-/// Number of ranges that a large table is read in. There are several for each thread, since threads
-/// have other work too. More would waste memory, since the lists of each range have spare capacity.
+/// Number of ranges of rowids in which a large table is read. There are several for each thread,
+/// since threads have other work too. More ranges would waste memory, since the lists of each range
+/// have spare capacity.
 const RANGES: u64 = 16;
 
 /// The result of reading one range of rowids of a table.
 struct ScannedRange<T> {
-    /// The rows of the range as `visit` collected them.
+    /// The collection to which `visit` added the rows of the range.
     filled: T,
-    /// Rowid of the first row at or after the start of the range; `None` if the table ends before
-    /// it.
+    /// Rowid of the first row at or after the start of the range; `None` if there is none.
     first: Option<i64>,
     /// Rowid of the first row after the end of the range; `None` if there is none.
     next: Option<i64>,
@@ -352,8 +351,8 @@ struct ScannedRange<T> {
 
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `visit` adds each row to
-    /// the `T` of its range, which `init` creates. Returns the `T` of all ranges in rowid order;
-    /// none if the table has no rows.
+    /// the collection (`T`) of its range, which `init` creates. Returns the collections of all
+    /// ranges in rowid order; none if the table has no rows.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
@@ -391,7 +390,7 @@ impl Database {
     }
 
     /// Reads the rows with rowids from `from` to `to` (inclusive), and the rowid of the row after
-    /// them. `sql` must select `columns` and the rowid of all rows from its parameter on,
+    /// the range. `sql` must select `columns` and the rowid of all rows from its parameter on,
     /// ascending. `visit` adds each row to `filled`.
     fn scan_range<T>(
         &self,
@@ -427,10 +426,10 @@ impl Database {
     }
 }
 
-/// Returns the `filled` values of `parts`, the results of all ranges in rowid order.
+/// Returns the collections (`filled`) of `parts`, the results of reading all ranges in rowid order.
 ///
 /// # Errors
-/// If the row after a range is not the first row of the next one.
+/// If the row after a range is not the first row of the next range, so that rows were missed.
 fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Result<Vec<T>> {
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
@@ -459,7 +458,7 @@ fn rowid_bounds(
 }
 
 /// Returns an upper bound on the number of rows of all large tables, from their rowids. A table
-/// that cannot be read counts 0 here; its error is reported when it is read.
+/// that cannot be read adds 0; the error is reported when its rows are read.
 fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
         let (first, last) =

@@ -4,11 +4,12 @@
 //!   0, `81` is 1, `01 96` is 150.
 //! * **list**: varints back to back.
 //! * **run-length list**: repeated { header `h`; `n = h >> 1`; with `h & 1` set `n` literal varints
-//!   follow, otherwise one varint that counts `n` times }.
+//!   follow, otherwise one varint, which stands for `n` equal values }.
 //! * **difference list**: a run-length list of adjacent differences.
 //!
-//! A few bytes can claim 2^60 values, so a list is only decoded up to a bound, which the caller
-//! takes from the target (tiles) or the file (ids), and [`Runs`] does not expand runs.
+//! A few bytes can stand for 2^60 values, so a list is only decoded up to a bound, which the caller
+//! takes from the target (number of tiles) or the profile (number of ids), and [`Runs`] does not
+//! expand runs.
 
 use thiserror::Error;
 
@@ -21,20 +22,20 @@ pub enum BlobError {
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// The blob has more values than this number, the limit that the caller sets.
+    /// The blob has more values than this limit, which the caller sets.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// The blob has this value for one tile, which exceeds 32 bits.
+    /// The blob has this value, which exceeds 32 bits, for one tile.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
-    /// The number of values (the first number) differs from the number of tiles (the second
-    /// number).
+    /// The number of values in the blob (the first number) differs from the number of tiles (the
+    /// second number).
     #[error("it holds {0} values instead of {1}")]
     WrongLength(usize, usize),
 }
 
-/// Iterates over the numbers in a list of varints: groups of 7 bits, the high bit marks the last
-/// byte.
+/// Iterates over the numbers in a list of varints: each is a sequence of bytes with 7 bits of the
+/// number, and the high bit marks the last byte.
 #[derive(Debug)]
 pub struct Varints<'a> {
     bytes: std::slice::Iter<'a, u8>,
@@ -89,8 +90,8 @@ pub struct ValueRun {
 }
 
 /// Iterates over the runs of a run-length list without expanding them. The list repeats a header
-/// `h` and `h >> 1` literal varints if `h` is odd, or one varint that counts `h >> 1` times. Each
-/// literal is a run of one value; empty runs are skipped.
+/// `h` and `h >> 1` literal varints if `h` is odd, or one varint that stands for `h >> 1` equal
+/// values. Each literal is a run of one value; empty runs are skipped.
 #[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
@@ -107,7 +108,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Reads the next varint; the end of the blob is an error.
+    /// Reads the next varint of the run-length list; the end of the blob is an error.
     #[inline]
     fn value(&mut self) -> Result<u64, BlobError> {
         self.varints.next().unwrap_or(Err(BlobError::Truncated))
@@ -142,7 +143,7 @@ impl Iterator for Runs<'_> {
 /// Decodes a list of varints.
 ///
 /// # Errors
-/// If the list has more than `limit` values, or ends within one.
+/// If the list has more than `limit` values, or ends within a value.
 pub fn decode_list(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
     let mut values = Vec::new();
     for value in Varints::new(blob) {

@@ -3,16 +3,16 @@
 use super::cells::{Cells, DUPLICATE, cell};
 use crate::message::Result;
 
-/// Maps the id of each row of a table to the position of the row.
+/// An index of a table that maps the id of each row to the position of the row.
 ///
-/// Poplar counts ids from 0 without gaps: then the id is the position and nothing is stored.
+/// Poplar counts ids from 0 without gaps: then each id equals its position, and no list is stored.
 /// Otherwise dense ids are looked up in an array, and sparse ids in a sorted list, so that no file
 /// can make the lookup slow.
 #[derive(Debug)]
 pub(crate) enum Ids {
-    /// The ids from 0 to this number (exclusive) are the positions.
+    /// The ids are 0 to this number (exclusive), and each equals its position.
     Same(u32),
-    /// The position of each id, at the index of the id, or [`ABSENT`].
+    /// At the index of an id: the position of the row with this id, or [`ABSENT`].
     Array(Vec<u32>),
     /// Pairs of an id and its position, in ascending order of ids.
     Sorted(Vec<(u64, u32)>),
@@ -24,18 +24,18 @@ impl Default for Ids {
     }
 }
 
-/// Stands in the array of positions for an id that no row has.
+/// Stands in the array of positions, at the index of an id, if no row has the id.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of array entries for each row. A sorted list takes less memory than a larger
-/// array.
+/// Maximum number of entries for each row in an array of positions. If ids are so sparse that the
+/// array would have more, a sorted list takes less memory.
 const SPARSE: u64 = 4;
 
 impl Ids {
     /// Indexes `ids`, the ids of all rows in the order of the rows.
     ///
     /// # Errors
-    /// An id that two rows have.
+    /// If two rows have the same id, which is returned.
     pub fn new(ids: impl ExactSizeIterator<Item = u64> + Clone) -> Result<Self, u64> {
         if ids.clone().zip(0..).all(|(id, position)| id == position) {
             return Ok(Self::Same(ids.len() as u32));
@@ -59,7 +59,7 @@ impl Ids {
     }
 
     /// Indexes `ids`, the ids of all rows of `table` in the order of the rows. It is an error,
-    /// which names `table` and `column`, if two rows have one id.
+    /// which names `table` and `column`, if two rows have the same id.
     pub(super) fn of(table: &'static str, column: &'static str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }
@@ -91,8 +91,8 @@ pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -
         .ok_or_else(|| row.problem(column, format!("`{table}` has no row with the id {id}")))
 }
 
-/// Returns an error, which names the cell of `row` in `column`, unless `ipu`, which was read from
-/// it, is below `count`, the number of IPUs.
+/// Returns an error unless `ipu`, the index of an IPU, is below `count`, the number of IPUs. `ipu`
+/// was read from the cell of `row` in `column`, which the error names.
 pub(super) fn check_ipu(row: &Cells<'_>, column: usize, ipu: u64, count: u64) -> Result<()> {
     let problem = || format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
     let is_there = (ipu < count).then_some(());

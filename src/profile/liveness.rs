@@ -1,5 +1,6 @@
-//! Reads the liveness: the steps of the compiled program, and the steps on which each equivalence
-//! class of variables is live, or which it misses.
+//! Reads the liveness: the steps of the compiled program, and the steps on which the variables of
+//! each equivalence class are live; and finds the few steps at which nearly always-live classes are
+//! not live.
 
 use super::Programs;
 use super::cells::cell;
@@ -17,15 +18,15 @@ use std::ops::Range;
 pub struct Step {
     /// Id of the step (`depth_first_steps.id`).
     pub id: u64,
-    /// The program that the step runs, as a position in [`Programs::all`].
+    /// The program that the step executes, as a position in [`Programs::all`].
     pub program: u32,
-    /// Index of the step that calls this step; `None` at the root.
+    /// Index of the step that calls this step; `None` for a step without a parent.
     pub parent: Option<u32>,
 }
 
-/// The table of the steps.
+/// The table of the liveness steps.
 pub(super) const STEPS: &str = "depth_first_steps";
-/// The table of the equivalence classes.
+/// The table of the equivalence classes of variables.
 const CLASSES: &str = "eq_classes";
 
 /// Reads the liveness steps in ascending order of their ids.
@@ -59,20 +60,20 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
 
 /// The steps on which the variables of each equivalence class are live. An equivalence class of
 /// Poplar contains the variables that are live on the same steps. A class is identified by its
-/// position in these lists; its id in the profile only matters while reading.
+/// position in the lists here; its id in the profile is only used while reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
     /// By class: whether the class is live on every step.
     always_live: Vec<bool>,
-    /// By class: ranges of step indices on which it is live (end exclusive), disjoint and
+    /// By class: ranges of step indices on which the class is live (end exclusive), disjoint and
     /// ascending.
     ranges: Vec<Vec<(u32, u32)>>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// Reads the classes, and the index that maps the id of a class to its position. `steps` has
-    /// the ids of all steps, ascending.
+    /// Reads the equivalence classes, and the index that maps the id of a class to its position.
+    /// `steps` has the ids of all steps, ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids)> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -81,10 +82,10 @@ impl LiveClasses {
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Builds the classes. `always_live` has one entry for each class: whether it is live on all
-    /// `steps` steps. `ranges` has the live ranges of classes, in any order: position of the class,
-    /// first step index, and end (exclusive). They do not matter for always-live classes. Ranges
-    /// that touch or overlap are merged, so that no step of a class counts twice.
+    /// Builds the equivalence classes. `always_live` has one entry for each class: whether it is
+    /// live on all `steps` steps. `ranges` has the live ranges of classes, in any order: position
+    /// of the class, first step index, and end (exclusive). Ranges of always-live classes are
+    /// ignored. Ranges that touch or overlap are merged, so that no step of a class occurs twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let all_steps = |&always: &bool| (always && steps > 0).then_some((0, steps));
@@ -106,12 +107,12 @@ impl LiveClasses {
         }
     }
 
-    /// Returns the number of classes.
+    /// Returns the number of equivalence classes.
     pub fn len(&self) -> usize {
         self.always_live.len()
     }
 
-    /// Returns whether there are no classes.
+    /// Returns whether there are no equivalence classes.
     pub fn is_empty(&self) -> bool {
         self.always_live.is_empty()
     }
@@ -147,7 +148,8 @@ impl LiveClasses {
     }
 
     /// Returns the largest sum of bytes that are live on one step, and the index of the first step
-    /// that has it. `all` has, for each variable, the position of its class and its bytes.
+    /// that has it. `all` has, for each variable, the position of its equivalence class and its
+    /// bytes.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -168,7 +170,7 @@ impl LiveClasses {
     }
 }
 
-/// Serializes the arguments from which [`LiveClasses::new`] builds the classes.
+/// Serializes the three arguments from which [`LiveClasses::new`] builds the classes.
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ranges: Vec<_> = (0u32..)
@@ -188,9 +190,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether `from..to`, a range of step ids, begins after the last of `steps` (ids,
-/// ascending), or ends after the id that follows the last step. The end is not checked if ids have
-/// gaps, since the id that follows the last step is then unknown.
+/// Returns whether `from..to`, a range of step ids, begins after the last of `steps` (the ids of
+/// all steps, ascending), or includes ids after the last step. The end of the range is only checked
+/// if ids have no gaps, since it is the id that would follow a step, which is unknown after a gap.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return false;
@@ -200,8 +202,8 @@ fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
 }
 
 /// Reads the live ranges of classes (`eq_class_step`): position of the class, first step index, and
-/// end (exclusive). The table holds ids of steps; an end is the id after the last step. `ids` is
-/// the index of the classes, `steps` the ids of all steps, ascending.
+/// end (exclusive). In the table, a range has ids of steps; its end is the id after its last step.
+/// `ids` is the index of the classes, `steps` the ids of all steps, ascending.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
     let mut ranges = database.rows(
@@ -222,8 +224,8 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
     Ok(ranges)
 }
 
-/// The steps at which a variable is not live: their number, the first and the last. Some classes of
-/// variables miss a few steps and are otherwise live in the whole program, as large weights are
+/// The steps at which the variables of a class are not live: the number of these steps, the first
+/// and the last. Some classes, such as those of large weights, are live at all but a few steps
 /// (docs/model.md, "Variables").
 #[derive(Debug)]
 pub(crate) struct MissedSteps {
@@ -233,9 +235,9 @@ pub(crate) struct MissedSteps {
 }
 
 impl MissedSteps {
-    /// Returns the steps that each class misses if it is nearly always live: at most steps, and at
-    /// all that compute, or move data on the IPU. `None` for all other classes, and for those that
-    /// miss no step.
+    /// Returns, by class, the steps at which a nearly always-live class is not live. Such a class
+    /// is live at more than half of all steps, among them all that compute or move data on the IPU.
+    /// `None` for all other classes, and for classes that are live at every step.
     pub fn of_classes(
         classes: &LiveClasses,
         steps: &[Step],
@@ -252,9 +254,9 @@ impl MissedSteps {
             .collect()
     }
 
-    /// Returns the steps in `gaps`, ascending, if all are idle and most steps are in none.
-    /// `idle_before` has, by step, the number of idle steps before it, with one more entry for the
-    /// end.
+    /// Returns the steps in `gaps`, ascending ranges of steps, if all of them are idle and they are
+    /// fewer than half of all steps. `idle_before` has, by step, the number of idle steps before
+    /// the step, and at the end the number of all idle steps.
     fn of(gaps: Vec<Range<u32>>, idle_before: &[u32]) -> Option<Self> {
         let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
         let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();

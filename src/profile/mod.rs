@@ -1,8 +1,8 @@
 //! Reads `profile.pop` into plain data.
 //!
 //! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
-//! scans the tables that the analysis needs, in rowid order. Rows are joined in memory by the ids
-//! of the tables. "Checked" in comments means checked on a real profile.
+//! scans the tables that the analysis needs, in rowid order. Rows of several tables are joined in
+//! memory by their ids. "Checked" in comments means checked on a real profile.
 
 mod cells;
 mod compiled;
@@ -46,17 +46,19 @@ use std::path::Path;
 /// All data of a `profile.pop` for one IPU that the analysis uses.
 #[derive(Debug)]
 pub struct Profile {
-    /// Version of the report format that the file states.
+    /// Version of the report format that the profile states.
     pub version: FormatVersion,
     /// The machine that the model was compiled for.
     pub target: Target,
     /// The program tree, with the compute set and the code bytes of each program.
     pub programs: Programs,
-    /// The liveness steps, in the order of their ids.
+    /// The liveness steps (executions of programs), in the order of their ids.
     pub steps: Vec<Step>,
     /// The steps on which each equivalence class of variables is live.
     pub classes: LiveClasses,
-    /// By class, the idle steps that it misses, if it is live at all others.
+    /// By equivalence class: the steps at which its variables are not live, if these are fewer than
+    /// half of all steps and the programs of all of them neither compute nor move data on the IPU;
+    /// else `None`.
     pub(crate) missed_steps: Vec<Option<MissedSteps>>,
     /// All lowered variables.
     pub variables: Variables,
@@ -66,36 +68,38 @@ pub struct Profile {
     /// The lowered variables in each region set, the regions that an exchange or a host copy moves.
     /// [`VariableLists::position`] finds the list of a region set by its id ([`Program::regions`]).
     pub region_variables: VariableLists,
-    /// The memory of each tile and of each category as the compiler recorded it.
+    /// The memory of each tile and of each category of variables as the compiler recorded it.
     pub recorded: Recorded,
     /// The executed cycles of each program, and the compiler's estimates.
     pub cycles: Cycles,
     /// The version of Poplar that compiled the model, the time, and the options.
     pub made: BuildInfo,
-    /// Warnings about unusual content of the file, which could be read in spite of it.
+    /// Warnings about unusual content of the profile, which could be read in spite of it.
     pub warnings: Vec<Warning>,
-    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns. Only
-    /// `witnesses` uses these bytes and the next three fields, to compare them with the other data.
+    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
+    /// Only `witnesses` uses these bytes and the next three fields, to compare them with the other
+    /// data.
     pub regions: Option<Vec<Regions>>,
-    /// By step, ascending: the step index, and the change of the bytes of not-always-live variables
-    /// since the step before, summed over all tiles. Empty if the profile lacks them.
+    /// Pairs of a step index, ascending, and the change of the live bytes of not-always-live
+    /// variables at that step, summed over all tiles. Empty if the profile lacks these changes.
     pub live_by_step: Vec<(u32, i64)>,
     /// Variables with an exchange region that ends beyond the variable, or that a region set lists
     /// twice in a row: positions in [`Variables`], ascending.
     pub outside: Vec<u32>,
     /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,
-    /// Fetches names of lowered variables from the file. It works without the rest of the profile.
+    /// Fetches names of lowered variables from the file. It can be used without the rest of the
+    /// profile.
     pub names: VariableNames,
 }
 
 impl Profile {
-    /// Reads the profile at `path`. Nothing is written, neither to the file nor beside it.
+    /// Reads the `profile.pop` at `path`. Nothing is written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`FileError`](crate::message::FileError) names the table, column and row that could not be understood. A profile of
-    /// several IPUs, or of replicas that are not listed singly, is refused (docs/model.md, "The
-    /// memory of a stage").
+    /// [`FileError`](crate::message::FileError) names the table, column and row that could not be
+    /// understood. A profile of several IPUs, or of replicas that are not listed singly, is refused
+    /// (docs/model.md, "The memory of a stage").
     pub fn read(path: &Path) -> Result<Self> {
         Self::read_with(path, &Progress::new())
     }
@@ -122,9 +126,9 @@ impl Profile {
             .collect()
     }
 
-    /// Returns the positions of the lists that any of `programs` uses, first of those in
-    /// `compute_set_variables`, then of those in `region_variables`: each position once, ascending.
-    /// `programs` are positions in [`Programs::all`].
+    /// Returns the lists of variables that any of `programs` uses, as positions in
+    /// `compute_set_variables`, and as positions in `region_variables`: each position once,
+    /// ascending. `programs` are positions in [`Programs::all`].
     pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
         for &program in programs {
@@ -145,7 +149,7 @@ impl Profile {
         (of_sets, of_regions)
     }
 
-    /// Reads the profile at `path`, and reports the number of rows read to `progress`.
+    /// Reads the `profile.pop` at `path`, and reports the number of rows read to `progress`.
     ///
     /// # Errors
     /// As [`Profile::read`].

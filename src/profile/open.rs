@@ -16,7 +16,8 @@ const HEADER: u64 = 100;
 /// A profile on disk, in the state in which it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProfileFile {
-    /// Absolute path without links, since SQLite keeps changes beside the file itself.
+    /// Absolute path of the file without symbolic links: SQLite keeps pending changes beside the
+    /// file itself, not beside a link.
     pub path: PathBuf,
     /// Size of the file in bytes.
     length: u64,
@@ -32,8 +33,9 @@ impl ProfileFile {
     /// beside it is refused here.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
-        // A public tutorial lists such a file in a report folder that was opened with PopVision.
-        // Its format is not public, so it is recognized by its name.
+        // A public tutorial lists a file with the extension `pop_cache` in a report folder that was
+        // opened with PopVision. The format is not public, so such a file is recognized by its
+        // name.
         if path.extension() == Some("pop_cache".as_ref()) {
             return unusable(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
@@ -48,11 +50,11 @@ impl ProfileFile {
 
     /// Reads the state of the file at `path`. Refuses pipes and devices.
     fn state_of(path: &Path) -> Result<Self> {
-        // Checked first: opening a pipe would block until somebody writes, and the path of a pipe
-        // such as /dev/fd/63 cannot be canonicalized.
+        // The kind of the file is checked first: opening a pipe would block until somebody writes,
+        // and the path of a pipe such as /dev/fd/63 cannot be canonicalized.
         let metadata = path.metadata()?;
         let kind = metadata.file_type();
-        // For a folder, the operating system's own error is clear.
+        // A folder is not refused here, since the operating system's own error is clear.
         if !kind.is_file() && !kind.is_dir() {
             return unusable(format!(
                 "this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}"
@@ -67,8 +69,8 @@ impl ProfileFile {
         })
     }
 
-    /// Returns an error if the file has changed since it was first opened. (SQLite counts changes
-    /// in its header.)
+    /// Returns an error if the file has changed since it was first opened. (SQLite counts the
+    /// changes of a file in the header of the file.)
     pub fn check_unchanged(&self) -> Result<()> {
         check_unfinished(&self.path)?;
         if *self == Self::state_of(&self.path)? {
@@ -87,7 +89,7 @@ impl ProfileFile {
         self.length.saturating_mul(4)
     }
 
-    /// Opens a connection with every protection of SQLite against untrusted files
+    /// Opens a connection to the profile with every protection of SQLite against untrusted files
     /// (<https://sqlite.org/security.html>).
     pub fn connect(&self) -> Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
@@ -97,8 +99,9 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // By then, a query has read more rows than the file can hold: a row takes at least six bytes
-        // and some ten operations. Damaged pages that refer to each other yield endless rows.
+        // Number of checks until a query is stopped, since it read more rows than the file can
+        // hold: a row takes at least six bytes and some ten operations. Damaged pages that refer to
+        // each other yield endless rows.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
             .progress_handler(
@@ -145,8 +148,8 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// Returns an error unless the first bytes are those of an SQLite database. Kinds of files that are
-/// often mixed up with a profile get specific messages.
+/// Returns an error unless `header`, the first bytes of a file, is that of an SQLite database.
+/// Kinds of files that are often mixed up with a profile get specific messages.
 fn check_header(header: &[u8]) -> Result<()> {
     let instead = match header {
         [] => {
@@ -178,7 +181,7 @@ fn check_header(header: &[u8]) -> Result<()> {
 /// which the change counter shows.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
-    // The value 1 stands for 65,536, which does not fit two bytes.
+    // The page size in bytes. The value 1 stands for 65,536, which does not fit two bytes.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
         size => u64::from(size),
@@ -196,7 +199,7 @@ fn check_length(header: &[u8], found: u64) -> Result<()> {
     ))
 }
 
-/// First bytes of a journal whose changes have to be rolled back.
+/// First bytes of an SQLite journal with changes that have to be rolled back.
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// Returns the paths of the files that SQLite keeps beside a database: its write-ahead log, its
@@ -213,7 +216,8 @@ pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    // SQLite may keep a journal after its changes are done, and then fills its header with zeros.
+    // SQLite may keep a journal after its changes are done, and then fills the header of the
+    // journal with zeros.
     let mut start = Vec::new();
     if journal.metadata().is_ok_and(|metadata| metadata.is_file()) {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;
@@ -229,8 +233,8 @@ fn check_unfinished(path: &Path) -> Result<()> {
     ))
 }
 
-/// Returns the `file:` URI with which SQLite opens the path read-only and as immutable, with every
-/// special or non-ASCII byte escaped.
+/// Returns the `file:` URI with which SQLite opens the file at `path` read-only and as immutable,
+/// with every special or non-ASCII byte escaped.
 fn uri(path: &Path) -> String {
     let bytes = path.as_os_str().as_encoded_bytes().iter();
     let escaped: String = bytes

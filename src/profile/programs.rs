@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub struct Programs {
     /// Maps the id of a program to its position in `all`.
     pub(super) ids: Ids,
-    /// All programs, in the order of the file. The position of a program is its index here.
+    /// All programs, in the order of the file. The position of a program is its index in this list.
     pub all: Vec<Program>,
     /// The roots of the tree (`control_programs`, ordered by id), as positions in `all`.
     pub roots: Vec<u32>,
@@ -26,7 +26,8 @@ pub struct Programs {
     pub vertex_types: Vec<VertexType>,
 }
 
-/// A program of Poplar: one step of the compiled model, or a sequence, loop or call of others.
+/// A program of Poplar: one step of the compiled model, or a sequence, loop or call of other
+/// programs.
 #[derive(Debug)]
 pub struct Program {
     /// Id of the program (`programs.id`).
@@ -37,17 +38,18 @@ pub struct Program {
     pub kind: ProgramKind,
     /// Id of the program's row in the table of its type; `None` if the type has no table.
     pub(super) variant_index: Option<u64>,
-    /// The programs below it in the program tree, in the order in which they run, as positions in
-    /// [`Programs::all`].
+    /// The children of the program in the program tree, in the order in which they run, as
+    /// positions in [`Programs::all`].
     pub children: Box<[u32]>,
     /// Id of the debug context of the program; 0 for none.
     pub debug_id: u64,
-    /// Bytes of control code on each tile, without those of the children, which the record includes.
+    /// Bytes of control code of the program on each tile, without those of its children (which
+    /// `programs.control_code_bytes_by_tile` includes).
     pub control_code: TileBytes,
     /// Ids of the region sets that the program moves, for
     /// [`Profile::region_variables`](super::Profile::region_variables): the source and the
     /// destination of an exchange, the regions of a host exchange, or the destination of a code
-    /// copy. A region set without a row is empty.
+    /// copy. A region set without a row in `exchange_regions` is empty.
     pub regions: Arc<[u64]>,
 }
 
@@ -67,16 +69,17 @@ pub struct ComputeSet {
     pub id: u64,
     /// Name of the compute set.
     pub name: Box<str>,
-    /// Id of the debug context of the compute set itself; 0 for none, or if the profile lacks it.
+    /// Id of the debug context of the compute set itself; 0 for none, or if the profile lacks the
+    /// ids.
     pub debug_id: u64,
-    /// The types of its vertices: each a position in [`Programs::vertex_types`], with the number of
-    /// vertices of that type on each tile.
+    /// The vertices of the compute set, by vertex type: a position in [`Programs::vertex_types`],
+    /// and the number of vertices of that type on each tile.
     pub vertices: Vec<(u32, TileBytes)>,
-    /// Number of its vertices on all tiles, as its own row states it; `None` if the profile lacks
-    /// it.
+    /// Number of vertices on all tiles by the row of the compute set
+    /// (`compute_sets.vertex_counts`); `None` if the profile lacks the column.
     pub counted: Option<u64>,
-    /// Exact bytes of its vertices on each tile: data, edge and copy pointers, descriptors and
-    /// padding (`memory_by_compute_set`); `None` if the profile lacks them.
+    /// Exact bytes of the vertices of the compute set on each tile: data, edge and copy pointers,
+    /// descriptors and padding (`memory_by_compute_set`); `None` if the profile lacks them.
     pub memory: Option<TileBytes>,
 }
 
@@ -92,7 +95,7 @@ pub struct VertexType {
 }
 
 impl Programs {
-    /// Returns the compute set that the program at this position in `all` runs; `None` if it runs
+    /// Returns the compute set that the program at a position in `all` runs; `None` if it runs
     /// none.
     pub fn compute_set(&self, program: u32) -> Option<&ComputeSet> {
         self.set_of(&self.all[program as usize])
@@ -106,7 +109,8 @@ impl Programs {
         }
     }
 
-    /// Reads the program tree with its compute sets, vertices, and the tables of program types.
+    /// Reads the program tree with its compute sets, vertices, and the data in the tables of
+    /// program types.
     pub(super) fn read(database: &Database, target: &Target) -> Result<Self> {
         let tiles = target.num_tiles;
         let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
@@ -152,7 +156,7 @@ fn read_programs(
     ids: &Ids,
     details: &Details,
 ) -> Result<Vec<Program>> {
-    // The ids of types differ from file to file.
+    // Types of programs are identified by name, since their ids differ from profile to profile.
     let types = database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
         if name.is_empty() {
@@ -197,9 +201,9 @@ fn read_programs(
     })
 }
 
-/// Takes the control code of children out of that of programs, whose records include it. Where a
-/// program is a child a second time, nothing is known of its parent, whose own code is left empty:
-/// a few bytes could name a large program again and again.
+/// Subtracts from the control code of each program that of its children, which the profile
+/// includes. A program gets no code at all if one of its children already occurred as a child: a
+/// few bytes of a damaged file could name a large program again and again.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
@@ -244,7 +248,8 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
 /// The table of the bytes of vertices by compute set.
 pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
-/// Reads the compute sets with their vertices, whose types `vertex_types` maps to positions.
+/// Reads the compute sets with their vertices. `vertex_types` maps the id of a vertex type to its
+/// position.
 fn read_compute_sets(
     database: &Database,
     tiles: u32,
@@ -305,13 +310,13 @@ pub enum ProgramKind {
     /// The program runs the compute set at this position in
     /// [`Programs::compute_sets`](super::Programs::compute_sets).
     OnTileExecute(u32),
-    /// The program moves data between tiles of one IPU; with the bytes of its exchange code on each
-    /// tile.
+    /// The program moves data between tiles of one IPU; the value has the bytes of the exchange
+    /// code on each tile.
     DoExchange(TileBytes),
     /// The program calls a function, whose body is the program at this position in
     /// [`Programs::all`](super::Programs::all).
     Call(u32),
-    /// The program does anything else; with the name of its type in `program_types`.
+    /// The program does anything else; the value is the name of its type in `program_types`.
     Other(Box<str>),
 }
 
@@ -336,8 +341,8 @@ impl ProgramKind {
 /// The rows of the `program_type_*` tables, by the id with which `programs.variant_index` refers to
 /// them.
 struct Details {
-    /// By table of a program type, then by id of a row: the kind of program. It has only the tables
-    /// of compute sets, exchanges and calls.
+    /// By table of a program type, then by id of a row: the kind of the program. Only the tables of
+    /// programs that run a compute set, exchange or call are included.
     kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
     /// By table of a program type and id of a row: the ids of the region sets that the program
     /// moves.
@@ -345,8 +350,8 @@ struct Details {
 }
 
 impl Details {
-    /// Reads the tables. `tiles` is the number of tiles; `compute_sets` and `programs` map ids to
-    /// positions.
+    /// Reads the `program_type_*` tables. `tiles` is the number of tiles; `compute_sets` and
+    /// `programs` map ids to positions.
     fn read(database: &Database, tiles: u32, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
         let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
             position(compute_sets, &row, 1, "compute_sets").map(ProgramKind::OnTileExecute)
@@ -412,9 +417,9 @@ impl Details {
     }
 }
 
-/// Reads the body of each call, by id of the row of `program_type_call`: the row names a function,
-/// and `function_programs` the program of the function, a position by `programs`. Empty if there is
-/// no such table. (Assumed: the real profile has no such rows.)
+/// Reads the body of each call, by the id of a row of `program_type_call`: the row names a
+/// function, and `function_programs` names the program of the function, whose position is found by
+/// `programs`. Empty if the profile lacks the table. (Assumed: the real profile has no such rows.)
 fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, ProgramKind>> {
     if !database.has_table(CALL) {
         return Ok(FxHashMap::default());
@@ -430,8 +435,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     })
 }
 
-/// The table of the programs that run a compute set. The tables below belong to the other program
-/// types that say more about memory than the name of the type.
+/// The table of programs that run a compute set. The tables below it are those of other types of
+/// programs, as far as they have data about memory.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -439,18 +444,18 @@ const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
 const CODE_COPY: &str = "program_type_code_copy";
 const CALL: &str = "program_type_call";
 
-/// The column with the id of a row of an exchange, and the columns with the region sets that it
-/// moves.
+/// The columns of a table of exchanges: the id of a row, and the ids of the source and the
+/// destination region set.
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// Tables with ids of region sets: name of the table, its columns (the key first), and the table of
-/// program types whose rows the key identifies.
+/// Tables with ids of region sets. For each: the name of the table, its columns (the key first),
+/// and the table of a program type whose rows the key identifies.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // A stream copy need not have a region, but it has a row here.
+    // This table has no region sets, but a row for each stream copy, even one without regions.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

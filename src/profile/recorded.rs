@@ -1,4 +1,5 @@
-//! Reads the memory that Poplar recorded, with which the model is compared.
+//! Reads the memory that Poplar recorded for tiles and categories, with which computed bytes are
+//! compared.
 
 use super::cells::cell;
 use super::database::Database;
@@ -10,10 +11,10 @@ use serde::{Deserialize, Serialize};
 /// The memory of each tile and of each category of variables, as the compiler recorded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// The record of each tile (`memory_by_tile`); empty if the profile lacks the table.
+    /// The recorded memory of each tile (`memory_by_tile`); empty if the profile lacks the table.
     pub tiles: Vec<RecordedTile>,
-    /// The record of each category of lowered variables (`memory_by_category`); empty if the
-    /// profile lacks the table.
+    /// The recorded memory of each category of lowered variables (`memory_by_category`); empty if
+    /// the profile lacks the table.
     pub categories: Vec<RecordedCategory>,
 }
 
@@ -23,11 +24,11 @@ pub struct Recorded {
 pub struct RecordedCategory {
     /// Name of the category, such as `vertexCode`.
     pub name: String,
-    /// Bytes on each tile, including bytes that share their address with other variables. They
-    /// equal the sum of the lowered variables of the category (checked).
+    /// Bytes of the category on each tile, including bytes that share their address with other
+    /// variables. They equal the sum of the lowered variables of the category (checked).
     pub bytes: TileBytes,
-    /// Bytes on each tile that share their address with other variables. All other bytes are the
-    /// only ones at their address (checked).
+    /// Bytes of the category on each tile that share their address with other variables. All other
+    /// bytes have an address for themselves (checked).
     pub overlapped: TileBytes,
 }
 
@@ -45,7 +46,7 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// All kinds, each at the index `kind as usize`.
+    /// All kinds of code, each at the index `kind as usize`.
     pub const ALL: [CodeKind; 4] = [
         Self::VertexCode,
         Self::VertexState,
@@ -82,14 +83,14 @@ impl CodeKind {
 /// The recorded memory of one tile (a row of `memory_by_tile`), in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTile {
-    /// Bytes at distinct addresses in use, without gaps between variables.
+    /// Bytes of the tile that are in use, each address once, without gaps between variables.
     pub total: u64,
-    /// Bytes in use including the gaps between variables (`total_including_gaps`); `None` if the
-    /// profile lacks the column.
+    /// Bytes of the tile that are in use, including the gaps between variables
+    /// (`total_including_gaps`); `None` if the profile lacks the column.
     pub with_gaps: Option<u64>,
-    /// Bytes of variables that are live on every step.
+    /// Bytes of the variables on the tile that are live on every step.
     pub always_live: u64,
-    /// Largest number of bytes of all other variables that are live on one step.
+    /// Largest number of bytes of not-always-live variables on the tile that are live on one step.
     pub not_always_live: u64,
 }
 
@@ -110,7 +111,7 @@ impl Recorded {
     }
 
     /// Reads the recorded memory of tiles and categories, and the bytes of each tile in its memory
-    /// regions, which are `None` if the profile lacks these columns.
+    /// regions, or `None` if the profile lacks the columns of the regions.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -121,11 +122,11 @@ impl Recorded {
     }
 }
 
-/// The bytes of one tile in its memory regions: interleaved, not interleaved, and beyond its
-/// memory.
+/// The bytes of one tile in its three memory regions: interleaved, not interleaved, and overflowed
+/// (beyond the memory of the tile).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Regions {
-    /// Bytes in all three memory regions together, without gaps between variables.
+    /// Bytes in all three memory regions of the tile together, without gaps between variables.
     pub all: u64,
     /// Bytes that exceed the memory of the tile, including the gaps between variables.
     pub overflowed: u64,
@@ -147,8 +148,8 @@ const COLUMNS: &[&str] = &[
 const REQUIRED: usize = 4;
 
 /// Reads the recorded memory of each tile, in the order of tiles, and the bytes of each tile in its
-/// memory regions, which are `None` if the profile lacks these columns. The record is empty if the
-/// table has no rows; else each tile must have a row.
+/// memory regions, or `None` if the profile lacks the columns of the regions. The list of tiles is
+/// empty if the table has no rows; else each tile must have a row.
 fn read_tiles(
     database: &Database,
     target: &Target,

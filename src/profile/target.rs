@@ -1,5 +1,5 @@
-//! Reads the format version and the target, which are needed before all else; the origin of a
-//! profile; and a summary of it for users who have several profiles.
+//! Reads the format version and the target of a profile, which are needed before all else; its
+//! origin; and a summary for users who have several profiles.
 
 use super::cells::{Cells, Columns, cell, no_row, or_warn};
 use super::database::Database;
@@ -22,15 +22,15 @@ pub struct FormatVersion {
     pub point: u64,
 }
 
-/// First number of the only versions that can be read: profiles are SQLite since format 3.
+/// First number of the format versions that can be read: profiles are SQLite files since format 3.
 const KNOWN_MAJOR: u64 = 3;
 
-/// Second number of the only version that was checked on a real file (Poplar 3.3.0).
+/// Second number of the only format version that was checked on a real file (Poplar 3.3.0).
 const KNOWN_MINOR: u64 = 8;
 
 impl FormatVersion {
-    /// Reads the version from an SQLite database. Refuses a database that is no profile, and a
-    /// version whose first number is not 3.
+    /// Reads the format version from an SQLite database. Refuses a database that is no profile, and
+    /// a version whose first number is not 3.
     pub(super) fn read(database: &Database) -> Result<Self> {
         let table = "version_info";
         if !database.has_table(table) {
@@ -49,7 +49,7 @@ impl FormatVersion {
         if version.major == KNOWN_MAJOR {
             return Ok(version);
         }
-        // Tables may mean something else.
+        // The tables of another format may have another meaning.
         unusable(format!(
             "the profile has report format {version}, and popliner reads only format \
              {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \
@@ -57,7 +57,7 @@ impl FormatVersion {
         ))
     }
 
-    /// Returns a warning if this version was not checked on a real file.
+    /// Returns a warning if this format version was not checked on a real file.
     pub(super) fn warning(self) -> Option<Warning> {
         ((self.major, self.minor) != (KNOWN_MAJOR, KNOWN_MINOR)).then(|| {
             Warning::new(format!(
@@ -75,8 +75,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// Returns the value that `read` makes of the only row of `table`, in which it reads `columns`. An
-/// error if the table has no row or several.
+/// Returns the value that `read` makes of the cells in `columns` of the only row of `table`. It is
+/// an error if the table has no row or several.
 fn only_row<T>(
     database: &Database,
     table: &'static str,
@@ -186,8 +186,8 @@ impl Target {
         ))))
     }
 
-    /// Returns an error if the target has several IPUs or replicas, which the rules of memory do
-    /// not cover (docs/model.md, "The memory of a stage"), or has sizes that no machine has.
+    /// Returns an error if the target has several IPUs or replicas, which the memory model does not
+    /// cover (docs/model.md, "The memory of a stage"), or has sizes that no machine has.
     pub(crate) fn check_single_ipu(&self) -> Result<()> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
@@ -224,9 +224,9 @@ impl Target {
 }
 
 /// The origin of a profile: the version of Poplar that compiled the model, the time, and the
-/// options. It only serves reports. Nothing is computed from it, so a field is `None` or empty if
-/// the profile lacks it. Every table that is read for it occurs in a real profile (report format
-/// 3.8.0).
+/// options. The origin is only shown in reports. Nothing is computed from it, so a field is `None`
+/// or empty if the profile lacks the data. Every table with data on the origin occurs in a real
+/// profile (report format 3.8.0).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BuildInfo {
     /// Version of Poplar that wrote the profile, such as `3.3.0 (de1f8de2a7)` (`poplar_version`).
@@ -251,13 +251,13 @@ pub struct BuildInfo {
 pub struct ChosenOption {
     /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
     pub name: String,
-    /// Value of the option.
+    /// Value of the option, as a text.
     pub value: String,
 }
 
 impl BuildInfo {
-    /// Reads the tables that the profile has. A table that cannot be understood is left out with a
-    /// warning.
+    /// Reads the origin of the profile from the tables that it has. A table that cannot be
+    /// understood is left out with a warning.
     pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
         let machine = database.rows_if_any("target_info", &["type_", "clock_frequency"], |row| {
             Ok((row.text(0)?, row.optional(1)?))
@@ -297,14 +297,15 @@ impl BuildInfo {
     }
 }
 
-/// A summary of a profile that is made without reading all of it.
+/// A summary of a profile, for which only a few rows are read.
 #[derive(Debug)]
 pub struct Outline {
     /// The machine that the model was compiled for.
     pub target: Target,
     /// Whether the profile has lowered variables.
     pub has_variables: bool,
-    /// Whether the profile has executed steps.
+    /// Whether the model was executed while the profile was recorded, so that the profile has
+    /// executed steps.
     pub is_executed: bool,
 }
 

@@ -7,9 +7,9 @@ use std::iter::once;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A number of bytes (or a count) for each tile, as runs of equal numbers; tiles outside all runs
-/// have 0. Most programs treat thousands of tiles alike, so runs are far smaller than an array.
-/// Clones share the runs: many rows of a file may refer to one blob.
+/// A number of bytes (or a count) for each tile, as runs of tiles with equal numbers; tiles outside
+/// all runs have 0. Most programs treat thousands of tiles alike, so runs take far less memory than
+/// an array. Clones share the runs: many rows of a profile may refer to one blob.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileBytes {
     runs: Arc<[TileRun]>,
@@ -18,11 +18,11 @@ pub struct TileBytes {
 /// A run of tiles with the same number, which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
-    /// The first tile.
+    /// The first tile of the run.
     pub from: u32,
-    /// The tile after the last one.
+    /// The tile after the last tile of the run.
     pub to: u32,
-    /// The number of each of these tiles.
+    /// The number that each tile of the run has.
     pub value: u32,
 }
 
@@ -40,7 +40,8 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores the values of decoded `runs`, one for each of `tiles` tiles, from tile 0 on.
+    /// Stores the values of decoded `runs`, which have one value for each of `tiles` tiles, from
+    /// tile 0 on.
     ///
     /// # Errors
     /// If there are more or fewer values than `tiles`, except that there may be none if `empty` is
@@ -77,7 +78,7 @@ impl TileBytes {
     /// have another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
-            // Most code occupies no tile, and the default allocates nothing.
+            // Most code occupies no tile, and the default value allocates no memory.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
@@ -90,10 +91,10 @@ impl TileBytes {
     }
 
     /// Returns the sum of `parts`, tile by tile. Each part is a pair of numbers by tile and a
-    /// factor by which all of them are multiplied.
+    /// factor by which all these numbers are multiplied.
     ///
     /// # Errors
-    /// The first tile whose sum exceeds 32 bits.
+    /// If a sum exceeds 32 bits; the error is the first such tile.
     pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
         let parts = parts.into_iter();
         Self::combine(
@@ -102,30 +103,33 @@ impl TileBytes {
         )
     }
 
-    /// Returns by how much the numbers exceed the sum of `parts`, tile by tile; 0 where they do not.
+    /// Returns by how much the number of each tile exceeds the sum of `parts` on the tile; 0 where
+    /// it does not.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
     }
 
-    /// Adds up `parts`, each with a factor for its numbers. `value` turns a sum into a number.
+    /// Adds up `parts` tile by tile, each multiplied by its factor. `value` turns the sum of a tile
+    /// into the number that is stored.
     ///
     /// # Errors
-    /// The first tile for whose sum `value` returns `None`.
+    /// If `value` returns `None` for a sum; the error is the first such tile.
     fn combine<'a>(
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // A run changes the sum only at its two ends.
+        // The changes of the sum from tile to tile: a run changes it only at its two ends.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // One run beyond 32 bits is too much, and any number of them fits into 64.
+                // A number is capped at 2^32: it makes the sum too large anyway, and any sum of
+                // capped numbers fits 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // The changes of each part are ascending, and a stable sort merges ascending runs.
+        // The changes of each part ascend by tile, and a stable sort merges ascending sequences.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
@@ -148,7 +152,7 @@ impl TileBytes {
         self.runs.last().map_or(0, |run| run.to)
     }
 
-    /// Returns the number of `tile`.
+    /// Returns the number that `tile` has.
     pub fn get(&self, tile: u32) -> u32 {
         let run = self.runs.partition_point(|run| run.to <= tile);
         match self.runs.get(run) {
@@ -168,12 +172,13 @@ impl TileBytes {
         }
     }
 
-    /// Adds the number of each tile to that of `sums`. A run that reaches beyond `sums` is skipped.
+    /// Adds the number of each tile to the sum of the tile in `sums`. A run that reaches beyond
+    /// `sums` is skipped.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
         self.change(sums, u64::saturating_add);
     }
 
-    /// Returns the sum of the numbers of `tiles`, a range whose end is exclusive.
+    /// Returns the sum of the numbers of all tiles in the range `tiles` (end exclusive).
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         self.runs
             .iter()
@@ -203,7 +208,7 @@ impl FromIterator<u32> for TileBytes {
 }
 
 /// Serializes three numbers for each run, which are mostly small: the number of tiles since the end
-/// of the run before, its number of tiles, and its value.
+/// of the run before, the number of tiles of the run, and its value.
 impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut end = 0;
@@ -217,8 +222,8 @@ impl Serialize for TileBytes {
     }
 }
 
-/// Checks the form of the runs. The number of tiles is unknown here, so callers check
-/// [`TileBytes::end`].
+/// Deserializes runs, and checks that they ascend and are not empty or 0. The number of tiles is
+/// unknown here, so callers check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut end = 0u32;
@@ -239,8 +244,8 @@ impl<'de> Deserialize<'de> for TileBytes {
     }
 }
 
-/// Appends a run of tiles `from..to`, merging it with the last run if it continues with the same
-/// value. Appends nothing for an empty run or the value 0.
+/// Appends a run of tiles `from..to`, merging it with the last run if that ends at `from` and has
+/// the same value. Appends nothing for an empty run or the value 0.
 fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
     match runs.last_mut() {
         Some(last) if last.to == from && last.value == value => last.to = to,

@@ -1,4 +1,4 @@
-//! Reads lists of variables by id: the variables of each compute set, and of each region set.
+//! Reads the lists of lowered variables of each compute set, and of each region set.
 
 use super::Variables;
 use super::cells::Cells;
@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct VariableLists {
     /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
-    /// The members of all lists, one list after the other.
+    /// The members of all lists (positions of variables), one list after the other.
     members: Vec<u32>,
-    /// By list: the index in `members` after its last member. A list begins where the one before it
-    /// ends.
+    /// By list: the index in `members` after the last member of the list. A list begins where the
+    /// list before it ends.
     ends: Vec<u32>,
 }
 
@@ -40,8 +40,8 @@ impl VariableLists {
         &self.members
     }
 
-    /// Returns the position of the list of the compute set or region set with this id; `None` if it
-    /// has no list, and so no members.
+    /// Returns the position of the list of the compute set or region set with this id; `None` if
+    /// the set has no list, and so no members.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
@@ -56,16 +56,16 @@ impl VariableLists {
     }
 }
 
-/// Collects lists from rows that name a list and a member, in the order of the rows.
+/// Collects lists of variables from rows, each of which has the id of a list and one member.
 #[derive(Default)]
 struct ListsBuilder {
     members: Vec<u32>,
-    /// Runs of members of one list: the id of the list, and the number of members.
+    /// Runs of consecutive members of one list: the id of the list, and the number of members.
     runs: Vec<(u64, u32)>,
 }
 
 impl ListsBuilder {
-    /// Adds the variable at position `member` to the list with the id `id`.
+    /// Adds `member`, the position of a variable, to the list with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
         match self.runs.last_mut() {
@@ -86,7 +86,7 @@ impl ListsBuilder {
         let parts = parts.into_iter().map(|part| (part.members, part.runs));
         let (members, runs): (_, Vec<_>) = parts.unzip();
         let (mut members, mut runs) = (concatenated(members), runs.concat());
-        // Rows are usually in the order of their ids.
+        // Rows are usually in the order of their list ids, and need no sorting.
         if !runs.is_sorted_by_key(|&(id, _)| id) {
             let mut rest = &members[..];
             let mut sorted: Vec<_> = runs
@@ -111,9 +111,10 @@ impl ListsBuilder {
     }
 }
 
-/// Reads the variables of each region set (`exchange_regions`). Also returns the positions of the
-/// variables with a region that ends beyond the variable, or that a set lists twice in a row,
-/// ascending. A real profile has no such repetitions: set and variable are the table's key.
+/// Reads the variables of each region set (`exchange_regions`). Also returns the positions,
+/// ascending, of variables with a region that ends beyond the variable, and of variables that a
+/// region set lists twice in a row. A real profile has no such repetitions: region set and variable
+/// are the key of the table.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -152,7 +153,7 @@ pub(super) fn read_regions(
 }
 
 /// Returns the end of the last region in a text such as `[0,4),[8,12)`, here 12; `None` for a text
-/// of another form. It is parsed by hand, since there are millions of such texts.
+/// of another form. The text is parsed by hand, since there are millions of such texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let (mut end, mut place) = (0, 1);
@@ -183,7 +184,7 @@ pub(super) fn read_compute_sets(
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(variables.len())))?;
-            // A repeated id counts once.
+            // Differences of 0 repeat an id, which is added only once.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
@@ -193,7 +194,7 @@ pub(super) fn read_compute_sets(
             }
         }
         let added = lists.members.len() - before;
-        // A few bytes can name all variables in every row.
+        // The number of members is bounded, since a few bytes of a row can list all variables.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
         }
@@ -207,7 +208,7 @@ pub(super) fn read_compute_sets(
 }
 
 /// Returns the position of the variable with the id `var_id`, which was read from column 1 of
-/// `row`. The error if there is no such variable names the row.
+/// `row`. If there is no such variable, the error names the row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     variables.position(var_id).ok_or_else(|| {

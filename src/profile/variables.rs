@@ -1,8 +1,8 @@
 //! Reads the lowered variables. Each lowered variable is a piece of memory on one tile.
 //!
 //! The names of variables make up most bytes of `vars_info` and are fetched on demand. Variables
-//! that are live from the first to the last step, or nearly so, have labels: their names, and the
-//! debug contexts of weights and optimizer state.
+//! that are live from the first to the last step, or nearly so, such as weights and optimizer
+//! state, have labels: names and debug contexts of tensors.
 
 use super::Target;
 use super::cells::no_variables;
@@ -26,14 +26,15 @@ pub const NEVER_LIVE: u32 = u32::MAX;
 pub struct Variables {
     /// Maps the `var_id` of a variable to its position.
     ids: Ids,
-    /// The `var_id` of each variable; empty if each equals the position of the variable.
+    /// The `var_id` of each variable; empty if every `var_id` equals the position of its variable.
     var_ids: Vec<u64>,
-    /// The tile on which each variable lies.
+    /// The tile on which each variable lies, by position.
     pub tiles: Vec<u16>,
     /// Size of each variable in bytes.
     pub bytes: Vec<u32>,
-    /// The equivalence class of each variable, as a position in [`LiveClasses`](super::LiveClasses). [`NEVER_LIVE`] for
-    /// a class without a row, such as class 0, which holds the variables that were never allocated.
+    /// The equivalence class of each variable, as a position in
+    /// [`LiveClasses`](super::LiveClasses). [`NEVER_LIVE`] for a class without a row, such as class
+    /// 0, which holds the variables that were never allocated.
     pub classes: Vec<u32>,
     /// The category of each variable, as a position in `category_names`.
     pub categories: Vec<u8>,
@@ -59,12 +60,13 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of [`COLUMNS`] that every profile has; the columns after these name variables.
+/// Number of [`COLUMNS`], from the first on, that every profile has. The last two columns are
+/// needed for labels only.
 const REQUIRED: usize = 5;
 
 impl Variables {
-    /// Reads the table. `persistent` says, by position of a class, whether its variables have
-    /// labels; `class_ids` maps the id of a class to its position.
+    /// Reads the table of lowered variables. `persistent` says, by position of a class, whether its
+    /// variables have labels; `class_ids` maps the id of a class to its position.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -105,8 +107,9 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, the columns and the keys of labels of all ranges in rowid order, and reads the
-    /// labels from `database`. Joins one column at a time, so that at most a few columns are in memory twice.
+    /// Joins `parts`, the variables and the keys of labels of all ranges of rows in rowid order,
+    /// and reads the labels from `database`. Joins one column at a time, so that at most a few
+    /// columns are in memory twice.
     fn join(
         parts: Vec<(Self, LabelKeys)>,
         category_names: Vec<String>,
@@ -178,8 +181,8 @@ impl Variables {
     }
 }
 
-/// Takes one column out of `parts`, the columns of each range, and concatenates it. `of_part`
-/// returns that column of a range.
+/// Takes one column out of each of `parts`, the variables of each range of rows, and concatenates
+/// it. `of_part` returns that column of a part.
 fn column<T: Copy + Send + Sync>(
     parts: &mut [Variables],
     of_part: fn(&mut Variables) -> &mut Vec<T>,
@@ -187,7 +190,7 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// The category whose variables have labels: it holds the data of tensors.
+/// The category of variables that hold the data of tensors. Only these variables have labels.
 const LABELLED: &str = "variable";
 
 /// The table of categories of variables.
@@ -210,13 +213,13 @@ pub struct VariableNames {
 }
 
 impl VariableNames {
-    /// Returns the names of the variables with these values of `var_id`, in the same order. A name
+    /// Returns the names of the variables whose `var_id` is in `ids`, in the order of `ids`. A name
     /// consists of the base name from `vars_string_table`, with prefix and suffix, such as
     /// `weights#0`. A variable without a name in the profile gets a text that says so.
     ///
     /// # Errors
-    /// As [`Profile::read`](super::Profile::read): the file is opened again, and must not have
-    /// changed.
+    /// As [`Profile::read`](super::Profile::read): the profile is opened again, and must not have
+    /// changed since it was read.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -248,12 +251,12 @@ impl VariableNames {
     }
 }
 
-/// The ids of the data that a label is made from: `name_base_id` for the name and, unless it is
-/// NULL, `unlowered_var_id` for the debug contexts.
+/// The ids in a row of `vars_info` from which the label of a variable is made: `name_base_id` for
+/// the name and, unless it is NULL, `unlowered_var_id` for the debug contexts.
 pub(super) type LabelKey = (u64, Option<u64>);
 
-/// The name and the debug contexts of a tensor, which all its lowered variables share, on all
-/// tiles.
+/// The name and the debug contexts of a tensor, which the lowered variables of the tensor on all
+/// tiles share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableLabel {
     /// Base name of the tensor (table `vars_string_table`), without prefix and suffix.
@@ -265,20 +268,20 @@ pub struct VariableLabel {
     pub lacks_contexts: bool,
 }
 
-/// The distinct keys of labels, each with its number, from 1 in the order in which they were added;
-/// 0 stands for no label.
+/// The distinct keys of labels, each with the index of its label, from 1 in the order in which keys
+/// were added; 0 stands for no label.
 #[derive(Default)]
 pub(super) struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
-    /// Returns the number of `key`, adding it if it is new.
+    /// Returns the index of the label with the key `key`, adding the key if it is new.
     pub fn number(&mut self, key: LabelKey) -> u32 {
         let next = self.0.len() as u32 + 1;
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the keys of `other`. Returns a list with, at index `n`, the number here of the key that
-    /// has number `n` in `other`; index 0 has 0.
+    /// Adds the keys of `other`. Returns a list that maps the index of a label in `other` to the
+    /// index in `self` of the label with the same key; 0 is mapped to 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
@@ -287,8 +290,8 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts of each key. Returns the labels at the index of their
-    /// number; label 0 is empty.
+    /// Reads the name and the debug contexts of each key. Returns the labels in the order of their
+    /// indices; label 0 is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {

@@ -31,12 +31,12 @@ pub(super) fn is_there(database: &Database) -> bool {
 /// at that step in bytes, negative if fewer bytes are live than at the step before.
 type Deltas = Vec<(u32, i64)>;
 
-/// Reads the live bytes of each IPU. `tiles` has the record of all tiles, `steps` the ids of all
-/// steps, ascending. Returns `None` if the profile lacks live bytes by IPU, and also, with a
-/// warning added to `warnings`, if they contradict other tables.
+/// Reads the live bytes of not-always-live variables on each IPU. `tiles` has the recorded memory
+/// of all tiles, `steps` the ids of all steps, ascending. Returns `None` if the profile lacks live
+/// bytes by IPU, and also, with a warning added to `warnings`, if they contradict other tables.
 ///
-/// Rows without an IPU are taken as sums over all IPUs. A real profile of one IPU has both kinds of
-/// rows. For several IPUs this is assumed, so the sums are checked.
+/// Rows without an IPU are taken as sums over all IPUs, beside rows with an IPU. A real profile of
+/// one IPU has both kinds of rows. For several IPUs this is assumed, so the sums are checked.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -71,11 +71,13 @@ pub(super) fn read(
 /// profile lacks the table.
 ///
 /// # Errors
-/// If the table cannot be read, or names a step that is not in `steps` (ids, ascending).
+/// If the table cannot be read, or refers to a step that is not in `steps` (the ids of all steps,
+/// ascending).
 pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        // The other IPUs belong to other replicas, which run the same program.
+        // Rows of any IPU are accepted: IPUs after the first belong to other replicas, which run
+        // the same program.
         deltas = read_deltas(database, steps, u64::MAX)?;
     }
     let of_first = deltas.remove(&Some(0));
@@ -83,8 +85,8 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
     Ok(summed_by_step(found.unwrap_or_default()))
 }
 
-/// Reads the ids of the steps, ascending. The index of a step is the position of its id in this
-/// list.
+/// Reads the ids of the liveness steps, ascending. The index of a step is the position of its id in
+/// this list.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -92,8 +94,8 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes in [`TABLE`] by IPU, of which there are `ipus`; `None` stands for a sum over all
-/// IPUs. `steps` has the ids of the steps, ascending.
+/// Reads the changes of live bytes in [`TABLE`] by IPU; there are `ipus` IPUs, and `None` stands
+/// for the sum over all. `steps` has the ids of the steps, ascending.
 fn read_deltas(
     database: &Database,
     steps: &[u64],
@@ -119,14 +121,14 @@ fn read_deltas(
     Ok(deltas)
 }
 
-/// Sorts changes by step, replaces the changes of each step by their sum, and drops sums of 0
-/// bytes.
+/// Sorts changes of live bytes by step, replaces the changes at each step by their sum, and drops
+/// sums of 0 bytes.
 fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut sums = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {
         match sums.last_mut() {
-            // Far from overflow: each change is bounded, and so is the number of rows.
+            // The sum is far from overflow: each change is bounded, and so is the number of rows.
             Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
             _ => sums.push((step, delta)),
         }
@@ -136,7 +138,8 @@ fn summed_by_step(mut deltas: Deltas) -> Deltas {
 }
 
 /// Returns pairs of a step index and the bytes that are live from that step on, from `deltas`, the
-/// changes on `ipu`. An error, which names `ipu`, if fewer than 0 bytes are live at a step.
+/// changes of live bytes on `ipu`. It is an error, which names `ipu`, if fewer than 0 bytes are
+/// live at a step.
 fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
@@ -153,9 +156,9 @@ fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
 /// each IPU.
 ///
 /// # Errors
-/// If `of_all`, the changes in rows without an IPU, are neither empty nor the sums of the changes of
-/// each IPU; or if at a step an IPU has more live bytes than the recorded not-always-live peaks of
-/// its tiles add up to.
+/// If `of_all`, the changes in rows without an IPU, are neither empty nor the sums of the changes
+/// of each IPU; or if at a step an IPU has more live bytes than the recorded not-always-live peaks
+/// of its tiles add up to.
 fn curves(
     of_all: Deltas,
     of_ipus: &[Deltas],

@@ -1,9 +1,10 @@
 //! Reads a profile that was compiled for any number of IPUs (docs/model.md, "A compiled pipeline").
 //!
-//! Tiles are numbered across all IPUs: the IPU of a tile is its number divided by the tiles of one
-//! IPU. No real profile of several IPUs was available, so each assumption is stated where it is
-//! used, and sums are compared with the sums in the file. Data that contradict these sums are left
-//! out with a warning; the totals of the tiles, on which the verdict rests, must be complete.
+//! Tiles are numbered across all IPUs: the number of a tile divided by the number of tiles of one
+//! IPU gives its IPU. No real profile of several IPUs was available, so each assumption is stated
+//! where it is used, and sums are compared with the sums in the file. Data that contradict these
+//! sums are left out with a warning; the recorded totals of the tiles, on which the verdict rests,
+//! must be complete.
 
 mod live;
 mod variable_sums;
@@ -35,12 +36,12 @@ pub struct CompiledProfile {
     pub ipus: Ipus,
     /// The recorded memory of each tile (`memory_by_tile`), numbered across all IPUs.
     pub tiles: Vec<RecordedTile>,
-    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
+    /// The bytes of each tile in its memory regions; `None` if the profile lacks their columns.
     pub regions: Option<Vec<Regions>>,
     /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
     /// Bytes of not-always-live variables on each IPU at each step; `None` if the profile lacks
-    /// them, or if they contradict other tables.
+    /// these bytes, or if they contradict other tables.
     pub live: Option<LiveByIpu>,
     /// Sums over the lowered variables; `None` if the profile has no lowered variables.
     pub variables: Option<VariableSums>,
@@ -50,7 +51,7 @@ pub struct CompiledProfile {
     pub programs: Option<Programs>,
     /// The version of Poplar that compiled the model, the time, and the options.
     pub made: BuildInfo,
-    /// Warnings about unusual content of the file, which could be read in spite of it.
+    /// Warnings about unusual content of the profile, which could be read in spite of it.
     pub warnings: Vec<Warning>,
 }
 
@@ -59,8 +60,8 @@ impl CompiledProfile {
     /// written, neither to the file nor beside it.
     ///
     /// # Errors
-    /// [`FileError`](crate::message::FileError) names the table, column and row that could not be understood, or says that the
-    /// tiles do not make whole IPUs.
+    /// [`FileError`](crate::message::FileError) names the table, column and row that could not be
+    /// understood, or says that the tiles do not make whole IPUs.
     pub fn read(path: &Path, with_programs: bool) -> Result<Self> {
         Self::read_with(path, with_programs, &Progress::new())
     }
@@ -107,7 +108,7 @@ impl CompiledProfile {
     }
 
     /// Returns the bytes, including the gaps between variables, by which `tile` exceeds its memory;
-    /// 0 if it does not, or if the profile lacks memory regions. Tiles are numbered across all
+    /// 0 if the tile fits, or if the profile lacks memory regions. Tiles are numbered across all
     /// IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
         let regions = self.regions.as_ref();
@@ -118,7 +119,7 @@ impl CompiledProfile {
 /// The IPUs that a profile lists. Tiles are numbered across all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipus {
-    /// Number of listed IPUs.
+    /// Number of IPUs that the profile lists.
     pub count: u32,
     /// Number of tiles of each IPU.
     pub tiles_per_ipu: u32,
@@ -129,7 +130,8 @@ pub struct Ipus {
     pub listed_replicas: u32,
 }
 
-/// The table of the numbers that the listed tiles are compared with.
+/// The table with the numbers of tiles, IPUs and replicas, with which the listed tiles are
+/// compared.
 const TABLE: &str = "target_info";
 
 impl Ipus {
@@ -194,7 +196,7 @@ impl Ipus {
         })
     }
 
-    /// Returns the tiles of `ipu`, numbered across all IPUs (end exclusive).
+    /// Returns the range of the tiles of `ipu`, numbered across all IPUs (end exclusive).
     pub fn tiles(&self, ipu: u32) -> Range<usize> {
         let tiles = self.tiles_per_ipu as usize;
         let first = ipu as usize * tiles;
@@ -207,7 +209,7 @@ impl Ipus {
     }
 
     /// Returns the tile of `ipu` with the largest recorded total, numbered across all IPUs; the
-    /// first one of a tie. `tiles` has the record of all tiles.
+    /// first one of a tie. `tiles` has the recorded memory of all tiles.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
         self.tiles(ipu)
             .rev()

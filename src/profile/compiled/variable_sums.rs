@@ -1,5 +1,5 @@
-//! Sums up the lowered variables in one pass that stores few of them, and recognizes by their names
-//! the variables that a pipeline creates (docs/model.md, "A compiled pipeline").
+//! Sums up the bytes of lowered variables while reading them once and storing few, and recognizes
+//! by their names the variables that a pipeline creates (docs/model.md, "A compiled pipeline").
 
 use super::super::database::Database;
 use super::super::ids::position;
@@ -27,7 +27,7 @@ pub enum PipelineName {
 }
 
 impl PipelineName {
-    /// Every purpose, at the index `name as usize`.
+    /// Every purpose of a variable in a pipeline, at the index `name as usize`.
     pub const ALL: [Self; 4] = [
         Self::Stashed,
         Self::Restored,
@@ -35,8 +35,8 @@ impl PipelineName {
         Self::Received,
     ];
 
-    /// Returns the purpose of the variable with the base name `name`; `None` if no pipeline created
-    /// it.
+    /// Returns the purpose of the variable with the base name `name`; `None` if the name shows no
+    /// such purpose.
     pub fn of(name: &str) -> Option<Self> {
         if name.contains("Stashed___") {
             return Some(Self::Stashed);
@@ -72,19 +72,18 @@ pub type BytesByName = [u64; PipelineName::ALL.len()];
 /// IPU.
 #[derive(Debug)]
 pub struct VariableSums {
-    /// Number of lowered variables.
+    /// Number of lowered variables on all IPUs.
     pub count: u64,
-    /// By IPU, then by purpose in a pipeline: the bytes of its variables whose names show that
-    /// purpose, summed over its tiles. These variables need not be live at the same time.
+    /// By IPU, then by purpose in a pipeline: the bytes of the variables on the IPU whose names
+    /// show the purpose, summed over its tiles. These variables need not be live at the same time.
     pub named: Vec<BytesByName>,
     /// The names of the categories (`var_categories`).
     pub category_names: Vec<String>,
-    /// The variables that are live at the peak of each chosen tile, one tile for each IPU, in the
-    /// order of the IPUs.
+    /// By IPU: the variables that are live on the fullest tile of the IPU at the peak of this tile.
     pub tiles: Vec<LiveOnTile>,
-    /// By tile: the bytes that its variables take together at its peak, to compare with the
-    /// recorded total. On tiles that are not in `tiles`, the not-always-live part is taken from the
-    /// record.
+    /// By tile: the bytes that the variables on the tile take together at its peak, to compare with
+    /// the recorded total. For tiles other than the fullest one of each IPU, the bytes of
+    /// not-always-live variables are the recorded ones.
     pub totals: Vec<u64>,
     /// Whether the profile has names of variables.
     pub has_names: bool,
@@ -96,16 +95,16 @@ pub struct VariableSums {
 pub struct LiveOnTile {
     /// Index of the peak step; `None` if every variable of the tile is always live.
     pub step: Option<u32>,
-    /// Sums of the live variables: the category (a position in [`VariableSums::category_names`]),
-    /// the purpose in a pipeline (`None` for no such purpose), and their bytes, which are not 0.
-    /// Ascending by category and purpose.
+    /// Bytes of live variables by category and purpose: the category (a position in
+    /// [`VariableSums::category_names`]), the purpose in a pipeline (`None` for no such purpose),
+    /// and the bytes, which are not 0. Ascending by category and purpose.
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A variable on one of the tiles whose live variables are listed.
+/// A variable on the fullest tile of an IPU, whose live variables are listed.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
-    /// Position of its equivalence class in [`LiveClasses`].
+    /// Position of the equivalence class of the variable in [`LiveClasses`].
     class: u32,
     category: u8,
     name: Option<PipelineName>,
@@ -126,17 +125,17 @@ const REQUIRED: usize = 4;
 /// Sums over the rows of one range of the table of variables.
 struct RangeSums {
     count: u64,
-    /// By IPU, then by purpose in a pipeline: bytes of its variables with that purpose.
+    /// By IPU, then by purpose in a pipeline: bytes of the variables on the IPU with that purpose.
     named: Vec<BytesByName>,
-    /// By tile: bytes of its always-live variables.
+    /// By tile: bytes of the always-live variables on the tile.
     always: Vec<u64>,
-    /// By IPU: the variables on its tile whose live variables are listed.
+    /// By IPU: the variables on the fullest tile of the IPU.
     chosen: Vec<Vec<ChosenVariable>>,
 }
 
-/// Sums up the lowered variables; returns `None` if there are none. `tiles` has the record of each
-/// tile, and `steps` the ids of all steps, ascending. On the fullest tile of each IPU, the live
-/// variables are listed.
+/// Sums up the lowered variables; returns `None` if there are none. `tiles` has the recorded memory
+/// of each tile, and `steps` the ids of all steps, ascending. On the fullest tile of each IPU, the
+/// live variables are listed.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -170,7 +169,7 @@ pub(super) fn read(
             name = names.get(&row.unsigned(4)?).copied();
         }
         sums.count += 1;
-        // Variables without a class are never live.
+        // Variables without an equivalence class are never live, so only their number is kept.
         let Some(class) = class else { return Ok(()) };
         let ipu = ipus.of_tile(tile) as usize;
         if let Some(name) = name {
@@ -211,8 +210,8 @@ pub(super) fn read(
     }))
 }
 
-/// Reads the base names of variables. Returns, by id of each name that shows a purpose in a
-/// pipeline, that purpose.
+/// Reads the base names of variables. Returns, by id of a name that shows a purpose in a pipeline,
+/// the purpose.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
     Ok(database
         .rows(STRINGS, STRING_COLUMNS, |row| {
@@ -250,9 +249,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns the total of each tile, computed from its variables: its always-live bytes, from
-/// `always`, plus the peak of its other variables. `peaks` has that peak for each tile of `chosen`,
-/// in that order; on other tiles the peak is taken from the record in `tiles`.
+/// Returns the total bytes of each tile, computed from its variables: its always-live bytes, from
+/// `always`, plus the peak of its not-always-live bytes. `peaks` has the peak of each tile in
+/// `chosen`, in the same order; other tiles have the recorded peak from `tiles`.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles
