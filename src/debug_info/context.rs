@@ -11,26 +11,27 @@ use std::ops::Range;
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
-    /// Poplar wrote the context, for a variable, a compute set or a program.
+    /// Poplar wrote the debug context, for a variable, a compute set or a program.
     Poplar,
-    /// The PopLibs libraries wrote the context, for a call of one of their functions.
+    /// The PopLibs libraries wrote the debug context, for a call of one of their functions.
     Poplibs,
-    /// The builder of PopART wrote the context, for a call that adds a node to the ONNX graph.
+    /// The builder of PopART wrote the debug context, for a call that adds a node to the ONNX
+    /// graph.
     PopartBuilder,
-    /// PopART wrote the context for a node of the ONNX graph that it read.
+    /// PopART wrote the debug context for a node of the ONNX graph that it read.
     Onnx,
-    /// PopART wrote the context for an operation or a tensor of its own.
+    /// PopART wrote the debug context for an operation or a tensor of its own.
     Popart,
-    /// PopTorch wrote the context, for an operation of the user's model.
+    /// PopTorch wrote the debug context, for an operation of the user's model.
     Poptorch,
-    /// PopXL wrote the context, for an operation of the user's model.
+    /// PopXL wrote the debug context, for an operation of the user's model.
     Popxl,
-    /// TensorFlow or JAX wrote the context, for an operation before XLA compiles it.
+    /// TensorFlow or JAX wrote the debug context, for an operation before XLA compiles it.
     #[serde(rename = "xla_op")]
     XlaOp,
-    /// XLA wrote the context, for an instruction of its intermediate language HLO.
+    /// XLA wrote the debug context, for an instruction of its intermediate language HLO.
     HloInstruction,
-    /// Other software wrote the context, or the context has no key `layer`.
+    /// Other software wrote the debug context, or the context has no key `layer`.
     #[default]
     Other,
 }
@@ -178,7 +179,7 @@ pub(super) struct ContextRecord {
     pub field_count: u8,
     /// Software that wrote the debug context.
     pub layer: SoftwareLayer,
-    /// Whether the category of the context is `program` or `compilation`.
+    /// Whether the category of the debug context is `program` or `compilation`.
     pub is_of_programs: bool,
     /// Whether the context is its own ancestor: following parents leads back to the context.
     pub on_cycle: bool,
@@ -188,8 +189,8 @@ pub(super) struct ContextRecord {
 /// one after the other, so that its buffers are reused.
 #[derive(Default)]
 pub(super) struct Draft {
-    /// The fields of the context other than its texts; `first_field` and `field_count` are not set
-    /// yet.
+    /// All stored data of the debug context except its texts; `first_field` and `field_count` are
+    /// not set yet.
     pub record: ContextRecord,
     /// The kept texts of the context, concatenated.
     bytes: String,
@@ -292,7 +293,8 @@ fn is_needed(key: TextKey, value: &str) -> bool {
     }
 }
 
-/// Receives the value of `key`, a key of a context or of its attributes, and stores it in `draft`.
+/// Receives the value of `key`, a key of a debug context or of its attributes, and stores the value
+/// in `draft`.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -364,9 +366,9 @@ impl Take for Value<'_> {
 /// another type only sets `only_texts` to false.
 struct JoinedTexts<'a> {
     bytes: &'a mut String,
-    /// Text that precedes the next item: empty before the first item, then `/`.
+    /// Text to append before the next item of the list: empty for the first item, then `/`.
     separator: &'static str,
-    /// Whether all items so far are texts.
+    /// Whether all items of the list so far are texts.
     only_texts: bool,
 }
 

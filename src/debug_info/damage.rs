@@ -45,7 +45,8 @@ pub(super) fn looks_like(head: &[u8]) -> String {
 /// `Missing`, `Orphans` and `Renamed` result from a comparison with the profile, the other variants
 /// from reading the file. No intact file that was seen so far has any of them.
 ///
-/// The messages do not say what to do; the code that decides whether to use the file adds that.
+/// The messages do not say what the user can do; the code that decides whether to use the file adds
+/// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The debug file is truncated or malformed.
@@ -68,10 +69,10 @@ pub enum Damage {
     /// The top-level keys `contexts` and `stringTable` occur again this number of times.
     #[error("keys `contexts` and `stringTable` that come again: {0}")]
     Repeated(usize),
-    /// This number of contexts are ignored, because an earlier context has the same id.
+    /// This number of debug contexts are ignored, because an earlier context has the same id.
     #[error("contexts with the id of an earlier one: {0}")]
     Duplicates(usize),
-    /// This number of contexts are ignored, because they have no id.
+    /// This number of debug contexts are ignored, because they have no id.
     #[error("contexts without an id: {0}")]
     WithoutId(usize),
     /// This number of entries of `contexts` are ignored, because they are not maps.
@@ -113,11 +114,11 @@ pub struct Truncation {
     pub offset: u64,
     /// Whether the file is malformed where the reading stopped. If not, it is cut off there.
     pub damaged: bool,
-    /// Whether contexts after the last one read are missing.
+    /// Whether debug contexts after the last one that was read are missing.
     pub contexts_lost: bool,
     /// Whether the string table, and with it names of contexts, is missing or incomplete.
     pub string_table_lost: bool,
-    /// Number of names read from the string table.
+    /// Number of names that were read from the string table.
     pub names: usize,
 }
 
@@ -139,7 +140,8 @@ impl Truncation {
     }
 }
 
-/// Counts of anomalies that an intact debug file does not have.
+/// What reading a debug file shows about its damage. An intact file is complete and has no
+/// anomalies.
 #[derive(Default)]
 pub(super) struct Anomalies {
     /// Whether the array `contexts` of the debug file was read to its end.
@@ -150,7 +152,7 @@ pub(super) struct Anomalies {
     pub duplicates: usize,
     /// Number of debug contexts without an id, or with id 0.
     pub without_id: usize,
-    /// Number of entries of `contexts` that are not maps.
+    /// Number of entries of the array `contexts` that are not maps.
     pub no_maps: usize,
     /// Number of keys and values in contexts that have a wrong type.
     pub mistyped: usize,

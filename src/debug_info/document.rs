@@ -218,7 +218,7 @@ impl Texts {
             .get(before.map_or(0, |before| self.ends[before])..end)
     }
 
-    /// Returns the number of texts.
+    /// Returns the number of texts in the list.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -227,7 +227,7 @@ impl Texts {
 /// A list of texts in which equal texts are stored once.
 #[derive(Default)]
 pub(super) struct Interner {
-    /// The distinct texts.
+    /// The distinct texts, in the order in which they were added.
     pub texts: Texts,
     /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
     hasher: RandomState,

@@ -76,7 +76,7 @@ impl DebugInfo {
         self.record(p).layer
     }
 
-    /// Returns whether Poplar wrote the context for a program, or for the whole compilation.
+    /// Returns whether Poplar wrote the debug context for a program, or for the whole compilation.
     pub fn is_of_programs(&self, p: Position) -> bool {
         let record = self.record(p);
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
@@ -142,8 +142,8 @@ impl DebugInfo {
     /// operation in the called function, and the operation that it stands for at this call site
     /// (docs/model.md, "Contexts and names").
     ///
-    /// Returns no pairs unless the context has both lists, both are well formed, such as `[12,13]`
-    /// or `[]`, and they have equal lengths.
+    /// Returns no pairs unless the context has both lists of ids, both are well formed, such as
+    /// `[12,13]` or `[]`, and they have equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| -> Vec<u64> {
             let ids = self.text(p, field).map(serde_json::from_str);

@@ -82,7 +82,7 @@ impl DebugInfo {
     }
 }
 
-/// Returns `bytes` without the tags at their start that say "this is CBOR".
+/// Returns `bytes` without the tags at their start that mark them as CBOR.
 fn untagged(mut bytes: &[u8]) -> &[u8] {
     while let Some(rest) = bytes.strip_prefix(SELF_DESCRIBED) {
         bytes = rest;
@@ -95,8 +95,8 @@ fn is_map(byte: u8) -> bool {
     matches!(byte, 0xa0..=0xbf)
 }
 
-/// Checks that a file with these first bytes may be a debug file: a map, with or without CBOR's own
-/// tag before it.
+/// Checks that a file that begins with `head` may be a debug file: a CBOR map, with or without the
+/// tag that marks CBOR before it.
 ///
 /// # Errors
 /// If the file is of another kind; the error guesses the kind.
@@ -136,7 +136,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
              {DEBUG_AGAIN}"
         ));
     }
-    // A file that is cut off before `contexts` may be a debug file.
+    // A file that is cut off before its key `contexts` may be a debug file.
     let may_follow = !collected.is_complete && !damaged && !collected.saw_other_key;
     if !collected.saw_contexts && !may_follow {
         return Err(shape("it has no `contexts`"));
