@@ -191,10 +191,11 @@ impl DebugMatch {
     }
 
     /// Returns whether the contexts belong to another compilation than the profile. They do not if
-    /// at least three of four compute sets have the name of their context. Otherwise they do if
-    /// Poplar wrote too few of the contexts for programs: fewer than nine of ten, or than three of
-    /// four if there are too few names to compare. If the file has only a few of the contexts, the
-    /// result is `false`, since a damaged file may have lost the others.
+    /// enough compute sets have names to compare, and at least three of four have the name of their
+    /// context. Otherwise they do if Poplar wrote too few of the contexts for programs: fewer than
+    /// nine of ten, or than three of four if there are too few names to compare. If the file has
+    /// only a few of the contexts, the result is `false`, since a damaged file may have lost the
+    /// others.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

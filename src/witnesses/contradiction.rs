@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
 
-/// A check of the input files. Each value is described by what must hold in them.
+/// A check of the input files. The description of each value says what must hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -147,8 +147,8 @@ impl Contradiction {
         }
     }
 
-    /// Creates the contradiction that no backward pass was found, although `updated` of the bytes
-    /// of parameters that are `read` are also updated. It rules out a verdict.
+    /// Creates the contradiction that no backward pass was found, although operations update
+    /// `updated` of the `read` bytes of parameters that they read. It rules out a verdict.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
         let row = "no backward pass by marks or by the order of modules";
         Self {
@@ -312,9 +312,9 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Marks all contradictions with bytes as refused if their bytes together could change a verdict.
-/// `free` has, for each verdict of the report, the bytes that are left under the limit; negative if
-/// the limit is exceeded, by how many bytes.
+/// Marks all contradictions with bytes as `refused` (they rule out a verdict) if their bytes
+/// together could change a verdict. `free` has, for each verdict of the report, the bytes that are
+/// left under the limit, or minus the bytes by which the limit is exceeded.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all.iter().filter_map(|found| found.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
