@@ -243,8 +243,8 @@ pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileErr
     }
 }
 
-/// Returns the error that the rowids of a table do not ascend, on which SQLite relies to find rows.
-/// `rowid` is the first one out of order.
+/// Returns the error that the rowids of `table` do not ascend, although SQLite relies on their
+/// order to find rows. `rowid` is the first one out of order.
 pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
     FileError::new(format!(
         "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \

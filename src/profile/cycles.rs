@@ -80,8 +80,8 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
     };
-    // The schema allows rows without an IPU. Such a row is taken as the sum over the whole device,
-    // beside the rows of each IPU, as in the table of live bytes by step.
+    // The schema suggests that rows without an IPU may exist. Such a row is taken as the sum over
+    // the whole device, beside the rows of each IPU, as in the table of live bytes by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = position(&ids, &row, 0, "steps")?;

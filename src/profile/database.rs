@@ -243,7 +243,8 @@ impl Database {
 
     /// Calls `work` with an idle connection to the profile, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        // A poisoned lock is taken too, since a panic cannot leave the list half changed.
+        // A poisoned lock is taken too, since a panic cannot leave the list of connections half
+        // changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;

@@ -83,7 +83,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
 /// A value that a run-length list repeats, and the number of repetitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRun {
-    /// Number of repetitions; at least 1.
+    /// Number of repetitions of the value; at least 1.
     pub count: u64,
     /// The repeated value.
     pub value: u64,
@@ -95,7 +95,8 @@ pub struct ValueRun {
 #[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
-    /// Number of literal values that are still to be read before the next header.
+    /// Number of literal values (not repeated ones) that are still to be read before the next
+    /// header.
     literals: u64,
 }
 

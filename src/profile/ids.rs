@@ -82,8 +82,8 @@ impl Ids {
 }
 
 /// Reads an id from the cell of `row` in `column`, and returns the position of the row of `table`
-/// with that id. `ids` is the index of `table`. An error, which names the cell, if there is no such
-/// row.
+/// with that id. `ids` is the index of `table`. It is an error, which names the cell, if there is
+/// no such row.
 #[inline]
 pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -> Result<u32> {
     let id = row.unsigned(column)?;

@@ -16,7 +16,7 @@ use std::ops::Range;
 /// of all steps in ascending order of ids.
 #[derive(Debug)]
 pub struct Step {
-    /// Id of the step (`depth_first_steps.id`).
+    /// Id of the liveness step (`depth_first_steps.id`).
     pub id: u64,
     /// The program that the step executes, as a position in [`Programs::all`].
     pub program: u32,
@@ -181,8 +181,8 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Builds the classes by [`LiveClasses::new`], without checks: the ranges may lie beyond the last
-/// step.
+/// Builds the equivalence classes by [`LiveClasses::new`], without checks: the ranges may lie
+/// beyond the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;

@@ -60,7 +60,7 @@ pub struct Profile {
     /// half of all steps and the programs of all of them neither compute nor move data on the IPU;
     /// else `None`.
     pub(crate) missed_steps: Vec<Option<MissedSteps>>,
-    /// All lowered variables.
+    /// All lowered variables, each a piece of memory on one tile.
     pub variables: Variables,
     /// The lowered variables that each compute set uses. [`VariableLists::position`] finds the list
     /// of a compute set by its id.
@@ -70,13 +70,13 @@ pub struct Profile {
     pub region_variables: VariableLists,
     /// The memory of each tile and of each category of variables as the compiler recorded it.
     pub recorded: Recorded,
-    /// The executed cycles of each program, and the compiler's estimates.
+    /// The executed cycles of each program, and the cycles that the compiler estimated.
     pub cycles: Cycles,
-    /// The version of Poplar that compiled the model, the time, and the options.
+    /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
     /// Warnings about unusual content of the profile, which could be read in spite of it.
     pub warnings: Vec<Warning>,
-    /// The bytes of each tile in its memory regions; `None` if the profile lacks these columns.
+    /// The bytes of each tile in its memory regions; `None` if the profile lacks their columns.
     /// Only `witnesses` uses these bytes and the next three fields, to compare them with the other
     /// data.
     pub regions: Option<Vec<Regions>>,

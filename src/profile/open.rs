@@ -19,11 +19,11 @@ pub(super) struct ProfileFile {
     /// Absolute path of the file without symbolic links: SQLite keeps pending changes beside the
     /// file itself, not beside a link.
     pub path: PathBuf,
-    /// Size of the file in bytes.
+    /// Size of the profile in bytes.
     length: u64,
-    /// Time of the last modification; `None` if the file system does not store it.
+    /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
-    /// The first [`HEADER`] bytes of the file; fewer if it is shorter.
+    /// The first [`HEADER`] bytes of the profile; fewer if the file is shorter.
     header: Vec<u8>,
 }
 
@@ -48,7 +48,8 @@ impl ProfileFile {
         Ok(source)
     }
 
-    /// Reads the state of the file at `path`. Refuses pipes and devices.
+    /// Reads the state (path, size, time and header) of the file at `path`. Refuses pipes and
+    /// devices.
     fn state_of(path: &Path) -> Result<Self> {
         // The kind of the file is checked first: opening a pipe would block until somebody writes,
         // and the path of a pipe such as /dev/fd/63 cannot be canonicalized.

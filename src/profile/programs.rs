@@ -18,7 +18,7 @@ pub struct Programs {
     pub(super) ids: Ids,
     /// All programs, in the order of the file. The position of a program is its index in this list.
     pub all: Vec<Program>,
-    /// The roots of the tree (`control_programs`, ordered by id), as positions in `all`.
+    /// The roots of the program tree (`control_programs`, ordered by id), as positions in `all`.
     pub roots: Vec<u32>,
     /// All compute sets, in the order of the file.
     pub compute_sets: Vec<ComputeSet>,
@@ -88,7 +88,7 @@ pub struct ComputeSet {
 pub struct VertexType {
     /// Name of the vertex type.
     pub name: Box<str>,
-    /// Bytes of the state of one vertex.
+    /// Bytes of the state of one vertex of this type.
     pub state_bytes: u32,
     /// Bytes of the code of the vertex type on each tile.
     pub code: TileBytes,
@@ -307,13 +307,13 @@ fn read_compute_sets(
 /// The kind of work that a program does, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
-    /// The program runs the compute set at this position in
+    /// The program runs a compute set. The value is the position of the compute set in
     /// [`Programs::compute_sets`](super::Programs::compute_sets).
     OnTileExecute(u32),
     /// The program moves data between tiles of one IPU; the value has the bytes of the exchange
     /// code on each tile.
     DoExchange(TileBytes),
-    /// The program calls a function, whose body is the program at this position in
+    /// The program calls a function. The value is the position of the body of the function in
     /// [`Programs::all`](super::Programs::all).
     Call(u32),
     /// The program does anything else; the value is the name of its type in `program_types`.
@@ -387,7 +387,7 @@ impl Details {
 
     /// Returns the kind of the program in `row` of `programs`, and the ids of the region sets that
     /// it moves. `kind` is the name of its type, and `variant_index`, from column 2, the id of its
-    /// row in the table of that type. An error if the type has a table and that row is missing.
+    /// row in the table of that type. It is an error if the type has a table that lacks this row.
     fn kind(
         &self,
         row: &Cells<'_>,

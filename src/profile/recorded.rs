@@ -46,7 +46,7 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// All kinds of code, each at the index `kind as usize`.
+    /// All kinds of memory of programs, each at the index `kind as usize`.
     pub const ALL: [CodeKind; 4] = [
         Self::VertexCode,
         Self::VertexState,
@@ -132,7 +132,7 @@ pub struct Regions {
     pub overflowed: u64,
 }
 
-/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] of them; a profile may lack the
+/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] columns; it may lack some of the
 /// last ones.
 const COLUMNS: &[&str] = &[
     "tile",

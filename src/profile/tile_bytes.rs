@@ -119,7 +119,7 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // The changes of the sum from tile to tile: a run changes it only at its two ends.
+        // The changes of the sum from tile to tile: a run changes the sum only at its two ends.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
@@ -161,8 +161,8 @@ impl TileBytes {
         }
     }
 
-    /// Replaces `numbers[tile]`, for each tile whose value here is not 0, by `change(number,
-    /// value)`. A run that reaches beyond `numbers` is skipped.
+    /// Replaces `numbers[tile]`, for each tile that has a value other than 0 in `self`, by
+    /// `change(number, value)`. A run that reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
             let numbers = numbers.get_mut(run.from as usize..run.to as usize);

@@ -44,7 +44,7 @@ pub struct Variables {
     /// are live on the first and on the last step, or nearly always, have a label; all others have
     /// 0. Empty if the profile has no names.
     pub label_of: Vec<u32>,
-    /// The labels; the first is empty and stands for no label.
+    /// The distinct labels of variables. The first is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
 }
 
@@ -190,7 +190,8 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// The category of variables that hold the data of tensors. Only these variables have labels.
+/// The category of variables that hold the data of tensors. Variables of other categories have no
+/// labels.
 const LABELLED: &str = "variable";
 
 /// The table of categories of variables.
@@ -206,7 +207,7 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)>
     })
 }
 
-/// Fetches names of lowered variables from the file.
+/// Fetches names of lowered variables from a profile on demand.
 #[derive(Debug)]
 pub struct VariableNames {
     pub(super) source: ProfileFile,

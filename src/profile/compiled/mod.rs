@@ -49,7 +49,7 @@ pub struct CompiledProfile {
     pub cycles: Option<Vec<u64>>,
     /// The program tree; `None` unless it was requested and could be read.
     pub programs: Option<Programs>,
-    /// The version of Poplar that compiled the model, the time, and the options.
+    /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
     /// Warnings about unusual content of the profile, which could be read in spite of it.
     pub warnings: Vec<Warning>,
@@ -139,7 +139,7 @@ impl Ipus {
     /// `num_ipus` of `target` to the numbers of listed tiles and IPUs.
     ///
     /// # Errors
-    /// If the listed tiles do not make whole IPUs, or contradict `target`.
+    /// If the listed tiles do not make whole IPUs, or contradict the numbers in `target`.
     fn read(database: &Database, target: &mut Target) -> Result<Self> {
         let listed = listed_tiles(database)?;
         if listed == 0 {

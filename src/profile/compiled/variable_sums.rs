@@ -77,7 +77,7 @@ pub struct VariableSums {
     /// By IPU, then by purpose in a pipeline: the bytes of the variables on the IPU whose names
     /// show the purpose, summed over its tiles. These variables need not be live at the same time.
     pub named: Vec<BytesByName>,
-    /// The names of the categories (`var_categories`).
+    /// The names of the categories of lowered variables (`var_categories`).
     pub category_names: Vec<String>,
     /// By IPU: the variables that are live on the fullest tile of the IPU at the peak of this tile.
     pub tiles: Vec<LiveOnTile>,
@@ -122,7 +122,7 @@ const COLUMNS: &[&str] = &[
 /// missing.
 const REQUIRED: usize = 4;
 
-/// Sums over the rows of one range of the table of variables.
+/// Sums over the lowered variables in one range of rows of `vars_info`.
 struct RangeSums {
     count: u64,
     /// By IPU, then by purpose in a pipeline: bytes of the variables on the IPU with that purpose.
