@@ -71,7 +71,7 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Returns whether the cell consists of digits, with an optional sign before them and an optional
+/// Returns whether `cell` consists of digits, with an optional sign before them and an optional
 /// point between them.
 fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])

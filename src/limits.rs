@@ -23,7 +23,7 @@ impl Growing {
     }
 }
 
-// --- profile.pop ---
+// --- Bounds on `profile.pop` ---
 
 /// Maximum number of tiles of all IPUs together. 256 IPUs of 1,472 tiles have 376,832.
 pub const TILES: u64 = 1 << 20;
@@ -44,7 +44,7 @@ pub const MEMBERS: Growing = Growing {
 /// Maximum number of debug contexts of one lowered variable. Real variables have a handful.
 pub const CONTEXTS_OF_VARIABLE: usize = 1 << 12;
 
-// --- debug.cbor ---
+// --- Bounds on `debug.cbor` ---
 
 /// Maximum nesting depth of the CBOR items in `debug.cbor`. The decoder takes stack for each level.
 pub const NESTED_ITEMS: usize = 256;
@@ -52,7 +52,7 @@ pub const NESTED_ITEMS: usize = 256;
 /// ancestors is walked for each program.
 pub const CONTEXTS_ABOVE: usize = 1024;
 
-// --- The model ---
+// --- Bounds on the model that is built from both files ---
 
 /// Maximum number of visits to programs while the program tree is walked; an item is a program of
 /// the profile. A program is visited once for each path of calls to it, and nested calls can unfold
@@ -124,7 +124,7 @@ pub const PAIRS: usize = 1 << 22;
 /// like layers. Real models have some 10^6.
 pub const PLACES: usize = 1 << 24;
 
-// --- Memory ---
+// --- Bounds on the tables of memory by layer ---
 
 /// Maximum number of entries on one tile, each of which assigns the bytes of a variable or of code
 /// to a range of layers: 128 MB. Models of 10^7 variables have some 10^5.
@@ -133,7 +133,7 @@ pub const ENTRIES: usize = 1 << 23;
 /// reach a peak: 128 MB for each thread. Large models have some 10^6.
 pub const CELLS: usize = 1 << 25;
 
-// --- Saved files ---
+// --- Bounds on saved models ---
 
 /// Maximum number of liveness steps of a saved model. Real models have some 10^5. A file can state
 /// any number of steps without a byte for each.
@@ -142,7 +142,7 @@ pub const STEPS: u64 = 1 << 22;
 /// models have some 10^8.
 pub const STEPS_AND_TILES: u64 = 1 << 32;
 
-// --- Other files ---
+// --- Bounds on other files ---
 
 /// Maximum size in bytes of a report for `--compare`. A report of 1,000 layers has
 /// some megabytes.
