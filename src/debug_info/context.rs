@@ -15,8 +15,7 @@ pub enum SoftwareLayer {
     Poplar,
     /// The PopLibs libraries wrote the debug context, for a call of one of their functions.
     Poplibs,
-    /// The builder of PopART wrote the debug context, for a call that adds a node to the ONNX
-    /// graph.
+    /// PopART's builder wrote the debug context, for a call that adds a node to the ONNX graph.
     PopartBuilder,
     /// PopART wrote the debug context for a node of the ONNX graph that it read.
     Onnx,
@@ -42,13 +41,13 @@ pub enum SoftwareLayer {
 pub enum ContextField {
     /// Name of a function of the API: key `api` in contexts of `poplibs` and `popxl`.
     Api,
-    /// Name of the operation: key `opName` in contexts of `onnx`; `op_name` in those of `poptorch`
-    /// and `xla_op`.
+    /// Name of the operation: key `opName` in contexts of `onnx`; `op_name` in `poptorch` and
+    /// `xla_op`.
     OpName,
     /// Name of the instruction: key `hlo_name` in contexts of `hloinstruction`.
     HloName,
-    /// Type and number of the operation: key `opid` in contexts of `popart`, such as
-    /// `ai.onnx.Add:6`.
+    /// Type and number, as in `ai.onnx.Add:6`, of the operation: key `opid` in contexts of
+    /// `popart`.
     Opid,
     /// Id of the instance of an operation: key `instanceId` in contexts of `popart`.
     InstanceId,
@@ -69,8 +68,7 @@ pub enum ContextField {
     /// Names of the outputs of the operation, joined by `/`: the list `outputs` in contexts of
     /// `popart`. It is kept only if an output is a gradient: its name contains `Gradient___`.
     Gradients,
-    /// Type of the elements of the tensor, such as `FLOAT16`: key `elementType` in contexts of
-    /// `popart`.
+    /// Type of a tensor's elements, such as `FLOAT16`: key `elementType` in contexts of `popart`.
     ElementType,
     /// When PopART runs the operation, such as in the weight update: key `__execution_context` in
     /// the `attributes` of a context of `popart`.
@@ -105,8 +103,7 @@ struct TextKey {
     layers: &'static [SoftwareLayer],
 }
 
-/// Returns the meaning of the key `name` within the `attributes` of a debug context; `None` if its
-/// value is not read.
+/// Returns the meaning of a key in the `attributes` of a context; `None` if its value is not read.
 fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => ContextField::ExecutionContext,
@@ -121,7 +118,6 @@ fn attribute(name: &str) -> Option<ContextKey> {
 }
 
 impl TextKey {
-    /// Returns whether the value of the key is a list of texts rather than a text.
     fn is_list(self) -> bool {
         matches!(self.field, ContextField::Inputs | ContextField::Gradients)
     }
@@ -162,8 +158,7 @@ fn key(text: &str) -> Option<ContextKey> {
     }
 }
 
-/// A debug context as it is stored in memory. The default, which has id 0, stands for a missing
-/// context.
+/// A debug context in memory. The default, which has id 0, stands for a missing context.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ContextRecord {
     /// Id of the debug context, which is never 0.
@@ -189,8 +184,7 @@ pub(super) struct ContextRecord {
 /// one after the other, so that its buffers are reused.
 #[derive(Default)]
 pub(super) struct Draft {
-    /// All stored data of the debug context except its texts; `first_field` and `field_count` are
-    /// not set yet.
+    /// The debug context without its texts; `first_field` and `field_count` are not set yet.
     pub record: ContextRecord,
     /// The kept texts of the context, concatenated.
     bytes: String,
@@ -203,11 +197,9 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Reads one debug context from the entries of its map, replacing the context that was read
-    /// before.
+    /// Reads one debug context from the entries of its map, replacing the context read before.
     ///
-    /// A value of an unexpected type is ignored. If a key repeats, the last value of the expected
-    /// type is kept.
+    /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
         self.record = ContextRecord::default();
         self.bytes.clear();
@@ -278,13 +270,11 @@ impl Draft {
     }
 }
 
-/// Returns whether to keep the text `value` under `key`: names of outputs only if one is a
-/// gradient, `recompute` only if `value` is `YES`, `recomputetype` only if it is not `Checkpoint`,
-/// all other texts always.
+/// Returns whether to keep the text `value` under `key`: outputs only if one is a gradient,
+/// `recompute` only if it is `YES`, `recomputetype` only if it is not `Checkpoint`, others always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        // The name of every gradient in PopART has this part (checked against the sources of
-        // PopART).
+        // The name of every gradient in PopART has this part (checked against its sources).
         ContextField::Gradients => value.contains("Gradient___"),
         ContextField::Recompute => value == "YES",
         // Most operations have the value `Checkpoint`.
@@ -293,8 +283,7 @@ fn is_needed(key: TextKey, value: &str) -> bool {
     }
 }
 
-/// Receives the value of `key`, a key of a debug context or of its attributes, and stores the value
-/// in `draft`.
+/// Receives the value of `key` in a debug context or its attributes, and stores it in `draft`.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -342,8 +331,7 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // Only texts are read from the attributes; attributes of other types are not counted as
-            // mistyped.
+            // Attributes that are no texts are not read, and are not counted as mistyped.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();
@@ -368,7 +356,6 @@ struct JoinedTexts<'a> {
     bytes: &'a mut String,
     /// Text to append before the next item of the list: empty for the first item, then `/`.
     separator: &'static str,
-    /// Whether all items of the list so far are texts.
     only_texts: bool,
 }
 

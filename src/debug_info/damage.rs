@@ -1,5 +1,4 @@
-//! Defines the errors that prevent reading a debug file, and the signs of damage in a file that can
-//! be read.
+//! Defines errors that prevent reading a debug file, and signs of damage in a readable file.
 
 use super::document::Texts;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
@@ -13,8 +12,8 @@ pub(super) fn shape(what: &str) -> FileError {
     ))
 }
 
-/// Returns the error that the file has more of `what` (contexts, texts or names) than indices of 32
-/// bits can refer to.
+/// Returns the error that the file has more of `what` (contexts, texts or names) than fit 32-bit
+/// indices.
 pub(super) fn too_many(what: &str) -> FileError {
     FileError::new(format!(
         "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
@@ -22,8 +21,7 @@ pub(super) fn too_many(what: &str) -> FileError {
     ))
 }
 
-/// Guesses the kind of a file that is no debug file from `head`, its first bytes: `a gzip file`,
-/// for example.
+/// Guesses the kind of a file from `head`, its first bytes: `a gzip file`, for example.
 pub(super) fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
@@ -45,8 +43,7 @@ pub(super) fn looks_like(head: &[u8]) -> String {
 /// `Missing`, `Orphans` and `Renamed` result from a comparison with the profile, the other variants
 /// from reading the file. No intact file that was seen so far has any of them.
 ///
-/// The messages do not say what the user can do; the code that decides whether to use the file adds
-/// that.
+/// The messages do not say what the user can do; the code that decides about the file adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The debug file is truncated or malformed.
@@ -81,8 +78,8 @@ pub enum Damage {
     /// This number of keys and values in contexts, and of names, have a wrong type and are ignored.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// This number of contexts have an index of a name beyond the end of a complete string table,
-    /// so their names are empty.
+    /// This number of contexts have no name: its index is beyond the end of a complete string
+    /// table.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
     /// The debug file lacks contexts to which the profile refers: the number of missing contexts,
@@ -90,16 +87,15 @@ pub enum Damage {
     #[error("contexts that programs and compute sets refer to and that are missing: {0} of {1}")]
     Missing(usize, usize),
     /// Contexts to which the profile refers have a missing ancestor, or are on or below a cycle of
-    /// parents: the number of such contexts, and the number of all existing contexts to which the
-    /// profile refers.
+    /// parents: the number of such contexts, and of all existing contexts to which the profile
+    /// refers.
     #[error(
         "above {0} of {1} contexts that programs and compute sets refer to, one is missing or leads \
          back to them, so it may have named their layer"
     )]
     Orphans(usize, usize),
     /// Compute sets of the profile have another name than their debug context, or that has none:
-    /// the number of such compute sets, and the number of all compute sets with a name and a
-    /// context.
+    /// the number of such compute sets, and of all compute sets with a name and a context.
     #[error("compute sets whose context has another name or none: {0} of {1}")]
     Renamed(usize, usize),
 }
@@ -123,8 +119,7 @@ pub struct Truncation {
 }
 
 impl Truncation {
-    /// Returns the end of a message about a truncated debug file: which data are missing, such as
-    /// `later contexts are lost`.
+    /// Returns the end of a message: which data are missing, such as `later contexts are lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -140,8 +135,7 @@ impl Truncation {
     }
 }
 
-/// What reading a debug file shows about its damage. An intact file is complete and has no
-/// anomalies.
+/// Signs of damage that were found while a debug file was read. An intact file has none.
 #[derive(Default)]
 pub(super) struct Anomalies {
     /// Whether the array `contexts` of the debug file was read to its end.

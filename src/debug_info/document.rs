@@ -13,23 +13,18 @@ use std::hash::{BuildHasher, RandomState};
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// The debug contexts and the string table. Ids of contexts may still repeat, and `info.texts`
-    /// is still empty.
+    /// The debug contexts and the string table. Ids may still repeat, and `info.texts` is empty.
     pub info: DebugInfo,
     /// The distinct texts to which the fields of contexts refer by index.
     pub texts: Interner,
     /// The debug context that is being read, which is added to `info` once it is complete.
     draft: Draft,
-    /// Whether the top-level key `contexts` was read.
     pub saw_contexts: bool,
-    /// Whether the top-level key `stringTable` was read.
     pub saw_table: bool,
     /// Whether a top-level key was read that Poplar does not write.
     pub saw_other_key: bool,
-    /// Numbers of anomalies that were found in the file so far.
     pub anomalies: Anomalies,
-    /// The error with which the file is refused, which ends the reading; `None` if it is not
-    /// refused.
+    /// The error with which the file is refused, if it is; this ends the reading.
     pub refusal: Option<FileError>,
     /// Whether the top-level map was read to its end.
     pub is_complete: bool,
@@ -81,11 +76,11 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the context in `draft` to the records, with its texts. Of a context without an id,
-    /// only the number is kept.
+    /// Appends the context in `draft` to the records, with its texts. A context without an id is
+    /// not stored.
     ///
     /// # Errors
-    /// If there are more contexts or texts than indices of 32 bits can refer to.
+    /// If there are more contexts or texts than fit 32-bit indices.
     fn push_context(&mut self) -> Result<()> {
         self.anomalies.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
@@ -112,7 +107,7 @@ impl Collected {
     }
 
     /// Appends an entry of the string table to the names. Sets `refusal` if there are more entries
-    /// than indices of 32 bits can refer to.
+    /// than fit 32-bit indices.
     fn push_name(&mut self, name: &str) {
         if self.info.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
@@ -155,8 +150,7 @@ impl Take for ContextEntry<'_> {
     }
 }
 
-/// Receives the string table, an array of texts, and stores its entries. A second table replaces
-/// the first one.
+/// Receives the string table, an array of texts, and stores it. A second table replaces the first.
 struct StringTable<'a>(&'a mut Collected);
 
 impl Take for StringTable<'_> {
@@ -178,7 +172,7 @@ impl Take for StringTableEntry<'_> {
     }
 
     /// Stores an empty name for an entry that is no text, so that later entries keep their indices,
-    /// and adds 1 to the number of mistyped entries.
+    /// and adds 1 to the mistyped entries.
     fn other(self) {
         self.0.anomalies.mistyped += 1;
         self.0.push_name("");
@@ -206,7 +200,6 @@ impl Texts {
         Some(number)
     }
 
-    /// Maximum number of texts in a list.
     pub const LIMIT: u32 = u32::MAX - 1;
 
     /// Returns the text at the index `number`; `None` if there is no such text.
@@ -218,7 +211,6 @@ impl Texts {
             .get(before.map_or(0, |before| self.ends[before])..end)
     }
 
-    /// Returns the number of texts in the list.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -227,18 +219,15 @@ impl Texts {
 /// A list of texts in which equal texts are stored once.
 #[derive(Default)]
 pub(super) struct Interner {
-    /// The distinct texts, in the order in which they were added.
     pub texts: Texts,
     /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
     hasher: RandomState,
-    /// Maps the hash of a text to the index of the text, or of the first of several texts with that
-    /// hash.
+    /// Maps a hash to the index of the text with the hash, or of the first of several such texts.
     by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
-    /// Returns the index of `text`, appending the text if it is new. Returns `None` if no index is
-    /// left.
+    /// Returns the index of `text`, which is appended if it is new; `None` if no index is left.
     ///
     /// If two different texts have the same hash, the later text is appended each time. That costs
     /// only memory, and does not happen in practice.

@@ -4,8 +4,7 @@
 //!
 //! The file is streamed once, by one thread, while other threads read the profile. Of each context
 //! only its id, its parent, its software layer, its name and the texts in [`ContextField`] are
-//! kept. A truncated file yields everything before the cut, and [`DebugInfo::damage`] reports the
-//! cut.
+//! kept. A truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
 
 mod context;
 mod damage;
@@ -23,19 +22,16 @@ use crate::profile::Ids;
 use context::ContextRecord;
 use document::Texts;
 
-/// Index of a debug context in the [`DebugInfo`] that returned the position, from 0 in the order of
-/// the file.
+/// Index of a debug context in the [`DebugInfo`] that returned it, in the order of the file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
-/// The debug contexts of one `debug.cbor`. The default has no contexts, as in a run without such a
-/// file.
+/// The debug contexts of one `debug.cbor`. The default has none, as without such a file.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
     /// The debug contexts in the order of the file, each id once.
     records: Vec<ContextRecord>,
-    /// The kept texts of all contexts, one context after the other: for each text, its field and
-    /// its index in `texts`.
+    /// The kept texts, one context after the other: the field and the index in `texts` of each.
     fields: Vec<(ContextField, u32)>,
     /// The distinct texts to which `fields` refers by index.
     texts: Texts,
@@ -43,9 +39,7 @@ pub struct DebugInfo {
     names: Texts,
     /// Maps ids of debug contexts to indices in `records`.
     index: Ids,
-    /// Signs of damage in the file, the gravest first.
     damage: Vec<Damage>,
-    /// Warning about bytes after the end of the CBOR document, which are ignored and cost no data.
     warning: Option<Warning>,
 }
 
@@ -60,8 +54,7 @@ impl DebugInfo {
         self.records.is_empty()
     }
 
-    /// Returns the position of the debug context with this id; `None` for 0 and for an id that no
-    /// context has.
+    /// Returns the position of the debug context with this id; `None` for 0 or an unknown id.
     pub fn position(&self, id: u64) -> Option<Position> {
         self.index.position(id).map(Position)
     }
@@ -121,12 +114,10 @@ impl DebugInfo {
 
     /// Iterates over the debug context with this id, its parent, and so on to the root.
     ///
-    /// If no context has the id, the chain is empty. A parent that the file lacks ends the chain,
-    /// and so does a context that would come a second time, on a cycle of parents (docs/model.md,
-    /// "Contexts and names").
+    /// If no context has the id, the chain is empty. The chain ends at a missing parent, and before
+    /// a context would come again, on a cycle of parents (docs/model.md, "Contexts and names").
     pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> {
-        // The first context of the chain that is on a cycle. The chain ends before it would come
-        // again.
+        // The first context on a cycle of parents. The chain ends before it would come again.
         let mut entry = None;
         std::iter::successors(self.position(id), move |&here| {
             let record = self.record(here);
@@ -168,8 +159,7 @@ impl DebugInfo {
         self.warning.as_ref()
     }
 
-    /// Returns the stored context at a position; an empty record for a position of another
-    /// `DebugInfo`.
+    /// Returns the context at a position; an empty record for a position of another `DebugInfo`.
     fn record(&self, p: Position) -> ContextRecord {
         self.records.get(p.0 as usize).copied().unwrap_or_default()
     }

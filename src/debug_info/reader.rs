@@ -121,8 +121,8 @@ fn check_head(head: &[u8]) -> Result<()> {
 }
 
 /// Builds a [`DebugInfo`] from `collected`, the parts of a file that were read. `offset` is the
-/// number of bytes read. `damaged` says whether an incomplete file is malformed at `offset` rather
-/// than cut off there.
+/// number of bytes read. `damaged` says whether an incomplete file is malformed there rather than
+/// cut off.
 ///
 /// # Errors
 /// If `collected` cannot come from a debug file.
@@ -176,8 +176,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     Ok(info)
 }
 
-/// Marks the contexts on a cycle of parents. The chain of a context on a cycle is taken to be as
-/// long as the cycle.
+/// Marks contexts on a cycle of parents, whose chains are taken to be as long as the cycle.
 ///
 /// # Errors
 /// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
@@ -234,13 +233,11 @@ const UNKNOWN: u32 = 0;
 /// Stands in a list of chain lengths for a context on the chain that is being followed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// A reader that counts the bytes read and stores why the reading stopped, since the errors of the
-/// CBOR decoder do not tell.
+/// A reader that counts bytes and stores why it stopped, which the CBOR decoder does not tell.
 struct TrackedReader<R> {
     reader: R,
-    /// Number of bytes read so far; at the end of the stream, the length of the stream.
+    /// Number of bytes read so far.
     received: u64,
-    /// Whether the end of the stream was reached.
     ended: bool,
     /// The error of the inner reader, if reading failed.
     failure: Option<io::Error>,

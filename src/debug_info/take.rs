@@ -8,9 +8,8 @@ use serde::de::{
     Visitor,
 };
 
-/// A receiver: gets one CBOR value through the method for the type of the value. By default, each
-/// method calls [`other`](Self::other), which ignores the value. A tag before the value changes
-/// nothing.
+/// Receives one CBOR value by the method for the type of the value. By default, a method calls
+/// [`other`](Self::other), which ignores the value. A tag before the value changes nothing.
 pub(super) trait Take: Sized {
     /// Receives a CBOR integer that is at least 0.
     fn number(self, _: u64) {
@@ -39,13 +38,11 @@ pub(super) trait Take: Sized {
         self.other();
     }
 
-    /// Is called for a byte string, and for a value of any type whose method the receiver does not
-    /// override.
+    /// Is called for a byte string, and for a value whose method the receiver does not override.
     fn other(self) {}
 }
 
-/// Defines methods `$visit` of a serde visitor that drop the value and call the method `$take` of
-/// the receiver.
+/// Defines methods of a serde visitor that drop the value and call `$take` of the receiver.
 macro_rules! receives {
     ($take:ident: $($visit:ident($value:ty)),*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {
@@ -142,8 +139,7 @@ impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
     type Value = ();
 
     /// Reads the key of a map entry. In a map with a length, a key must be a text (or bytes) of at
-    /// most 4,096 bytes, as in all known files: to accept keys of any type there takes a quarter
-    /// longer.
+    /// most 4,096 bytes, as in all known files: to accept any key takes a quarter longer.
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.is_open {
