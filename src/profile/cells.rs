@@ -38,8 +38,7 @@ impl<'r> Cells<'r> {
     }
 
     /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; an error if fewer
-    /// bytes are left. So rows of a damaged file that share pages lead to an error instead of
-    /// filling the memory.
+    /// bytes are left. So rows of a damaged file that share pages do not fill the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return unusable(format!(
@@ -113,8 +112,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the text in `column`, with bytes that are not UTF-8 replaced; an empty text for
-    /// NULL.
+    /// Returns the text in `column` (bytes that are not UTF-8 are replaced); empty for NULL.
     pub fn text(&self, column: usize) -> Result<String> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
@@ -176,8 +174,7 @@ impl<'r> Cells<'r> {
         TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
     }
 
-    /// Decodes the blob in `column`, a list of varints (see `encoding.rs`) with at most `limit`
-    /// numbers.
+    /// Decodes the blob in `column`, a list of at most `limit` varints (see `encoding.rs`).
     pub fn list(&self, column: usize, limit: usize) -> Result<Vec<u64>> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
@@ -189,8 +186,8 @@ impl<'r> Cells<'r> {
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    /// Returns the error that the cell in `column` has the value `found`, which is not `expected`,
-    /// the name of a type.
+    /// Returns the error that the cell in `column` has the value `found` instead of `expected`, a
+    /// type.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         self.problem(
             column,

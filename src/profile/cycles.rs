@@ -1,8 +1,6 @@
-//! Reads the cycles of programs: cycles that were measured when the model ran, and estimates of the
-//! compiler.
+//! Reads the cycles of programs: those of executed steps, and estimates of the compiler.
 //!
-//! The computation of memory does not need cycles, so cycles that cannot be read are left out with
-//! a warning.
+//! Nothing else depends on cycles, so cycles that cannot be read are left out with a warning.
 //!
 //! In the one real profile (report format 3.8.0, `profiler.includeCycleEstimates` false), exchanges
 //! and stream copies have estimates and compute sets have none; `runs`, `steps` and `steps_by_ipu`
@@ -28,8 +26,8 @@ pub struct Cycles {
     /// have estimates even without `profiler.includeCycleEstimates`, but estimates of exchanges
     /// alone do not show the time of a layer.
     pub estimated: Option<Vec<u64>>,
-    /// By position of a loop (Repeat) in [`Programs::all`]: how often the loop runs its body, if
-    /// the number is fixed.
+    /// By position of a loop (Repeat) in [`Programs::all`]: how often it runs its body, if that is
+    /// fixed.
     pub repeats: FxHashMap<u32, u64>,
 }
 

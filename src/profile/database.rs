@@ -29,14 +29,13 @@ pub(super) struct Database {
     schema: Schema,
     /// The progress of reading, in rows of large tables.
     rows: Task,
-    /// The report format that the table `version_info` states.
     pub version: FormatVersion,
 }
 
 impl Database {
     /// Opens the profile at `path`, and reads its tables' names and its report format. Nothing is
-    /// written, neither to the file nor beside it (see [`ProfileFile`]). Rows that are read later
-    /// are reported to `progress`.
+    /// written, neither to the file nor beside it (see [`ProfileFile`]). Reports rows that are read
+    /// to `progress`.
     pub fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
@@ -57,8 +56,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Returns whether the profile has a table, view or virtual table with the name `table`. (Only
-    /// tables can be read.)
+    /// Returns whether the profile has a table, view or virtual table `table`. (Only tables are
+    /// read.)
     pub fn has_table(&self, table: &str) -> bool {
         self.schema.0.contains_key(table)
     }
@@ -130,8 +129,7 @@ impl Database {
         Ok(values)
     }
 
-    /// As [`rows`](Self::rows), but returns no values if the table or one of the columns is
-    /// missing.
+    /// As [`rows`](Self::rows), but returns no values if the table or a column is missing.
     pub fn rows_if_any<T>(
         &self,
         table: &'static str,
@@ -177,8 +175,8 @@ impl Database {
     }
 
     /// Returns the values that `read` makes of the rows of `table` that have one of `ids` in the
-    /// first of `columns`, by id. SQLite looks rows up if the first column is the rowid, as in the
-    /// files of Poplar.
+    /// first of `columns`, by id. SQLite looks rows up if that column is the rowid, as in Poplar's
+    /// files.
     pub fn with_ids<T>(
         &self,
         table: &'static str,
@@ -243,8 +241,7 @@ impl Database {
 
     /// Calls `work` with an idle connection to the profile, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        // A poisoned lock is taken too, since a panic cannot leave the list of connections half
-        // changed.
+        // A poisoned lock is taken too, since a panic cannot leave the list half changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
@@ -269,7 +266,6 @@ fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String 
 /// The tables and views of a profile, by name in lower case.
 pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
-/// A table or view of a profile.
 struct SchemaEntry {
     /// What the entry is instead of a table, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
@@ -287,8 +283,7 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 
 impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables. Views and
-    /// virtual tables, which have no root page, get no columns: a query for their columns would run
-    /// code from the file.
+    /// virtual tables, which have no root page, get no columns: a query for these would run code.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut entries = FxHashMap::default();
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden \
@@ -325,8 +320,8 @@ impl Schema {
     }
 }
 
-/// Tables that several threads read in ranges of rowids, each with a number of rowids: a table that
-/// spans fewer rowids is read as one range. The number is lower for compute sets, whose rows hold
+/// Tables that several threads read in ranges of rowids, with a number of rowids: a table that
+/// spans fewer is read as one range. The number is lower for compute sets, whose rows hold
 /// thousands of variables. Reading these tables takes nearly all of the time, so only their rows
 /// count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
@@ -336,8 +331,8 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 ];
 
 /// Number of ranges of rowids in which a large table is read. There are several for each thread,
-/// since threads have other work too. More ranges would waste memory, since the lists of each range
-/// have spare capacity.
+/// since threads have other work too. More would waste memory, since lists of a range have spare
+/// capacity.
 const RANGES: u64 = 16;
 
 /// The result of reading one range of rowids of a table.

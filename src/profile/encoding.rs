@@ -8,8 +8,7 @@
 //! * **difference list**: a run-length list of adjacent differences.
 //!
 //! A few bytes can stand for 2^60 values, so a list is only decoded up to a bound, which the caller
-//! takes from the target (number of tiles) or the profile (number of ids), and [`Runs`] does not
-//! expand runs.
+//! takes from the target (tiles) or the profile (ids), and [`Runs`] does not expand runs.
 
 use thiserror::Error;
 
@@ -28,8 +27,7 @@ pub enum BlobError {
     /// The blob has this value, which exceeds 32 bits, for one tile.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
-    /// The number of values in the blob (the first number) differs from the number of tiles (the
-    /// second number).
+    /// The number of values in the blob (first) differs from the number of tiles (second).
     #[error("it holds {0} values instead of {1}")]
     WrongLength(usize, usize),
 }
@@ -95,8 +93,7 @@ pub struct ValueRun {
 #[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
-    /// Number of literal values (not repeated ones) that are still to be read before the next
-    /// header.
+    /// Number of literal (not repeated) values that are to be read before the next header.
     literals: u64,
 }
 

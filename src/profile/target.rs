@@ -304,8 +304,7 @@ pub struct Outline {
     pub target: Target,
     /// Whether the profile has lowered variables.
     pub has_variables: bool,
-    /// Whether the model was executed while the profile was recorded, so that the profile has
-    /// executed steps.
+    /// Whether the model was executed, so that the profile has executed steps.
     pub is_executed: bool,
 }
 

@@ -40,8 +40,7 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores the values of decoded `runs`, which have one value for each of `tiles` tiles, from
-    /// tile 0 on.
+    /// Stores the values of decoded `runs`, one for each of `tiles` tiles, from tile 0 on.
     ///
     /// # Errors
     /// If there are more or fewer values than `tiles`, except that there may be none if `empty` is
@@ -103,8 +102,8 @@ impl TileBytes {
         )
     }
 
-    /// Returns by how much the number of each tile exceeds the sum of `parts` on the tile; 0 where
-    /// it does not.
+    /// Returns by how much each tile's number exceeds the tile's sum of `parts`; 0 where it does
+    /// not.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
@@ -172,8 +171,8 @@ impl TileBytes {
         }
     }
 
-    /// Adds the number of each tile to the sum of the tile in `sums`. A run that reaches beyond
-    /// `sums` is skipped.
+    /// Adds the number of each tile to its sum in `sums`. A run that reaches beyond `sums` is
+    /// skipped.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
         self.change(sums, u64::saturating_add);
     }

@@ -19,8 +19,8 @@ pub struct VariableLists {
     ids: Ids,
     /// The members of all lists (positions of variables), one list after the other.
     members: Vec<u32>,
-    /// By list: the index in `members` after the last member of the list. A list begins where the
-    /// list before it ends.
+    /// By list: the index in `members` after its last member. A list begins where the one before
+    /// ends.
     ends: Vec<u32>,
 }
 
@@ -113,8 +113,8 @@ impl ListsBuilder {
 
 /// Reads the variables of each region set (`exchange_regions`). Also returns the positions,
 /// ascending, of variables with a region that ends beyond the variable, and of variables that a
-/// region set lists twice in a row. A real profile has no such repetitions: region set and variable
-/// are the key of the table.
+/// region set lists twice in a row. A real profile has no such repetitions: both are the table's
+/// key.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,

@@ -60,8 +60,7 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of [`COLUMNS`], from the first on, that every profile has. The last two columns are
-/// needed for labels only.
+/// Number of [`COLUMNS`] that every profile has; the columns after them are needed for labels.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -190,8 +189,7 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// The category of variables that hold the data of tensors. Variables of other categories have no
-/// labels.
+/// The category of variables that hold data of tensors. Those of other categories have no labels.
 const LABELLED: &str = "variable";
 
 /// The table of categories of variables.
@@ -220,7 +218,7 @@ impl VariableNames {
     ///
     /// # Errors
     /// As [`Profile::read`](super::Profile::read): the profile is opened again, and must not have
-    /// changed since it was read.
+    /// changed.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -256,8 +254,7 @@ impl VariableNames {
 /// the name and, unless it is NULL, `unlowered_var_id` for the debug contexts.
 pub(super) type LabelKey = (u64, Option<u64>);
 
-/// The name and the debug contexts of a tensor, which the lowered variables of the tensor on all
-/// tiles share.
+/// The name and the debug contexts of a tensor, which its lowered variables on all tiles share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VariableLabel {
     /// Base name of the tensor (table `vars_string_table`), without prefix and suffix.
@@ -291,8 +288,8 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts of each key. Returns the labels in the order of their
-    /// indices; label 0 is empty.
+    /// Reads the name and the debug contexts of each key. Returns the labels by index; label 0 is
+    /// empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {

@@ -71,13 +71,11 @@ pub(super) fn read(
 /// profile lacks the table.
 ///
 /// # Errors
-/// If the table cannot be read, or refers to a step that is not in `steps` (the ids of all steps,
-/// ascending).
+/// If the table cannot be read, or refers to a step that is not in `steps` (ids, ascending).
 pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        // Rows of any IPU are accepted: IPUs after the first belong to other replicas, which run
-        // the same program.
+        // IPUs after the first belong to other replicas, which run the same program.
         deltas = read_deltas(database, steps, u64::MAX)?;
     }
     let of_first = deltas.remove(&Some(0));
@@ -85,8 +83,7 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
     Ok(summed_by_step(found.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps, ascending. The index of a step is the position of its id in
-/// this list.
+/// Reads the ids of the liveness steps, ascending; a step's index is the position of its id here.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -121,8 +118,8 @@ fn read_deltas(
     Ok(deltas)
 }
 
-/// Sorts changes of live bytes by step, replaces the changes at each step by their sum, and drops
-/// sums of 0 bytes.
+/// Sorts changes of live bytes by step, adds up the changes at each step, and drops sums of 0
+/// bytes.
 fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut sums = Deltas::with_capacity(deltas.len());
@@ -138,8 +135,7 @@ fn summed_by_step(mut deltas: Deltas) -> Deltas {
 }
 
 /// Returns pairs of a step index and the bytes that are live from that step on, from `deltas`, the
-/// changes of live bytes on `ipu`. It is an error, which names `ipu`, if fewer than 0 bytes are
-/// live at a step.
+/// changes of live bytes on `ipu`. It is an error if fewer than 0 bytes are live at a step.
 fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {

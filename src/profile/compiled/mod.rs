@@ -1,10 +1,10 @@
 //! Reads a profile that was compiled for any number of IPUs (docs/model.md, "A compiled pipeline").
 //!
-//! Tiles are numbered across all IPUs: the number of a tile divided by the number of tiles of one
-//! IPU gives its IPU. No real profile of several IPUs was available, so each assumption is stated
-//! where it is used, and sums are compared with the sums in the file. Data that contradict these
-//! sums are left out with a warning; the recorded totals of the tiles, on which the verdict rests,
-//! must be complete.
+//! Tiles are numbered across all IPUs: a tile's number divided by the tiles of one IPU gives its
+//! IPU. No real profile of several IPUs was available, so each assumption is stated where it is
+//! used, and sums are compared with the sums in the file. Data that contradict these sums are left
+//! out with a warning; the recorded totals of the tiles, on which the verdict rests, must be
+//! complete.
 
 mod live;
 mod variable_sums;
@@ -108,8 +108,7 @@ impl CompiledProfile {
     }
 
     /// Returns the bytes, including the gaps between variables, by which `tile` exceeds its memory;
-    /// 0 if the tile fits, or if the profile lacks memory regions. Tiles are numbered across all
-    /// IPUs.
+    /// 0 if it fits, or if the profile lacks memory regions. Tiles are numbered across all IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
         let regions = self.regions.as_ref();
         regions.map_or(0, |regions| regions[tile].overflowed)
@@ -130,8 +129,7 @@ pub struct Ipus {
     pub listed_replicas: u32,
 }
 
-/// The table with the numbers of tiles, IPUs and replicas, with which the listed tiles are
-/// compared.
+/// The table with the numbers of tiles, IPUs and replicas that the compiler stated.
 const TABLE: &str = "target_info";
 
 impl Ipus {

@@ -35,8 +35,7 @@ impl PipelineName {
         Self::Received,
     ];
 
-    /// Returns the purpose of the variable with the base name `name`; `None` if the name shows no
-    /// such purpose.
+    /// Returns the purpose of a variable with the base name `name`; `None` if the name shows none.
     pub fn of(name: &str) -> Option<Self> {
         if name.contains("Stashed___") {
             return Some(Self::Stashed);
@@ -134,8 +133,8 @@ struct RangeSums {
 }
 
 /// Sums up the lowered variables; returns `None` if there are none. `tiles` has the recorded memory
-/// of each tile, and `steps` the ids of all steps, ascending. On the fullest tile of each IPU, the
-/// live variables are listed.
+/// of each tile, and `steps` the ids of all steps, ascending. Lists the live variables on the
+/// fullest tile of each IPU.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -210,8 +209,7 @@ pub(super) fn read(
     }))
 }
 
-/// Reads the base names of variables. Returns, by id of a name that shows a purpose in a pipeline,
-/// the purpose.
+/// Reads the purposes in a pipeline that base names of variables show, by id of the name.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
     Ok(database
         .rows(STRINGS, STRING_COLUMNS, |row| {
