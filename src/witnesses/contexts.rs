@@ -16,8 +16,8 @@ use std::path::Path;
 /// bound if the contexts are of another compilation, or if any context may have a wrong name.
 ///
 /// # Errors
-/// If the file is damaged and `profile` is `None`, so that the bytes are unknown. A file without
-/// contexts is always refused.
+/// If the file has no contexts, or is damaged and `profile` is `None`, so that the bytes are
+/// unknown.
 pub(crate) fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
@@ -111,12 +111,10 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     .collect()
 }
 
-/// Counts that show how well the debug contexts of `debug.cbor` fit the programs of the profile
-/// that refer to them.
+/// Counts that show how well the contexts of `debug.cbor` fit the programs that refer to them.
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
-/// another compilation have the same ids but describe something else. Two comparisons tell them
-/// apart:
+/// another compilation have the same ids but describe something else. Two comparisons show it:
 /// * *Programs.* In the real files all 35 ids lead to a context that Poplar wrote for a program or
 ///   for the compilation; with contexts of other compilations at most 4 in 10 do. In generated
 ///   files at least 85 % do, and with contexts of other compilations at most 57 %.
@@ -136,13 +134,12 @@ pub struct DebugMatch {
     pub ids: usize,
     /// Number of the ids counted in `ids` whose debug context is in `debug.cbor`.
     pub found: usize,
-    /// Number of the debug contexts counted in `found` that Poplar wrote for a program or the
+    /// Number of the contexts counted in `found` that Poplar wrote for a program or the
     /// compilation.
     pub of_programs: usize,
     /// Number of compute sets that have a name and whose debug context has a name.
     pub named: usize,
-    /// Number of the compute sets counted in `named` that have the same name as their debug
-    /// context.
+    /// Number of the compute sets counted in `named` that have the name of their debug context.
     pub same_names: usize,
     /// Number of distinct ids of debug contexts to which programs and compute sets refer.
     pub all_ids: usize,
@@ -190,12 +187,11 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation than the profile. They do not if
-    /// enough compute sets have names to compare, and at least three of four have the name of their
-    /// context. Otherwise they do if Poplar wrote too few of the contexts for programs: fewer than
-    /// nine of ten, or than three of four if there are too few names to compare. If the file has
-    /// only a few of the contexts, the result is `false`, since a damaged file may have lost the
-    /// others.
+    /// Returns whether the contexts belong to another compilation than the profile. They do not if,
+    /// of at least 8 compute sets with names, three of four have the name of their context.
+    /// Otherwise they do if Poplar wrote too few contexts for programs: fewer than three of four,
+    /// or, if those names disagree, than nine of ten. If the file has few of the contexts, the
+    /// result is `false`: a damaged file may have lost the others.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {

@@ -29,8 +29,7 @@ pub enum Witness {
     /// that are recorded for the step.
     LiveBySteps,
     /// Programs, compute sets and vertex types have at most the recorded bytes of code, and nearly
-    /// all of these bytes. Only exchange and control code, which programs may share, may add up to
-    /// more.
+    /// all of these. Only exchange and control code, which programs may share, may be more.
     Code,
     /// Programs have liveness steps, a root of the program tree, debug contexts and vertices. The
     /// bytes of a contradiction are those of the programs that lack one of these.
@@ -82,8 +81,7 @@ impl Witness {
     }
 }
 
-/// Two parts of a message about a file that contradicts itself: what is wrong with the file, and
-/// what the user can do.
+/// Two parts of a message about a bad file: what is wrong with it, and what the user can do.
 type FileProblem = (&'static str, &'static str);
 
 const PROFILE: FileProblem = ("the profile contradicts itself", PROFILE_AGAIN);
@@ -103,8 +101,7 @@ pub struct Contradiction {
     /// The tile on which `recorded` and `computed` differ most, the first one of a tie; `null` if
     /// the numbers are sums over all tiles.
     pub tile: Option<u32>,
-    /// Number of tiles on which `recorded` and `computed` differ; 0 if the numbers are sums over
-    /// all tiles.
+    /// Number of tiles on which the two numbers differ; 0 if these are sums over all tiles.
     pub tiles: u32,
     /// The number in the table, in bytes unless the check compares counts. For missing data: the
     /// bytes that depend on the data, on `tile`.
@@ -170,8 +167,7 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // Variables that are live at different steps may add up to more than a tile has at one
-        // step.
+        // Variables of different steps may add up to more bytes than a tile has at one step.
         worst(
             witness,
             table,
@@ -193,8 +189,7 @@ impl Contradiction {
         Self { row, ..self }
     }
 
-    /// Returns whether the contradiction is about missing data in the debug file rather than about
-    /// the profile.
+    /// Returns whether the contradiction is about the debug file rather than about the profile.
     fn is_of_debug(&self) -> bool {
         self.witness == Witness::DebugContexts
     }
@@ -298,8 +293,7 @@ pub(super) fn worst_of(
     })
 }
 
-/// Returns the error that a problem of a file rules out a verdict. `text` has the texts of all
-/// contradictions in the file.
+/// Returns the error that a problem of a file rules out a verdict. `text` describes the problem.
 pub(super) fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \

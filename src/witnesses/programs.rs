@@ -21,8 +21,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
     let with_other_vertices = |program: &Program| {
-        // If a profile lists one of several replicas, it is unknown of which replicas a compute set
-        // counts the vertices.
+        // If the profile lists one of several replicas, it is unknown of which the vertices are
+        // counted.
         let is_one = profile.target.num_replicas == 1;
         let set = programs.set_of(program).filter(|_| is_one);
         let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
