@@ -57,8 +57,7 @@ pub(super) fn problem(model: &Model) -> Option<String> {
     .map(|(part, _)| format!("{part}: a position or an order is wrong"))
 }
 
-/// The checks of a loaded model. Each method returns whether the indices in one part of the model,
-/// or one index, are valid.
+/// The checks of a loaded model: each method returns whether a part or an index of it is valid.
 impl Model {
     fn fit_target(&self) -> bool {
         self.target.num_tiles > 0

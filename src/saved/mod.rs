@@ -43,8 +43,8 @@ use std::path::Path;
 /// kinds, so that a program that converts text changes them and the damage is detected.
 const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
-/// The version of the format of saved models. After the first release, any change of a saved field
-/// changes the version.
+/// Version of the format of saved models. After the first release, it changes with every saved
+/// field.
 const VERSION: u32 = 1;
 
 /// Size in bytes of the header of a saved model: magic, version, and size of the file.
@@ -102,8 +102,7 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     Ok(file_of(&model))
 }
 
-/// Returns all bytes of the file in which `model`, an encoded model, is saved: header, model,
-/// checksum.
+/// Returns the bytes of a file with `model`, an encoded model: header, model, checksum.
 fn file_of(model: &[u8]) -> Vec<u8> {
     let size = (HEADER + model.len() + CHECKSUM) as u64;
     let (version, size) = (VERSION.to_le_bytes(), size.to_le_bytes());

@@ -27,8 +27,7 @@ impl Serialize for VariableGroups {
     }
 }
 
-/// Decodes the groups of variables. Whether their liveness classes and use sets exist is checked
-/// later, in `check.rs`.
+/// Does not check that the liveness classes and use sets of variables exist; `check.rs` does.
 impl<'de> Deserialize<'de> for VariableGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
@@ -49,8 +48,7 @@ fn blob(groups: &[TileUse]) -> Vec<u8> {
 }
 
 /// Decodes the groups of variables of all tiles. `uses` has the class and the use set of each use,
-/// `tiles` the number of groups and the [`blob`] of each tile. Returns `None` if a blob is
-/// malformed.
+/// `tiles` the number of groups and the [`blob`] of each tile. `None` if a blob is malformed.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // A group of variables takes at least two bytes of a blob: this bounds the memory that is
     // reserved for a hostile file.
