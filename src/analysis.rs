@@ -1,9 +1,8 @@
-//! Runs the whole analysis, from two input files to a report. [`Analysis`] reads the files into a
-//! model, [`Layers`] assigns each operation of the model to a layer, and [`Analysis::split`] finds
-//! the best split for a [`Request`] (`answer.rs`), and the splits for changed requests
-//! (`claims.rs`). [`Compilation`] reads a model that was compiled for several IPUs, and says
-//! whether it fits. The command line program calls these functions one by one, since it prints
-//! messages in between.
+//! Runs the analysis, from two files to a report. [`Analysis`] reads the files into a model,
+//! [`Layers`] assigns each operation of the model to a layer, and [`Analysis::split`] finds the
+//! best split for a [`Request`] (`answer.rs`), and the splits for changed requests (`claims.rs`).
+//! [`Compilation`] reads a model that was compiled for several IPUs, and says whether it fits. The
+//! command line program calls these functions one by one, since it prints messages in between.
 
 mod answer;
 mod changed;
@@ -158,8 +157,7 @@ impl Analysis {
 /// Returns the warnings of a model, each with the path of the profile.
 ///
 /// # Errors
-/// If the model has a contradiction that affects an unknown number of bytes, and `allow_incomplete`
-/// is false.
+/// If a contradiction affects an unknown number of bytes, and `allow_incomplete` is false.
 fn warnings_of(
     model: &Model,
     (profile, debug): (&Path, &Path),

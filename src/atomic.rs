@@ -25,8 +25,7 @@ const INTERRUPTED: i32 = 130;
 /// ignored, as by `nohup`, keeps the system's handling of all of them.
 ///
 /// # Errors
-/// If a signal is ignored, or the system refuses to install a handler or to start the thread of the
-/// handler.
+/// If a signal is ignored, or the system refuses to install a handler or start its thread.
 pub fn end_on_signals() -> Result<(), ctrlc::Error> {
     ctrlc::try_set_handler(|| {
         let _no_file_is_incomplete = writing();
@@ -67,8 +66,7 @@ impl From<io::Error> for WriteError {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let path = target(path);
     let old = replaced(&path)?;
-    // On an error, `file` is dropped before `_guard`, so the temporary file is removed under the
-    // lock.
+    // On an error, `file` is dropped before `_guard`, so the file is removed under the lock.
     let _guard = writing();
     let mut file = temporary(folder_of(&path), old.as_ref())?;
     file.write_all(bytes)?;
@@ -161,8 +159,7 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Only the kind of the error is kept: its text names the temporary file, which users do not
-    // know.
+    // Only the kind of the error is kept: its text names the temporary file.
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;

@@ -71,8 +71,8 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Returns whether `cell` consists of digits, with an optional sign before them and an optional
-/// point between them.
+/// Returns whether `cell` is digits with an optional sign before and an optional point between
+/// them.
 fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])
         .unwrap_or(cell)

@@ -2,7 +2,7 @@
 //!
 //! A few bytes of a file can demand a table, a list or a loop of any size. Each bound is far above
 //! real models, and a file that exceeds one is refused with an error that says so. A bound that
-//! large models could reach grows with the file. A test compares the bounds with the table in
+//! large models could reach grows with the file. A test compares them with the table in
 //! SECURITY.md.
 
 /// A bound that grows with the number of items in the file: the larger of [`least`](Self::least)
@@ -11,8 +11,7 @@
 pub struct Growing {
     /// The bound for a file with few items.
     pub least: usize,
-    /// The number by which the count of items is multiplied. Each constant of this type says what
-    /// an item is.
+    /// The bound for each item of the file. Each constant of this type says what an item is.
     pub each: usize,
 }
 
@@ -62,8 +61,7 @@ pub const VISITS: Growing = Growing {
     each: 64,
 };
 /// Maximum number of stored costs of ranges of layers: the number of ranges of layers times the
-/// number of stages that may follow a range. Splits into more stages than this allows are not
-/// searched.
+/// number of stages that may follow a range. Splits into more stages are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
 /// Maximum nesting depth of calls between programs.
@@ -78,9 +76,8 @@ pub const CYCLES: u64 = 1 << 62;
 /// Maximum length in bytes of the names and inputs of all operations together. A debug context
 /// contributes its texts once for each path of calls that leads to it.
 pub const TEXT: usize = 1 << 28;
-/// Maximum number of different use sets; an item is a variable of the profile. A use set contains
-/// all operation groups that use a variable; many variables share one use set. Real models have
-/// some 10^4.
+/// Maximum number of different use sets; an item is a variable of the profile. A use set has all
+/// operation groups that use a variable; many variables share one. Real models have some 10^4.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
@@ -92,8 +89,7 @@ pub const USES: Growing = Growing {
     each: 1 << 10,
 };
 /// Maximum number of pairs of a cluster (programs of an operation group that use the same use sets)
-/// and one of its use sets (all operation groups that use a variable); an item is a program of the
-/// profile.
+/// and one of its use sets (groups that use a variable); an item is a program of the profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
@@ -105,12 +101,10 @@ pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
-/// Maximum number of layers of a model. The costs of all ranges of more layers would not fit into
-/// memory.
+/// Maximum number of layers of a model. The costs of ranges of more would not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of pairs of a use set and an operation group in the set that are visited while
-/// operations are assigned to layers, or while the data flow is computed. Real models have some
-/// 10^6.
+/// Maximum number of pairs of a use set and an operation group in the set that are visited to
+/// assign operations to layers, or to compute the data flow. Real models have some 10^6.
 pub const LOOKS: usize = 1 << 28;
 /// Maximum number of ends of all different edges in the data flow between operations: an edge has
 /// one end where it starts, and one for each operation to which it leads. Real models have some

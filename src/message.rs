@@ -43,8 +43,7 @@ pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with 
 /// End of a message about a file that is no report: what the user can do.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
-/// An error of the operating system while a file or a folder is read. The caller adds the name of
-/// the file or folder.
+/// An error of the operating system on reading a file or folder, whose name the caller adds.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// The user lacks permission to read the file or a folder above it.
@@ -84,8 +83,7 @@ impl FileError {
     }
 }
 
-/// Returns the error that a file cannot be used, with the message `text`, as [`FileError::new`]
-/// requires it.
+/// Returns the error that a file cannot be used, with a message as for [`FileError::new`].
 pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
     Err(FileError::new(text))
 }
@@ -167,8 +165,7 @@ pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// Turns `error`, an error of any module, into an error of wrong usage (exit code 2) with the same
-/// text.
+/// Turns the error of any module into an error of wrong usage (exit code 2) with the same text.
 pub(crate) fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }

@@ -24,8 +24,7 @@ pub struct Progress {
     ended: Ended,
 }
 
-/// The description of each task that ended and how long it took, in the order in which the tasks
-/// ended.
+/// The description and duration of each ended task, in the order in which the tasks ended.
 type Ended = Arc<Mutex<Vec<(&'static str, Duration)>>>;
 
 /// A running task with its progress bar. Dropping the value ends the task.
@@ -85,8 +84,7 @@ impl Progress {
         }
     }
 
-    /// Returns the description of each task that ended and how long it took, in the order in which
-    /// the tasks ended.
+    /// Returns the description and duration of each ended task, in the order of the ends.
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
         let ended = self.ended.lock();
         ended.unwrap_or_else(PoisonError::into_inner).clone()
