@@ -22,7 +22,8 @@ pub enum PipelineName {
     /// The variable sums up gradients. Its name contains `Accum___` in PopART, or `Accumulator` in
     /// TensorFlow.
     Accumulator,
-    /// The variable was received from another IPU. Its name contains `ipucopy` or `inter-ipu-copy`.
+    /// The variable was received from another IPU. Its name contains `ipucopy`, `ipu_copy` or
+    /// `inter-ipu-copy`.
     Received,
 }
 
