@@ -215,9 +215,12 @@ impl<'s> Answers<'s> {
             .collect::<Result<Vec<_>>>()?;
         Ok(answers.into_iter().flatten().min_by(|one, other| {
             let by_fit = other.best.fits.cmp(&one.best.fits);
-            by_fit.then_with(|| match one.best.fits {
-                true => one.compare(other),
-                false => one.best.peak_bytes().cmp(&other.best.peak_bytes()),
+            by_fit.then_with(|| {
+                if one.best.fits {
+                    one.compare(other)
+                } else {
+                    one.best.peak_bytes().cmp(&other.best.peak_bytes())
+                }
             })
         }))
     }

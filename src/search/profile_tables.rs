@@ -296,9 +296,10 @@ impl<'a> ProfileTables<'a> {
             memory.cut_bytes_by_pass(),
             self.step,
         );
-        Ok(Some(match is_training {
-            true => times.streaming(&memory.streamed_state()?),
-            false => times,
+        Ok(Some(if is_training {
+            times.streaming(&memory.streamed_state()?)
+        } else {
+            times
         }))
     }
 }

@@ -235,9 +235,10 @@ impl<'a> Space<'a> {
             ipus: stages,
             ..problem.at_any_limit()
         };
-        let fitting = match stages <= costs.ipus {
-            true => solve::unproven(&problem)?,
-            false => None,
+        let fitting = if stages <= costs.ipus {
+            solve::unproven(&problem)?
+        } else {
+            None
         };
         let found = match fitting {
             None => solve::unproven(&at_any_limit)?,

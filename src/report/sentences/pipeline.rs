@@ -116,9 +116,10 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
         };
         return format!("pipeline: schedule none{elsewhere}, {why}");
     }
-    let recompute = match facts.is_training {
-        true => format!(", recompute {}", facts.pipeline.recompute),
-        false => String::new(),
+    let recompute = if facts.is_training {
+        format!(", recompute {}", facts.pipeline.recompute)
+    } else {
+        String::new()
     };
     let accumulators = match facts.pipeline.accumulator {
         _ if !facts.trains() || facts.recording.accumulates => "",
@@ -185,9 +186,12 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| match other.fits {
-            true => needing(other, ""),
-            false => other_split(other),
+        .map(|other| {
+            if other.fits {
+                needing(other, "")
+            } else {
+                other_split(other)
+            }
         })
         .collect()
 }
@@ -208,9 +212,10 @@ pub fn with_replicas(report: &Report) -> Option<String> {
         (None, None) => format!("process {batches} in {} cycles", Count(step.cycles)),
     };
     let bytes = Amount(facts.gradient_bytes.unwrap_or(0));
-    let exchange = match facts.is_training {
-        true => format!(", beside the time to exchange {bytes} of gradients in each step"),
-        false => String::new(),
+    let exchange = if facts.is_training {
+        format!(", beside the time to exchange {bytes} of gradients in each step")
+    } else {
+        String::new()
     };
     Some(format!(
         "{} on {} each {time}{exchange} ({})",
@@ -223,9 +228,10 @@ pub fn with_replicas(report: &Report) -> Option<String> {
 /// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
 /// and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    let verdict = match alternative.fits {
-        true => " it fits:",
-        false => " it does not fit:",
+    let verdict = if alternative.fits {
+        " it fits:"
+    } else {
+        " it does not fit:"
     };
     needing(alternative, verdict)
 }

@@ -1,8 +1,7 @@
 // Memory over the steps: each large variable is a block, stacked on what is always live.
 
 /** @typedef {Required<Json.TileAtSteps> & {at: string}} TileSteps `at` is the tile's place in the report */
-/** @typedef {{number: number, own: Json.VariableAtSteps, spans: [number, number][]}} Block `spans` are places
- *  of chosen steps, both ends inclusive */
+/** @typedef {{number: number, own: Json.VariableAtSteps, spans: [number, number][]}} Block `spans` are places of chosen steps, both ends inclusive */
 
 /** Says which IPUs have this tile as their fullest tile. @param {number} tile */
 const fullestOf = (tile) => {
@@ -16,8 +15,7 @@ const MOST_BLOCKS = 400;
 /** Does a variable belong to the chosen layer? True if no layer is chosen. @param {Json.VariableAtSteps} own */
 const isMeant = (own) => chosen.layer === null || hasChosenLayer(own.layers);
 
-/** Draws the memory of a tile over the steps. @param {HTMLElement} parent @param {TileSteps} live
- * @param {Json.LiveSteps} chosenSteps */
+/** Draws the memory of a tile over the steps. @param {HTMLElement} parent @param {TileSteps} live @param {Json.LiveSteps} chosenSteps */
 const addBlocks = (parent, live, { steps, programs }) => {
   const HEIGHT = 360;
   const base = live.always_live;
@@ -46,8 +44,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
 
   /** The bytes at the top of the blocks of a chosen step. @param {number} place */
   const topOf = (place) => Math.max(base, ...(stacked.get(place) ?? []).map(({ to }) => to));
-  /** Is a height above the blocks, where the variables are that are too small to be drawn?
-   * @param {number} place @param {number} share */
+  /** Is a height above the blocks, where the variables are that are too small to be drawn? @param {number} place @param {number} share */
   const isAbove = (place, share) => !!last && last.y(live.bytes[place]) <= share * HEIGHT && share * HEIGHT < last.y(topOf(place));
 
   /** @param {Element} inner @param {Scale} scale */
@@ -128,8 +125,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
     + 'Click a block or a step; drag over a part to enlarge it, or use two fingers. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);
 };
 
-/** Shows the variables that are live at the chosen step. @param {HTMLElement} parent @param {TileSteps} live
- * @param {Json.LiveSteps} chosenSteps */
+/** Shows the variables that are live at the chosen step. @param {HTMLElement} parent @param {TileSteps} live @param {Json.LiveSteps} chosenSteps */
 const addStep = (parent, live, { steps, programs, operations, not_always_live: moving }) => {
   const head = addAs(parent, 'h3', 'live-steps-heading');
   const said = set(addAs(parent, 'p', 'live-steps-said'), { role: 'status' });

@@ -17,8 +17,7 @@ const configurationOf = (form, own, isNote) => {
     if (rest.length && count > 1) lists.push(rest); else lists[count - 1].push(...rest);
     return { counts: counts.join(', '), numbers: counts.join(' '), lists: lists.map((one) => `[${one.join(', ')}]`).join(', ') };
   };
-  const lines = (form.lines ?? []).filter(({ note }) => !!note === isNote);
-  return lines.flatMap(({ text, position, begins, stages, items = [] }) => {
+  return (form.lines ?? []).filter(({ note }) => !!note === isNote).flatMap(({ text, position, begins, stages, items = [] }) => {
     const at = position ?? 0;
     const stage = all.findIndex((one) => at < one.range[1]);
     const isStart = stage > 0 && all[stage].range[0] === at;

@@ -1,8 +1,7 @@
 // The numbers of a split whose cuts the reader moves. Nothing is searched here: all numbers follow
 // from the bytes of each range of layers, which the report has.
 
-/** @typedef {{cuts: number[], ipus: number, memories: number[], reserves: number[]}} Tried `cuts` are
- *   indices of boundaries */
+/** @typedef {{cuts: number[], ipus: number, memories: number[], reserves: number[]}} Tried `cuts` are indices of boundaries */
 
 /** @typedef {NonNullable<ReturnType<typeof tryable>>} Known */
 /** @typedef {ReturnType<Known['judged']>} Judged a split with all its numbers */
@@ -10,16 +9,14 @@
 /** The keys of a choice that make up a split to try. @type {(keyof Choice)[]} */
 const TRIED = ['cuts', 'ipus', 'memory', 'reserve'];
 
-/** The report's numbers of other splits, with functions on them; null if it has none, or numbers that a browser
- * cannot add up exactly. */
+/** The report's numbers of other splits, with functions on them; null if it has none, or numbers that a browser cannot add up exactly. */
 const tryable = () => {
   const { what_if: data, split, layers } = report;
   if (!data || !split || isHuge) return null;
   const last = data.boundaries.length - 1;
   const positions = data.boundaries[last];
   if (layers.length !== positions) return null;
-  const { profiles } = data;
-  const [{ cycles }] = profiles;
+  const { profiles, profiles: [{ cycles }] } = data;
   if (profiles.some(({ cycles: own }) => own && !Number.isSafeInteger([...own.once, ...own.recomputed].reduce((a, b) => a + b, 0)))) return null;
 
   // By start and end of a range: the index of its first number in `bytes`.
@@ -59,10 +56,9 @@ const tryable = () => {
     return sumOf(own.once, range) + (isAgain ? sumOf(isFollowed ? own.recomputed : own.recomputed_last, range) : 0);
   };
 
-  /** The profile of each stage: that of the run for its cuts and limits. Otherwise, of the profiles with which a
-   * stage fits, those that keep to the lowest bounds on time and memory of all stages, in the order of the objective.
-   * @template {StageBytes & {amp: ?number, cycles: ?number, cutBytes: ?number}} T
-   * @param {T[][]} choices by stage, then by profile @param {Tried} now */
+  /** The profile of each stage: that of the run for its cuts and limits. Otherwise, of the profiles with which a stage fits, those that keep
+   * to the lowest bounds on time and memory of all stages, in the order of the objective. @param {Tried} now
+   * @template {StageBytes & {amp: ?number, cycles: ?number, cutBytes: ?number}} T @param {T[][]} choices by stage, then by profile */
   const chosenOf = (choices, now) => {
     if (String([now.cuts, limitsOf(now)]) === String([start.cuts, limitsOf(start)])) {
       return choices.map((all, stage) => all.find(({ amp }) => amp === split.stages[stage].amp) ?? all[0]);
@@ -85,7 +81,7 @@ const tryable = () => {
   const judged = (now) => {
     const ends = [...now.cuts, last];
     const all = limitsOf(now);
-    const choices = ends.map((end, stage) => {
+    const stages = chosenOf(ends.map((end, stage) => {
       const start = stage ? ends[stage - 1] : 0;
       const after = ends.length - 1 - stage;
       const first = data.by_stages_after && end < last ? 1 : 0;
@@ -97,8 +93,7 @@ const tryable = () => {
         range, limit, profile, amp: profile.amp ?? null, bytes: profile.bytes[place], cycles: cyclesOf(profile, range, isFollowed),
         cutBytes: now.cuts[stage] ? profile.cut_bytes[end - 1] : null,
       }));
-    });
-    const stages = chosenOf(choices, now);
+    }), now);
     return {
       ...now, stages, faults: faultsOf(now, stages),
       peak: Math.max(...stages.map((stage) => stage.bytes)),
@@ -107,8 +102,7 @@ const tryable = () => {
     };
   };
 
-  /** The cycles of a step of a split; null if they are unknown, or too many for exact numbers.
-   * @param {{range: [number, number], cycles: ?number, profile: Json.ProfileNumbers}[]} stages */
+  /** The cycles of a step; null if they are unknown, or too many for exact numbers. @param {{range: [number, number], cycles: ?number, profile: Json.ProfileNumbers}[]} stages */
   const stepOf = (stages) => {
     const numbers = cycles?.step;
     if (!numbers) return null;

@@ -60,8 +60,7 @@ const addFacts = (parent, facts) => {
   }
 };
 
-/** Adds a button. @param {Element} parent @param {string} text @param {() => void} press
- * @param {string} [id] @param {string} [look] */
+/** Adds a button. @param {Element} parent @param {string} text @param {() => void} press @param {string} [id] @param {string} [look] */
 const addButton = (parent, text, press, id, look) => {
   const own = add(parent, 'button', text, look);
   own.type = 'button';
@@ -119,8 +118,7 @@ const addCopy = (parent, text, name, id, shown) => {
   return button;
 };
 
-/** Adds a command line with a button that copies it, and returns both. @param {Element} parent
- * @param {string} codeId @param {string} copyId */
+/** Adds a command line with a button that copies it, and returns both. @param {Element} parent @param {string} codeId @param {string} copyId */
 const addCommandLine = (parent, codeId, copyId) => {
   const line = add(parent, 'p', 'On the command line: ', 'copied');
   const code = addAs(line, 'code', codeId);
@@ -228,8 +226,7 @@ const addPart = (parent, id, title, said) => {
   return own;
 };
 
-/** Was a key pressed without Ctrl, Alt or Meta, with which it would be a command of the browser?
- * @param {KeyboardEvent} event */
+/** Was a key pressed without Ctrl, Alt or Meta, with which it would be a command of the browser? @param {KeyboardEvent} event */
 const isPlain = (event) => !event.ctrlKey && !event.altKey && !event.metaKey;
 
 /** To which of the places `first` to `last` a key moves from one of them: to the next, or

@@ -28,8 +28,7 @@
 /** @typedef {{x: (place: number) => number, y: (bytes: number) => number, from: number, to: number,
  *   width: number, top: number, bottom: number, low: number, most: number}} Scale */
 
-/** Round numbers between two numbers, at most `most` of them. @param {number} low
- * @param {number} high @param {number} most */
+/** Round numbers between two numbers, at most `most` of them. @param {number} low @param {number} high @param {number} most */
 const ticks = (low, high, most) => {
   const rough = Math.max((high - low) / most, 1);
   const power = 10 ** Math.floor(Math.log10(rough));

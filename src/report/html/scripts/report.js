@@ -62,8 +62,7 @@ const ofLimit = (part, whole) => {
   return `${tenths / 10n}.${tenths % 10n} %`;
 };
 
-/** The shares of all parts of a whole. They are rounded so that they add up to 100.0 %.
- * @param {number[]} parts @returns {string[]} */
+/** The shares of all parts of a whole. They are rounded so that they add up to 100.0 %. @param {number[]} parts @returns {string[]} */
 const shares = (parts) => {
   const whole = parts.reduce((a, b) => a + b, 0) || 1;
   const exact = parts.map((part) => part / whole * 1000);
@@ -82,8 +81,7 @@ const digits = (number) => number >= 1000 ? grouped(Math.round(number))
 const layerName = (layer) => layer ?? { 'none-first': 'None', 'out-with-in': 'In Out' }[
   /** @type {'none-first'} */ (report.pseudo_layers)] ?? 'In';
 
-/** Replaces three or more names with the same prefix and consecutive numbers by one: `encoder.0-11`.
- * @param {string[]} names */
+/** Replaces three or more names with the same prefix and consecutive numbers by one: `encoder.0-11`. @param {string[]} names */
 const numberRuns = (names) => {
   /** @param {string} name */
   const numbered = (name) => name.match(/^(|.*\D)(0|[1-9]\d{0,14})$/s);

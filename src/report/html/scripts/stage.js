@@ -118,8 +118,7 @@ const addHistogram = (parent, tiles, pointer, limit) => {
     [['From', 'bytes', '/from'], ['To', 'bytes', '/to'], ['Tiles', 'count', '/tiles']], {}, (own) => own.tiles > 0));
 };
 
-/** The largest variables at a peak. @param {Element} parent @param {?Json.PeakVariables | undefined} live
- * @param {string} pointer */
+/** The largest variables at a peak. @param {Element} parent @param {?Json.PeakVariables | undefined} live @param {string} pointer */
 const addPeakVariables = (parent, live, pointer) => {
   if (!live) return;
   add(parent, 'h3', 'Variables that are live at the peak');

@@ -116,8 +116,7 @@ const addStepStrip = (parent, step, all) => {
 const CYCLES = [['Cycles', 'count', '/cycles'], ['For a micro-batch', 'count', '/micro_batch_cycles'], ['Exchange', 'count', '/exchange'],
   ['Forward', 'count', '/passes/forward'], ['Backward', 'count', '/passes/backward'], ['Recomputed', 'count', '/passes/recomputed'], ['Update', 'count', '/passes/update']];
 
-/** Draws the cycles of all layers as columns of compute and exchange. @param {HTMLElement} parent
- * @param {Json.LayerCycles[]} all */
+/** Draws the cycles of all layers as columns of compute and exchange. @param {HTMLElement} parent @param {Json.LayerCycles[]} all */
 const addLayerCycles = (parent, all) => {
   addLegend(parent, [['tile-0', 'Compute sets'], ['exchange', 'Exchanges between tiles']]);
   addLayerPlot(parent, {

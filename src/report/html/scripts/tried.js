@@ -94,8 +94,7 @@ const addTriedStrip = (tool, own) => {
   /** Does the report have the bytes of splits with one stage more than the tried split? */
   const hasRoom = () => own.tried().cuts.length + 1 < data.max_stages;
 
-  /** The stage that the button cuts in two: the chosen one, or the fullest one that can be cut; -1 if none
-   * can. */
+  /** The stage that the button cuts in two: the chosen one, or the fullest one that can be cut; -1 if none can. */
   const stageToCut = () => {
     if (!hasRoom()) return -1;
     if (picked.stage !== undefined && inside(picked.stage).length) return picked.stage;
@@ -160,8 +159,7 @@ const addTriedStrip = (tool, own) => {
     pick(handles.length ? { cut: Math.min(cut, handles.length - 1) } : {});
   };
 
-  /** The boundary that is nearest to the pointer.
-   * @param {MouseEvent} event @param {number[]} all */
+  /** The boundary that is nearest to the pointer. @param {MouseEvent} event @param {number[]} all */
   const nearest = (event, all) => {
     const place = sharesOf(strip, event)[0] * positions;
     const far = (/** @type {number} */ one) => Math.abs(data.boundaries[one] - place);
