@@ -1,15 +1,16 @@
-//! The answer to a request: which layers, which place of optimizer state, which pipeline, and the
-//! best split.
+//! Answers a request: chooses the layers, the place of optimizer state and the pipeline, and finds
+//! the best split.
 //!
 //! Places of optimizer state are tried in groups, one after the other: on the chip, off the chip,
-//! sharded. In each group, whole layers are tried first. If they do not fit and there are several
-//! IPUs, the modules inside them become layers. The first choice that fits is the answer, so that
-//! more IPUs or more memory never turn a model that fits into one that does not. If the model was
-//! recorded with several sizes of a micro-batch, the best of the answers with each size is the answer.
-//! If nothing fits, the answer is the split with the lowest peak of all of these.
+//! sharded. In each group, whole layers are tried first. If no split of whole layers fits and there
+//! are several IPUs, the modules inside the layers become layers. The first combination with a
+//! split that fits is the answer, so that more IPUs or more memory never turn a model that fits
+//! into one that does not. If the model was recorded with several micro-batch sizes, the best of
+//! the answers for each size is the answer. If nothing fits, the answer is the split with the
+//! lowest peak of all splits that were tried.
 //!
-//! Everything that is said about other options, limits or numbers of IPUs is the answer to a
-//! changed request (`claims.rs`).
+//! Reports on other options, limits or numbers of IPUs are answers to changed requests
+//! (`claims.rs`).
 
 use super::further::check_same;
 use super::{Analysis, FurtherProfile, Layers, Request};
@@ -26,29 +27,33 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// All choices of layers that requests about a model led to so far, each with the costs of its
-/// ranges.
+/// All layerings of the model that requests have needed so far, each with the memory and time of
+/// its ranges of layers, and the means to answer further requests.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
-    /// Further profiles of the same model.
+    /// Further profiles of the model in `analysis`, with another micro-batch size or another
+    /// available memory proportion.
     pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// The choices of layers of requests, as indices into `levels`.
+    /// The layerings looked up so far, by the part of a request that they depend on, as indices
+    /// into `levels`; `None` where there is no further layering.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
 
-/// A profile of the model, with the size of its micro-batch.
+/// A profile of the model, with its micro-batch size.
 #[derive(Clone, Copy)]
 pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
-    /// Samples of a micro-batch; `None` for the profile of the run.
+    /// Number of samples of a micro-batch if this is a further profile; `None` for the main
+    /// profile, the first that the user names.
     pub samples: Option<u64>,
 }
 
-/// Everything about a request that its choice of layers depends on, the number of the choice, and
-/// the samples of a micro-batch in the profile (`None` in that of the run).
+/// The key of a layering: the parts of a request that the layering depends on, its index from the
+/// coarsest (0) to the finest, and the samples of a micro-batch in its profile (`None` for the main
+/// profile).
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     named: Vec<String>,
@@ -57,20 +62,21 @@ struct Choice {
     samples: Option<u64>,
 }
 
-/// One choice of layers of one profile, with the costs of its ranges.
+/// One layering of one profile, such as whole layers or the modules inside them, with the memory
+/// and time of its ranges of layers.
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// `layers`, and the same in each further profile with another available memory proportion, in
-    /// the order of those profiles.
+    /// `layers`, and the same layering in each further profile with another available memory
+    /// proportion, in the order of these profiles.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    /// Samples of a micro-batch in the profile; `None` in that of the run.
+    /// Number of samples of a micro-batch in the profile; `None` for the main profile.
     samples: Option<u64>,
 }
 
 impl<'s> Layers<'s> {
-    /// Prepares the costs of ranges of these layers.
+    /// Prepares tables for the memory and time of ranges of these layers.
     fn tables(&'s self, step: StepOptions) -> Result<ProfileTables<'s>> {
         let memory = self.memory()?;
         let cycles = self.model().layer_cycles(&self.placement);
@@ -78,7 +84,7 @@ impl<'s> Layers<'s> {
     }
 }
 
-/// The answer to a request: the best split or, if none fits, the one with the lowest peak.
+/// The answer to a request: the best split or, if none fits, the split with the lowest peak.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer<'l, 's> {
     pub level: &'l Level<'s>,
@@ -87,8 +93,8 @@ pub(crate) struct Answer<'l, 's> {
 }
 
 impl<'s> Answers<'s> {
-    /// Prepares answers about the model of `analysis` and its `further` profiles. `layers` is an empty
-    /// list that keeps the layers.
+    /// Prepares to answer requests about the model of `analysis`, the main profile, and its
+    /// `further` profiles. `layers` is an empty list that keeps all layerings alive.
     pub fn new(
         (analysis, further): (&'s Analysis, &'s [FurtherProfile]),
         layers: &'s FrozenVec<Box<Layers<'s>>>,
@@ -104,12 +110,12 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the layers of `request` in the profile of the run, whole.
+    /// Returns the whole (undivided) layers that `request` asks for, in the main profile.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
         self.whole_layers_of(self.own(), request)
     }
 
-    /// Returns the layers of `request` in `profile`, whole.
+    /// Returns the whole (undivided) layers that `request` asks for, in `profile`.
     pub(super) fn whole_layers_of(
         &self,
         profile: SizedProfile<'s>,
@@ -126,7 +132,7 @@ impl<'s> Answers<'s> {
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Returns the profile of the run.
+    /// Returns the main profile, the first that the user names.
     fn own(&self) -> SizedProfile<'s> {
         SizedProfile {
             analysis: self.analysis,
@@ -134,7 +140,7 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Iterates over the profiles that `request` leaves open, that of the run first.
+    /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
         let sizes = self.further.iter().map(|other| SizedProfile {
@@ -148,7 +154,8 @@ impl<'s> Answers<'s> {
             .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
     }
 
-    /// Answers `request`. `None` if no split keeps the constraints.
+    /// Answers `request`: evaluates the user's split if it has one, else finds the best split or,
+    /// if none fits, the split with the lowest peak. `None` if no split obeys the constraints.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         if request.judged.is_some() {
             return self.judged(request);
@@ -159,12 +166,13 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the answer to `request` if it fits, otherwise `None`.
+    /// Returns the best split for `request`, or `None` if no split fits.
     pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         self.fitting_in(request, &self.pipelines(request)?)
     }
 
-    /// Returns the best split of `request` in the first of `groups` of pipelines in which one fits.
+    /// Returns the best split for `request`, over all profiles it allows, in the first of `groups`
+    /// of pipelines in which a split fits.
     pub fn fitting_in(
         &self,
         request: &Request,
@@ -177,7 +185,8 @@ impl<'s> Answers<'s> {
         Ok(fitting.into_iter().flatten().min_by(Answer::compare))
     }
 
-    /// Returns the best split of one profile in the first of `groups` of pipelines in which one fits.
+    /// Returns the best split for `request` in one profile, in the first of `groups` of pipelines
+    /// in which a split fits.
     fn fitting_of(
         &self,
         profile: SizedProfile<'s>,
@@ -194,8 +203,8 @@ impl<'s> Answers<'s> {
         Ok(None)
     }
 
-    /// Returns the split with the lowest peak of all that `request` leaves open, whatever its
-    /// limits; `None` if no split keeps the constraints.
+    /// Returns the split with the lowest peak over all profiles, layerings and pipelines that
+    /// `request` allows, whatever its memory limits; `None` if no split obeys the constraints.
     fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let pipelines = self.pipelines(request)?.concat();
         let mut lowest: Option<Answer<'_, 's>> = None;
@@ -207,7 +216,7 @@ impl<'s> Answers<'s> {
     }
 
     /// Evaluates the split that the user gave, in the first group of pipelines in which it fits; if
-    /// it fits in none, in the pipeline with the lowest peak.
+    /// it fits in none, in the pipeline where its peak is lowest.
     fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let answers = self
             .profiles(request)
@@ -247,11 +256,13 @@ impl<'s> Answers<'s> {
         Ok(best.map(|best| level.answer(question, best)))
     }
 
-    /// Returns the pipelines that `request` leaves open for the split `plan` of whole layers, in
-    /// groups: only those whose stages take turns, if `plan` cuts layers that run several times.
+    /// Returns the pipelines that `request` allows for the split `plan` of whole layers, in groups
+    /// to try in order; only pipelines whose stages take turns, if `plan` cuts layers that a
+    /// micro-batch runs through several times.
     ///
     /// # Errors
-    /// If `request` has another schedule or recomputation.
+    /// If `request` has a schedule or recomputation without stages that take turns, but `plan`
+    /// needs them.
     fn pipelines_of(&self, request: &Request, plan: &Plan) -> Result<Vec<Vec<Pipeline>>> {
         let mut groups = self.pipelines(request)?;
         let repeats = &self.whole_layers(request)?.layers.placement.repeats;
@@ -273,8 +284,8 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// Returns `answer` with those layers whole in which it has no cut; `answer` itself if its
-    /// layers are whole, or if its split does not fit so.
+    /// Returns `answer` after joining the parts of every layer that its split does not cut. Returns
+    /// `answer` itself if its layers are whole, or if no split with the joined layers fits.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -302,23 +313,23 @@ impl<'s> Answers<'s> {
         self.analysis.model.recording.framework
     }
 
-    /// Returns the pipelines that `request` leaves open, in groups that are tried one after the
-    /// other.
+    /// Returns the pipelines (schedule, recomputation, place of optimizer state) that `request`
+    /// allows, in groups that are tried one after the other.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let whole = self.whole_layers(request)?;
         let repeats = !whole.layers.placement.repeats.is_empty();
         request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
     }
 
-    /// Returns the choices of the layers of all profiles that `request` leaves open, the coarsest of
-    /// each profile first.
+    /// Returns the layerings of all profiles that `request` allows, the coarsest layering of each
+    /// profile first.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
         self.profiles(request)
             .flat_map(move |profile| self.levels_of(profile, request))
     }
 
-    /// Returns the choices of the layers of one profile, the coarsest first. There is only one if
-    /// there is only one IPU.
+    /// Returns the layerings of one profile, the coarsest first; only whole layers if there is only
+    /// one IPU.
     fn levels_of<'l>(
         &'l self,
         profile: SizedProfile<'s>,
@@ -350,8 +361,8 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the layers of each profile with those cuts only that all of them allow; `None` if that
-    /// leaves other layers in some.
+    /// Returns the layers of each profile, with only the boundaries between layers that exist in
+    /// all profiles; `None` if the layers of the profiles still differ.
     fn in_common(
         &self,
         request: &Request,
@@ -380,7 +391,8 @@ impl<'s> Answers<'s> {
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
     }
 
-    /// Returns choice `number` of the layers of `request`, which `find` finds the first time.
+    /// Returns the layering with index `number` (0 for whole layers, then ever finer) for
+    /// `request`; `find` computes it the first time.
     fn choice(
         &self,
         request: &Request,
@@ -414,8 +426,8 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Returns the index of the level of `all`, the layers in one profile and in those with other
-    /// proportions, which is made if it is new.
+    /// Returns the index in `levels` of the layering `all`: the layers in one profile and in the
+    /// profiles with other available memory proportions. Adds the layering if it is new.
     ///
     /// # Errors
     /// If the profiles are of different models.
@@ -448,13 +460,13 @@ impl<'s> Answers<'s> {
     }
 
     /// Turns an error of a search into an error of the command. Constraints or tied weights that
-    /// contradict each other count as wrong usage (exit code 2).
+    /// contradict each other are wrong usage (exit code 2).
     pub fn explained(&self, error: Error) -> Error {
         match error.downcast_ref() {
             Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
                 refused(error)
             }
-            // An error about the layers has the path already.
+            // An error about finding the layers already names the profile.
             _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
                 error.context(self.analysis.displayed())
             }
@@ -462,8 +474,8 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the request of `answer` in the pipeline of its split, with the costs of ranges on all
-    /// tiles, at least as far as `reach`.
+    /// Returns the costs (memory and time) of the layers of `answer` in the pipeline of its split,
+    /// with ranges of layers on all tiles, at least as far as `reach`.
     pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&answer.best, &answer.level.space);
         Ok(PipelineCosts {
@@ -472,7 +484,8 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns `answer` to a request with the changes `change` as a claim.
+    /// Returns `answer`, the answer to a changed request, as a claim. `change` has the changed
+    /// options.
     pub fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
         Ok(Claim {
             change,
@@ -483,7 +496,7 @@ impl<'s> Answers<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// Translates `request` into a request about these layers.
+    /// Translates `request` into a search request about the positions of these layers.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
         let has_cycles = self.space.has_cycles();
@@ -493,8 +506,8 @@ impl<'s> Level<'s> {
         Ok(self.space.question(request))
     }
 
-    /// Returns the best split that `request` allows with these layers, in one of `pipelines`;
-    /// `None` if none fits.
+    /// Returns the best split of these layers that fits the limits of `request`, in one of
+    /// `pipelines`; `None` if none fits.
     pub fn best(
         &self,
         request: &Request,
@@ -505,8 +518,8 @@ impl<'s> Level<'s> {
         Ok(best.map(|best| self.answer(question, best)))
     }
 
-    /// Returns the split with the lowest peak in one of `pipelines`, whatever the limits of
-    /// `request`; `None` if none is `below` a number of bytes.
+    /// Returns the split of these layers with the lowest peak in one of `pipelines`, whatever the
+    /// limits of `request`; `None` if no split has a peak lower than the bytes `below`.
     pub fn lowest(
         &self,
         request: &Request,
@@ -527,7 +540,8 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns the request in the pipeline of the split, with the costs of ranges that are known.
+    /// Returns the costs (memory and time) in the pipeline of the answer's split that are already
+    /// computed.
     pub fn costs(&self) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
@@ -536,8 +550,9 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Compares two answers to one request that both fit, with other sizes of a micro-batch; the
-    /// better one is `Less`. An answer whose time is known is better than one that lacks a part.
+    /// Compares two answers to one request that both fit, for different micro-batch sizes; the
+    /// better one is `Less`. An answer with its complete time is better than one with a part of its
+    /// time unknown.
     fn compare(&self, other: &Self) -> Ordering {
         let bandwidth = self.question.request.options.step.streaming_bandwidth;
         let lacks_time = |own: &Self| own.best.lacks_time(bandwidth);
@@ -546,7 +561,7 @@ impl<'s> Answer<'_, 's> {
             .then_with(|| self.question.compare(&self.best, &other.best))
     }
 
-    /// Returns the name of the first layer of each stage but stage 0.
+    /// Returns the name of the first layer of each stage of the split except stage 0.
     pub fn starts(&self) -> Vec<String> {
         let positions = &self.level.layers.placement.positions;
         let cuts = self.best.solution.plan.cuts();

@@ -1,4 +1,4 @@
-//! A changed request, and the change in the words of the command line.
+//! A changed request, and the change as options of the command line.
 
 use super::Request;
 use super::judged::JudgedSplit;
@@ -6,7 +6,7 @@ use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::Untied;
 use crate::search::{IpuCount, Word};
 
-/// A request that differs from that of the run, with the options that make the difference.
+/// A copy of the user's request with some options changed, and the list of these options.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub request: Request,
@@ -14,7 +14,7 @@ pub(super) struct Changed {
 }
 
 impl Request {
-    /// Returns the request, so far without a change.
+    /// Returns a copy of this request that other methods can change.
     pub(super) fn changed(&self) -> Changed {
         Changed {
             request: self.clone(),
@@ -29,7 +29,8 @@ impl Changed {
         self
     }
 
-    /// Asks for `ipus` IPUs over all replicas. Of a list of memories, those of the first IPUs stay.
+    /// Sets the number of IPUs over all replicas to `ipus`. If there is one amount of memory for
+    /// each IPU, only the amounts of the first IPUs stay.
     pub fn with_ipus(mut self, ipus: usize) -> Self {
         self.request.ipus = Some(IpuCount::Exactly(ipus));
         let of_replica = ipus / self.request.options.replicas().max(1) as usize;
@@ -42,7 +43,6 @@ impl Changed {
         self.set("--num-ipus", ipus)
     }
 
-    /// Gives each tile `bytes` of memory, on every IPU.
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.request.memory_per_tile = vec![bytes];
         self.set("--mem-per-tile", bytes)
@@ -58,20 +58,18 @@ impl Changed {
         self.set("--recompute", recompute)
     }
 
-    /// Keeps optimizer state in the place `state`.
     pub fn with_state(mut self, state: StatePlace) -> Self {
         self.request.options.pipeline.state = Some(state);
         self.set("--optimizer-state", state)
     }
 
-    /// Asks for `replicas` replicas of the pipeline.
     pub fn with_replicas(mut self, replicas: usize) -> Self {
         self.request.options.pipeline.replicas = replicas as u64;
         self.request.options.step.replicas = replicas as u64;
         self.set("--replicas", replicas)
     }
 
-    /// Leaves the split out that the user gave.
+    /// Removes the split that the user gave (`--splits` or `--layers-per-ipu`) from the request.
     pub fn without_given(mut self) -> Self {
         self.request.judged = None;
         self.change.push(Word::Without("--splits"));
@@ -79,7 +77,8 @@ impl Changed {
         self
     }
 
-    /// Judges the split with `counts`, the number of blocks on each IPU, in the pipeline `pipeline`.
+    /// Requests to evaluate the split with `counts`, the number of blocks on each IPU, in the
+    /// pipeline `pipeline`.
     pub fn with_counts(self, counts: Vec<usize>, pipeline: Pipeline) -> Self {
         let list: Vec<String> = counts.iter().map(usize::to_string).collect();
         let mut changed = self.without_given().set("--layers-per-ipu", list.join(","));
@@ -88,7 +87,8 @@ impl Changed {
         changed.with_pipeline(pipeline)
     }
 
-    /// Asks for the schedule, the recomputation and the place of optimizer state of `pipeline`.
+    /// Sets the schedule, the recomputation and the place of optimizer state to those of
+    /// `pipeline`.
     pub fn with_pipeline(mut self, pipeline: Pipeline) -> Self {
         if pipeline.is_on() {
             self = self.with_schedule(pipeline.schedule);
@@ -103,7 +103,7 @@ impl Changed {
         self
     }
 
-    /// Leaves out the constraints of the user that `is_dropped` accepts, by their index.
+    /// Removes the user's constraints for whose index `is_dropped` returns true.
     pub fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
         let all = std::mem::take(&mut self.request.constraints);
         for (index, constraint) in all.into_iter().enumerate() {
@@ -116,7 +116,7 @@ impl Changed {
         self
     }
 
-    /// Unties `weights` as well.
+    /// Adds `weights` to the shared weights that `--untie` allows on several IPUs.
     pub fn with_untied(mut self, weights: &[String]) -> Self {
         let untie = &mut self.request.placement.untie;
         match untie {

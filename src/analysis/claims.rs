@@ -1,5 +1,5 @@
-//! The answers to changed requests: all that is said about other limits, numbers of IPUs, pipelines
-//! and constraints than those of the run.
+//! Answers to changed requests, for reports on other limits, numbers of IPUs, pipelines and
+//! constraints than the user's.
 
 use super::Request;
 use super::answer::{Answer, Answers};
@@ -15,22 +15,22 @@ use anyhow::Result;
 #[cfg(test)]
 mod tests;
 
-/// If other numbers of IPUs than the requested one are tried, all numbers from 1 to this one are
-/// tried, the IPUs of a POD16.
+/// Number of IPUs up to which a sweep or plan tries every number of IPUs, that of a POD16.
 const TRIED_IPUS: usize = 16;
 
-/// If nothing fits on the IPUs of a request, more are tried, up to this number.
+/// Number of IPUs up to which more IPUs are tried if no split fits on the requested IPUs.
 const MOST_IPUS: usize = 64;
 
-/// Upper bound on the constraints and ties of which each is tried by itself.
+/// Upper bound on the constraints and tied weights that are put back one at a time, to see if a
+/// split still fits with each.
 const MAX_TRIED: usize = 100;
 
-/// Upper bound on the rows of a plan.
+/// Upper bound on the rows that `--plan` prints.
 const MAX_ROWS: usize = 8;
 
 impl<'s> Answers<'s> {
-    /// Returns the answers to changed requests that the run asks for. `answer` is the answer to
-    /// `request`, that of the run.
+    /// Returns the answers to all changed requests that the report needs. `answer` is the answer to
+    /// `request`, the user's own request.
     pub fn claims(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Claims<'s>> {
         let options = &request.options;
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
@@ -67,14 +67,15 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the answer to a changed request; `None` if no split keeps the constraints.
+    /// Returns the answer to a changed request, whether a split fits or not; `None` if no split
+    /// obeys the constraints.
     fn answered(&self, Changed { request, change }: Changed) -> Result<Option<Claim<'s>>> {
         self.answer(&request)?
             .map(|answer| self.claim(&answer, change))
             .transpose()
     }
 
-    /// Returns the answer to a changed request if it fits.
+    /// Returns the answer to a changed request; `None` if no split fits.
     fn answered_if_fitting(
         &self,
         Changed { request, change }: Changed,
@@ -84,8 +85,8 @@ impl<'s> Answers<'s> {
             .transpose()
     }
 
-    /// Returns the answer on the fewest IPUs on which the layers of `answer` fit with optimizer
-    /// state in the same place; `None` if it uses no more itself.
+    /// Returns the answer on the fewest IPUs on which a split fits with the layers and the place of
+    /// optimizer state of `answer`; `None` if `answer` already uses no more IPUs.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -118,7 +119,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the answer on the fewest IPUs, more than those of `request`, on which the model
-    /// fits; `None` if it fits on none, or if each IPU has a memory of its own.
+    /// fits; `None` if it fits on no number up to [`MOST_IPUS`], or if `request` has one amount of
+    /// memory for each IPU.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(now) = request.all_ipus()? else {
             return Ok(None);
@@ -153,8 +155,8 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the answer with the lowest memory of a tile, on every IPU, with which the model
-    /// fits on the IPUs of `request`. `answer` is the split with the lowest peak.
+    /// Returns the answer with the lowest memory of a tile, the same on every IPU, with which the
+    /// model fits on the IPUs of `request`. `answer` is the split with the lowest peak.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -164,8 +166,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(changed)
     }
 
-    /// Returns the answer to the numbers of blocks on each IPU of `answer`, as code runs them that
-    /// places what is outside blocks by itself; `None` if they make the split of `answer`, or none.
+    /// Returns the split that results if the user's code gets only the number of blocks on each IPU
+    /// of `answer`, and places everything outside blocks by itself; `None` if this is the split of
+    /// `answer`, or no split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let (plan, positions) = (
             &answer.best.solution.plan,
@@ -181,8 +184,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the answers with other recomputation, another schedule and other places of optimizer
-    /// state than those of `answer`. If nothing fits, what the request leaves open is left out: it
-    /// was tried for `answer`.
+    /// state than in `answer`. If `answer` does not fit, options that `request` leaves open are
+    /// skipped, since the search for `answer` tried them already.
     fn with_options(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let (now, model) = (answer.best.pipeline, &self.analysis.model);
         if !now.is_on() || model.backward_start.is_none() {
@@ -208,7 +211,7 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // An option with which nothing fits either is only mentioned by `--explain`.
+            // The answer to an option with which nothing fits either is only shown by `--explain`.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {
@@ -216,7 +219,7 @@ impl<'s> Answers<'s> {
             };
             match answered.map_err(|error| self.explained(error)) {
                 Ok(claim) => claims.extend(claim),
-                // Sharded state needs two IPUs.
+                // A usage error here means that sharded optimizer state needs at least two IPUs.
                 Err(error) if error.is::<UsageError>() => {}
                 Err(error) => return Err(error),
             }
@@ -224,8 +227,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and ties without which the model fits: one of
-    /// constraints only and one of ties only, as far as they exist; else one of both.
+    /// Returns minimal sets of constraints and tied weights without which the model fits: one set
+    /// with only constraints and one with only tied weights, as far as they exist; if neither
+    /// exists, one set with both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -238,8 +242,9 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Returns a minimal set of constraints (by their index) and `ties` (by the index after all
-    /// constraints) without which `request` fits, among those that `may_go` accepts.
+    /// Returns a minimal set of constraints and tied weights without which a split for `request`
+    /// fits, among those that `may_go` accepts. `may_go` gets an index into the constraints of
+    /// `request`, followed by `ties`. `None` if no split fits without all of them.
     fn minimal(
         &self,
         request: &Request,
@@ -286,8 +291,8 @@ impl<'s> Answers<'s> {
         }))
     }
 
-    /// Returns the answer with several replicas of a smaller pipeline, if they process more samples
-    /// in a second than `answer`; `None` if the request has a number of replicas.
+    /// Returns the fastest answer with several replicas of a smaller pipeline, if they process more
+    /// samples in a second than `answer`; `None` if the user gave the number of replicas.
     fn with_replicas(
         &self,
         request: &Request,
@@ -323,8 +328,8 @@ impl<'s> Answers<'s> {
         Ok(fastest)
     }
 
-    /// Returns the answer with each size of a micro-batch that was recorded, ascending; empty if there
-    /// is only one.
+    /// Returns the answer for each micro-batch size that was recorded, in ascending order; empty if
+    /// there is only one size.
     fn by_size(&self, request: &Request) -> Result<Vec<OfSize<'s>>> {
         if self.profiles(request).nth(1).is_none() {
             return Ok(Vec::new());
@@ -350,8 +355,8 @@ impl<'s> Answers<'s> {
         Ok(sizes)
     }
 
-    /// Returns the answer for each number of IPUs of the sweep, ascending; empty unless a sweep or
-    /// other splits were requested.
+    /// Returns the answer for each number of IPUs, in ascending order; empty unless a sweep
+    /// (`--sweep`) was requested.
     fn sweep(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let options = &request.options;
         if !options.sweep {
@@ -370,9 +375,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the configurations to consider: the answer first, then the best split of each
-    /// pipeline on each number of IPUs, with optimizer state in the place of the answer or off the
-    /// chip, as far as no other is better in IPUs, time and memory at once.
+    /// Returns the rows of a plan (`--plan`): `answer` first, then the best split of each pipeline
+    /// on each number of IPUs, with optimizer state in the place of `answer` or off the chip. Rows
+    /// that another row beats in IPUs, time and memory at once are left out.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
         let mut front = Front {
             rows: Vec::new(),
@@ -407,15 +412,15 @@ impl<'s> Answers<'s> {
         Ok(front)
     }
 
-    /// Returns the best split of `pipeline` on `ipus` IPUs; `None` if none fits, or if it has fewer
-    /// stages than there are IPUs.
+    /// Returns the best split in `pipeline` on `ipus` IPUs as a row of a plan; `None` if none fits,
+    /// or if the split uses fewer IPUs than `ipus`.
     fn row(
         &self,
         request: &Request,
         (pipeline, ipus): (Pipeline, usize),
     ) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
-        // Groups with optimizer state in other places have rows of their own.
+        // Other places of optimizer state have separate rows in the plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
         let row = self.fitting_in(&changed.request, &groups)?;
@@ -426,8 +431,9 @@ impl<'s> Answers<'s> {
         .transpose()
     }
 
-    /// Returns the pipelines that a plan tries: all of the framework that agree with the request,
-    /// with optimizer state as in `answer` and, if the request leaves it open, off the chip.
+    /// Returns the pipelines that a plan (`--plan`) tries: all that the framework supports and
+    /// `request` allows, with optimizer state in the place of `answer` and, if `request` leaves the
+    /// place open, also off the chip.
     fn planned_pipelines(
         &self,
         request: &Request,
@@ -451,8 +457,9 @@ impl<'s> Answers<'s> {
         Ok(states.into_iter().flat_map(in_state).collect())
     }
 
-    /// Returns the numbers of IPUs that a plan tries, ascending: all up to [`TRIED_IPUS`], then
-    /// powers of 2, and `most`, which none exceeds. With PopTorch, only powers of 2.
+    /// Returns the numbers of IPUs that a plan tries, in ascending order: every number up to
+    /// [`TRIED_IPUS`], then powers of 2, and `most`, which is the maximum. With PopTorch, only
+    /// powers of 2.
     fn numbers(&self, most: usize) -> Vec<usize> {
         (1..=most)
             .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
@@ -461,8 +468,8 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the weights that layers share and that must be on one IPU, without those that the user
-/// untied.
+/// Returns the names of the weights that layers share and that must be on one IPU, without those
+/// that the user untied.
 fn tied_weights(placement: &Placement) -> Vec<String> {
     placement
         .ties
@@ -472,9 +479,9 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
         .collect()
 }
 
-/// Returns the rows of a plan: `first`, then those of `rows` that no other row beats in IPUs, time
-/// and memory at once, the fastest first; those with an unknown part of their time last. Rows that
-/// differ little from the one before them are left out.
+/// Returns the rows to show in a plan: `first`, then those of `rows` that no other row beats in
+/// IPUs, time and memory at once, the fastest first and rows with a partly unknown time last. Rows
+/// that differ little from the row before them are left out.
 fn selected<'s>(
     first: Claim<'s>,
     mut rows: Vec<Claim<'s>>,
@@ -501,15 +508,15 @@ fn selected<'s>(
     selected
 }
 
-/// Returns whether `one` has at most as many IPUs, takes at most as much time per micro-batch, and
-/// has no higher peak than `other`.
+/// Does `one` use at most as many IPUs as `other`, take at most as much time per micro-batch, and
+/// have at most the same peak memory?
 fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     one.best.all_ipus() <= other.best.all_ipus()
         && one.best.by_rate(&other.best).is_le()
         && one.best.peak_bytes() <= other.best.peak_bytes()
 }
 
-/// Returns whether two rows of a plan differ in IPUs, or by 5 % in time or memory.
+/// Do two rows of a plan differ in the number of IPUs, or by at least 5 % in time or memory?
 fn differs(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     let apart = |one: u128, other: u128| one.abs_diff(other) * 20 >= one.max(other);
     let rate = |claim: &Claim<'_>| {

@@ -1,4 +1,5 @@
-//! A model that was compiled for one or more IPUs, and whether each IPU has enough memory for it.
+//! A model that was already compiled for one or more IPUs, and whether each IPU has enough memory
+//! for its part.
 
 use super::Request;
 use crate::debug_info::DebugInfo;
@@ -12,7 +13,7 @@ use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// A compiled model, with information about the files that it was read from.
+/// A model that was compiled for one or more IPUs, with information about its files.
 #[derive(Debug)]
 pub struct Compilation {
     /// The bytes that each IPU takes on each tile, as the profile records them.
@@ -20,21 +21,23 @@ pub struct Compilation {
     /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
     /// layer.
     layers: Option<LayersByIpu>,
-    /// The paths of the files, and the facts about compilation and target that the report repeats.
+    /// The paths of the files, and facts about the compilation and the target that the report
+    /// repeats.
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
-    /// Numbers in the profile that contradict each other, or data that it lacks.
+    /// Tables of the profile whose numbers contradict each other, or that lack data.
     pub contradictions: Vec<Contradiction>,
 }
 
 /// Options for reading a compiled model.
 #[derive(Debug, Clone, Default)]
 pub struct CompilationOptions {
-    /// Path of the `debug.cbor`; `None` if there is no such file.
+    /// Path of the `debug.cbor`, which gives the layers of operations; `None` if there is no such
+    /// file.
     pub debug: Option<PathBuf>,
     /// Whether the user named the `debug.cbor`. If so, a file that cannot be read is an error;
-    /// otherwise layers are left out of the report, with a warning.
+    /// otherwise the report then only lacks layers and has a warning.
     pub is_debug_named: bool,
     /// How layers are found from the names of operations.
     pub layers: LayerOptions,
@@ -43,7 +46,8 @@ pub struct CompilationOptions {
 }
 
 impl Compilation {
-    /// Reads a `profile.pop`, and the `debug.cbor` of `options` for the layers of operations.
+    /// Reads the `profile.pop` at `profile`, and the `debug.cbor` that `options` names, for the
+    /// layers of operations.
     ///
     /// # Errors
     /// If a file cannot be read or understood, or if the profile contradicts itself by an unknown
@@ -52,8 +56,8 @@ impl Compilation {
         Self::read_with(profile, options, &Progress::new())
     }
 
-    /// Reads both files in parallel, and counts the rows and bytes read in `progress`. Errors are
-    /// those of [`read`](Self::read).
+    /// Reads the profile and the `debug.cbor` in parallel, and counts the rows and bytes read in
+    /// `progress`. Errors are those of [`read`](Self::read).
     pub(crate) fn read_with(
         path: &Path,
         options: &CompilationOptions,
@@ -133,8 +137,8 @@ impl Compilation {
 }
 
 /// Returns the layers that run on each IPU, and warnings about the debug contexts. `of_debug` has
-/// the path and the contexts of the debug file, if it was read. The layers are `None` without it,
-/// or if the profile has no program tree.
+/// the path and the contexts of the debug file, if it was read. The layers are `None` without a
+/// debug file, or if the profile has no program tree.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,

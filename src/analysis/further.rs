@@ -1,5 +1,5 @@
-//! Further profiles of the model of a run, recorded with another size of a micro-batch or another
-//! available memory proportion.
+//! Further profiles of the model, recorded with another micro-batch size or another available
+//! memory proportion than the main profile.
 
 use super::answer::Answers;
 use super::{Analysis, Layers, Request};
@@ -9,26 +9,27 @@ use crate::model::{LayerNames, TensorKind};
 use anyhow::Result;
 use std::collections::BTreeSet;
 
-/// A setting of the compiler or the model with which a further profile was recorded.
+/// The setting of the compiler or the model that distinguishes a further profile from the main one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
-    /// The number of samples of a micro-batch.
+    /// The number of samples in a micro-batch.
     MicroBatch(u64),
-    /// The available memory proportion of products and convolutions.
+    /// The available memory proportion of matrix products and convolutions.
     Proportion(f64),
 }
 
-/// A further profile of the model of a run.
+/// A further profile of the model, recorded with another setting than the main profile.
 #[derive(Debug)]
 pub struct FurtherProfile {
-    /// The setting with which this profile was recorded, and the first profile was not.
+    /// The setting with which this profile was recorded, and the main profile was not.
     pub setting: Setting,
-    /// The profile, with its debug contexts.
+    /// The model read from this profile and its `debug.cbor`.
     pub analysis: Analysis,
 }
 
 impl FurtherProfile {
-    /// Returns the samples of a micro-batch, if these are the setting.
+    /// Returns the samples of a micro-batch if this profile has another micro-batch size; `None` if
+    /// it has another available memory proportion.
     pub(super) fn samples(&self) -> Option<u64> {
         match self.setting {
             Setting::MicroBatch(samples) => Some(samples),
@@ -37,14 +38,16 @@ impl FurtherProfile {
     }
 }
 
-/// Properties that all profiles of one model have in common: what they are, and their values in order.
+/// Properties that all profiles of one model have in common: a description of the properties, and
+/// their values in order.
 type Properties = (&'static str, Vec<String>);
 
 impl Answers<'_> {
-    /// Checks that the profiles with other sizes of a micro-batch are of one model.
+    /// Checks that the profiles with other micro-batch sizes are of the same model as the main
+    /// profile.
     ///
     /// # Errors
-    /// As [`check_same`].
+    /// The errors of [`check_same`].
     pub(super) fn check_sizes(&self, request: &Request) -> Result<()> {
         let first = self.whole_layers(request)?;
         for profile in self.profiles(request) {
@@ -54,11 +57,11 @@ impl Answers<'_> {
     }
 }
 
-/// Checks that two profiles are of one model: its framework, target, passes, layers, weights and
-/// shared weights are the same in both.
+/// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
+/// weights are the same in both.
 ///
 /// # Errors
-/// If any of these differs; the error names the file and the first difference.
+/// If any of these properties differs; the error names the file and the first difference.
 pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     for ((what, mine), (_, theirs)) in properties(first).iter().zip(properties(other)) {
         let differs = |&index: &usize| mine.get(index) != theirs.get(index);
@@ -83,7 +86,7 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Lists the properties of the model of a profile that no compilation of it changes, the most general
+/// Lists the properties of a model that are the same in all of its compilations, the most general
 /// first.
 fn properties(layers: &Layers<'_>) -> Vec<Properties> {
     let (model, placement) = (layers.model(), &layers.placement);

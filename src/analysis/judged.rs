@@ -1,4 +1,4 @@
-//! A split that the user gives, to be evaluated beside the best one.
+//! A split that the user gives, to be evaluated and compared with the best one.
 
 use super::named_layers::{layer_names, position};
 use crate::escape::printable;
@@ -13,24 +13,26 @@ use regex::Regex;
 use std::fs;
 use std::ops::Range;
 
-/// A split that the user gives (`--splits` or `--layers-per-ipu`), to be evaluated beside the best
-/// one.
+/// A split that the user gives (`--splits` or `--layers-per-ipu`), to be evaluated and compared
+/// with the best one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgedSplit {
-    /// The name of the first layer of each stage but stage 0. `Out` counts as a layer.
+    /// The name of the first layer of each stage except stage 0. `Out` is accepted as a layer.
     FirstLayers(Vec<String>),
-    /// The number of layers on each IPU, from IPU 0. IPUs with `None` share the layers that remain
-    /// evenly. On the command line, the list may also have the IPU of each layer.
+    /// The number of layers on each IPU, from IPU 0; `None` for IPUs that share the remaining
+    /// layers evenly. On the command line, the list may instead have the index of the IPU of each
+    /// layer.
     LayersPerIpu(Vec<Option<usize>>),
 }
 
 impl JudgedSplit {
-    /// Reads the value of `--splits`: the first layers of all stages but stage 0, separated by
-    /// commas, or as configurations have them: a list of texts in brackets, or mmcv's list of a
-    /// `layer_to_call` and an `ipu_id` for each stage, whose entry for IPU 0 is ignored.
+    /// Reads the value of `--splits`: the first layers of all stages except stage 0, separated by
+    /// commas, or in the form of a configuration file: a list of texts in brackets, or mmcv's list
+    /// with a `layer_to_call` and an `ipu_id` for each stage, whose entry for IPU 0 is ignored.
     ///
     /// # Errors
-    /// If a name between two commas is empty, or if numbers of IPUs do not count up from 0 or 1.
+    /// If a name between two commas is empty, or if the values of `ipu_id` in mmcv's list do not
+    /// count up from 0 or 1.
     pub fn first_layers(list: &str) -> Result<Self, BadValue> {
         if list.contains("layer_to_call") {
             return called_layers(list).map(Self::FirstLayers);
@@ -78,7 +80,7 @@ impl JudgedSplit {
             })
     }
 
-    /// Returns the names of the layers that the split names; none for
+    /// Returns the layer names in the value of `--splits`; empty for
     /// [`LayersPerIpu`](Self::LayersPerIpu).
     pub(super) fn layers(&self) -> &[String] {
         match self {
@@ -87,8 +89,8 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the split with a layer for each word of its only text; `None` if it has other than one
-    /// text, or one of a single word.
+    /// If the value of `--splits` is a single text of several words, returns the text and the split
+    /// with one layer for each word; otherwise `None`.
     pub(super) fn in_words(&self) -> Option<(&str, Self)> {
         let [text] = self.layers() else {
             return None;
@@ -97,14 +99,16 @@ impl JudgedSplit {
         (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
-    /// Returns whether the split may be a list that has the IPU of each layer.
+    /// Can the numbers of `--layers-per-ipu` be read as the index of the IPU of each layer
+    /// (ascending from 0) rather than as numbers of layers?
     pub(super) fn may_list_ipus(&self) -> bool {
         matches!(self, Self::LayersPerIpu(list) if list.len() > 1 && list[0] == Some(0) && list.is_sorted())
     }
 
-    /// Returns the split with counts in place of a list that has the IPU of each layer or block, from
-    /// 0 and never falling; `None` if it is no such list, or if its numbers add up to the layers or
-    /// blocks. The second item says whether it is such a list but counts as numbers of layers.
+    /// Converts a `--layers-per-ipu` list that has the index of the IPU of each layer or block,
+    /// ascending from 0, into numbers of layers for each IPU. The split is `None` if the list has
+    /// another form, or if its numbers add up to the number of layers or blocks. The flag says
+    /// whether the list has this form but is read as numbers of layers all the same.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
         let Self::LayersPerIpu(list) = self else {
             return (None, false);
@@ -122,7 +126,7 @@ impl JudgedSplit {
         (Some(Self::LayersPerIpu(counts)), false)
     }
 
-    /// Returns the number of IPUs, including IPUs that run nothing.
+    /// Returns the number of IPUs of the split, including IPUs that run nothing.
     pub(super) fn ipus(&self) -> usize {
         match self {
             Self::FirstLayers(names) => names.len() + 1,
@@ -130,14 +134,13 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the stages of the split.
-    /// `requested` has the number of IPUs of the request, and the number of amounts in
-    /// `--mem-per-tile` (0 without the option).
+    /// Returns the stages of the split as ranges of positions. `requested` has the requested number
+    /// of IPUs, and the number of amounts in `--mem-per-tile` (0 without the option).
     ///
     /// # Errors
-    /// If a name is unknown, if the layers are not in the order of the model, if counts do not add
-    /// up to the layers of the model, or if an IPU would run nothing although `requested` rules
-    /// that out.
+    /// If a name is unknown, if the layers are not in the order of the model, if the numbers of
+    /// layers do not add up to the layers of the model, or if an IPU would run nothing although
+    /// `requested` rules that out.
     pub(super) fn plan(
         &self,
         positions: &Positions,
@@ -165,8 +168,8 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns the positions of the layers of each IPU from 0 on, empty for an IPU that runs
-    /// nothing. An error if a name is unknown or counts do not add up.
+    /// Returns the range of positions on each IPU, from IPU 0; empty for an IPU that runs nothing.
+    /// An error if a layer name is unknown or the numbers of layers do not add up.
     fn positions_by_ipu(&self, positions: &Positions) -> Result<Vec<Range<usize>>> {
         let starts: Vec<usize> = match self {
             Self::FirstLayers(names) => names
@@ -179,19 +182,19 @@ impl JudgedSplit {
         Ok(bounds.windows(2).map(|ends| ends[0]..ends[1]).collect())
     }
 
-    /// Returns the numbers (from 0) of the IPUs that run nothing, ascending; none if the split is
-    /// invalid.
+    /// Returns the indices of the IPUs that run nothing in this split, ascending; empty if the
+    /// split is invalid.
     pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
         idle(&self.positions_by_ipu(positions).unwrap_or_default())
     }
 }
 
-/// Returns the layers of a list of mmcv, such as `dict(layer_to_call='backbone.conv1', ipu_id=0)`,
-/// without that of IPU 0.
+/// Returns the layer names in mmcv's list of splits, such as `dict(layer_to_call='backbone.conv1',
+/// ipu_id=0)`, without the layer of IPU 0.
 ///
 /// # Errors
-/// If an item lacks one of both or has the number of a module, or if the numbers of IPUs do not count
-/// up.
+/// If an item lacks `layer_to_call` or `ipu_id`, if its layer is an index, or if the values of
+/// `ipu_id` do not count up.
 fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     let value = |item: &str, key: &str| {
         let (_, after) = item.split_once(key)?;
@@ -235,11 +238,12 @@ fn listed_in(path: &str) -> Result<String> {
     Ok(list.to_string())
 }
 
-/// Returns, for each IPU from 1 on, the first position of its layers; for an IPU that runs nothing,
-/// the first position of the next IPU. `counts` has the number of layers on each IPU, `None` for an
-/// even share. Numbers that add up to the number of layers count layers, others count blocks (layers
-/// with one number in their names), as configuration files do. In runs on the first IPU; Out, if it
-/// has a position of its own, runs on the last. An error if the numbers add up to neither.
+/// Returns the first position of each IPU except IPU 0; for an IPU that runs nothing, the first
+/// position of the next IPU. `counts` has the number of layers on each IPU, `None` for an even
+/// share. Numbers that add up to the number of layers are numbers of layers; otherwise they are
+/// numbers of blocks (layers with one number in their names), as in configuration files. In is on
+/// the first IPU; Out, if it is a separate position, on the last. An error if the numbers add up to
+/// neither.
 fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names);
@@ -275,8 +279,9 @@ fn sum(counts: &[usize]) -> usize {
         .fold(0, |sum, &count| sum.saturating_add(count))
 }
 
-/// Returns the number of blocks that begin in each stage of `plan`, if a stage begins where no count
-/// begins one: inside a block or, except after the last block, outside blocks.
+/// Returns the number of blocks that begin in each stage of `plan` if these numbers describe
+/// another split than `plan`: a stage begins inside a block, or outside blocks other than directly
+/// after the last block. Otherwise `None`.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);
@@ -289,9 +294,9 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
         .then_some(counts)
 }
 
-/// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the fixed
-/// numbers; IPUs with `None` share the remaining layers evenly, and if there is a remainder, the
-/// first of them take one more each.
+/// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the
+/// numbers that the user fixed; IPUs with `None` share the remaining layers evenly, and if there is
+/// a remainder, the first of these IPUs get one more layer each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
     let left = counts
         .iter()
@@ -305,7 +310,7 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the numbers (from 0) of the IPUs that run nothing. `stages` has the positions of each
+/// Returns the indices of the IPUs that run nothing. `stages` has the range of positions of each
 /// IPU.
 fn idle(stages: &[Range<usize>]) -> Vec<usize> {
     (0..stages.len())
@@ -313,9 +318,9 @@ fn idle(stages: &[Range<usize>]) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU runs nothing although it counts: if `ipus`, the requested number of
-/// IPUs, is smaller than the number of `stages`, or if there are several `amounts` of memory, one for
-/// each IPU. `stages` has the positions of each IPU.
+/// Returns an error if an IPU without layers is not allowed: if `ipus`, the requested number of
+/// IPUs, is lower than the number of `stages`, or if there are several `amounts` of memory, one for
+/// each IPU. `stages` has the range of positions of each IPU.
 fn check_idle((ipus, amounts): (Option<IpuCount>, usize), stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = idle(stages).first().copied() else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Determines the layers of a model as a request says, and replaces layers that are over the limit
-//! by finer ones.
+//! Finds the layers of a model as the request asks, and divides layers into finer ones if no split
+//! of whole layers fits.
 
 use super::{Analysis, Request};
 use crate::escape::printable;
@@ -18,25 +18,25 @@ use anyhow::{Context, Error, Result};
 pub struct Layers<'a> {
     /// The model, and the files that it was read from.
     pub(super) analysis: &'a Analysis,
-    /// The names of the layers, and the layer of each operation.
+    /// The names of the layers, and the layer that each operation belongs to.
     pub layering: Layering,
-    /// The positions (In, layers, Out) at which operations and variables count, in the layer order.
+    /// The positions (In, layers, Out) that each operation and variable is attributed to.
     pub placement: Placement,
-    /// Warnings about layers that fit the model badly.
+    /// Warnings that the layers do not match the structure of the model well.
     pub warnings: Vec<Warning>,
-    /// A message with the number of layers and how they were found. `None` if the request says how
-    /// to find layers, or if the default regex found them.
+    /// A message with the number of layers and how they were found. `None` if the user chose how to
+    /// find layers, or if the default regex found them.
     pub note: Option<String>,
-    /// Whether modules replaced the layers of the default regex, since these did not fit. Then only
-    /// `--layer-name-regex auto` gives the present layers to a command that names some of them.
+    /// Whether modules replaced the layers of the default regex, because no split of those layers
+    /// fits. A later command that names one of the present layers needs `--layer-name-regex auto`.
     pub are_switched: bool,
-    /// Whether these are the finest layers: the modules inside the layers of the request.
+    /// Whether these are the finest layers, the modules inside the requested layers.
     pub(super) are_parts: bool,
     options: PlacementOptions,
 }
 
 impl Analysis {
-    /// Determines the layers that `request` asks for, and assigns operations and variables to them.
+    /// Finds the layers that `request` asks for, and assigns operations and variables to them.
     ///
     /// # Errors
     /// If there are too many layers, if variables are shared by more distinct sets of layers than
@@ -52,8 +52,8 @@ impl Analysis {
         Ok(layers)
     }
 
-    /// Assigns operations and variables to the layers of `layering`. Operations at both ends of the
-    /// model that use a weight which several layers share are first moved to In or Out.
+    /// Assigns operations and variables to the layers of `layering`. Operations at the beginning or
+    /// end of the model that use a weight shared by several layers are first moved to In or Out.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -85,14 +85,15 @@ impl Analysis {
     }
 }
 
-/// Determines the layers of a request. If it names parts of a layer, the layer is cut into them. If
-/// it leaves the choice of layers to the tool and names layers that only modules have, modules are
-/// the layers.
+/// Finds the layers for `request`. If its options name parts of a layer, that layer is divided into
+/// its parts. If the user did not choose how to find layers and names layers that exist only among
+/// modules, modules become the layers.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_named = |layering: Layering| layering.with_named(model, &names);
     let layering = with_named(Layering::new(model, &request.layers));
-    // A printed command can name layers of modules, so modules replace layers without these names.
+    // Commands that a report prints can name modules as layers, so modules become the layers if the
+    // layers of the regex lack these names.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_named(Layering::new(model, &LayerOptions::modules()));
         if has_all(&modules, &names) {
@@ -102,12 +103,12 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Does `request` leave the choice of layers to the tool?
+/// Does `request` let the tool choose how to find layers?
 fn is_best(request: &Request) -> bool {
     matches!(request.layers.source, LayerSource::Best)
 }
 
-/// Does each of `names` stand for a layer, `In` or `Out`?
+/// Does each of `names` denote a layer, `In` or `Out`?
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     names
         .iter()
@@ -115,8 +116,8 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns the numbers (from 0) of the IPUs on which the split of `--layers-per-ipu` runs
-    /// nothing, ascending; none if the request has no such split.
+    /// Returns the indices of the IPUs on which the split of `--layers-per-ipu` runs nothing,
+    /// ascending; empty if the request has no such split.
     pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
         let judged = request.judged.iter();
         judged
@@ -124,7 +125,7 @@ impl<'a> Layers<'a> {
             .collect()
     }
 
-    /// Returns whether `other` has the same layers, with operations in the same places.
+    /// Does `other` have the same layers, with every operation at the same positions?
     pub(super) fn are_as(&self, other: &Self) -> bool {
         let (one, two) = (&self.layering, &other.layering);
         one.layers == two.layers && one.names == two.names && self.options == other.options
@@ -132,10 +133,11 @@ impl<'a> Layers<'a> {
 }
 
 impl Analysis {
-    /// Returns finer layers than `whole`, the layers of `request`, to try if these do not fit.
-    /// `number` 1 is the first choice: the modules of the model, if the default regex found the
-    /// layers. The last choice has the modules inside the layers. Layers that options name stay as
-    /// they are. `None` beyond the last choice, for the classic rules and for the greedy solver.
+    /// Returns finer layers than `whole`, the layers of `request`, to try if no split of those
+    /// fits. `number` 1 is the first alternative: the modules of the model, if the default regex
+    /// found `whole`. The last alternative has the modules inside the layers. Layers that options
+    /// name stay as they are. `None` beyond the last alternative, for the classic rules and for the
+    /// greedy solver.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of the finer layers than in any real model.
@@ -165,8 +167,8 @@ impl Analysis {
             .map(Some)
     }
 
-    /// Returns an error if `--untie` names a weight that neither `whole` layers share nor parts of
-    /// them, or if `--out-on` is given with the classic rules, which have no Out.
+    /// Returns an error if `--untie` names a weight that is shared neither by layers of `whole` nor
+    /// by parts of them, or if `--out-on` is combined with the classic rules, which have no Out.
     fn check_ties(&self, request: &Request, whole: &Layers<'_>) -> Result<()> {
         let placement = &whole.placement;
         if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
@@ -194,7 +196,8 @@ impl Analysis {
         Ok(())
     }
 
-    /// Returns the layers of `request` with those divided that the modules `names` are parts of.
+    /// Returns the layers of `request`, where each layer that contains one of the modules `names`
+    /// is divided into parts.
     pub(super) fn layers_with_parts(
         &self,
         request: &Request,
@@ -230,9 +233,9 @@ impl Analysis {
         })
     }
 
-    /// Returns the modules of the model as layers, in place of those of the default regex in
-    /// `whole`. `None` if the request chose the layers or names layers that modules lack, if
-    /// modules are the layers already, or if there are fewer of them.
+    /// Returns the modules of the model as layers, to replace the layers of the default regex in
+    /// `whole`. `None` if the user chose the layers or names layers that are no modules, if modules
+    /// are the layers already, or if there are fewer modules than layers.
     fn other_modules(&self, whole: &Layers<'_>, request: &Request) -> Option<Layering> {
         if !is_best(request) || whole.layering.modules().is_some() {
             return None;
@@ -242,8 +245,9 @@ impl Analysis {
         (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
     }
 
-    /// Divides layers into the modules inside them until none has any; `None` if no layer can be
-    /// divided. Layers that options name are not divided, since the options would no longer apply.
+    /// Divides layers into the modules inside them until no layer contains further modules; `None`
+    /// if no layer can be divided. Layers that options name are not divided, since the options
+    /// would no longer apply to them.
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {
@@ -263,12 +267,13 @@ impl Analysis {
     }
 }
 
-/// Upper bound on the parts of layers that are tried; with more, the costs of ranges take longer
-/// than reading the profile.
+/// Upper bound on the number of layers after dividing them into modules; with more, computing the
+/// memory of all ranges of layers takes longer than reading the profile.
 const MAX_PARTS: usize = 400;
 
-/// Returns the note for layers that come from modules or, if the profile names no modules, from the
-/// flow of data: their number and how they were found. `modules` are the modules of `layering`.
+/// Returns the message about layers that come from modules or, if the profile names no modules,
+/// from the flow of data: the number of layers and how they were found. `modules` are the modules
+/// of `layering`.
 fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
@@ -284,7 +289,6 @@ fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     )
 }
 
-/// Returns an error if there are more than [`limits::LAYERS`] layers.
 fn check_count(layering: &Layering) -> Result<()> {
     let layers = layering.len() - 1;
     if layers <= limits::LAYERS {
@@ -302,7 +306,7 @@ fn check_count(layering: &Layering) -> Result<()> {
     )))
 }
 
-/// Returns the error of `--untie` with a weight that is not tied.
+/// Returns the error that `--untie` names a weight (`unknown`) which is not shared by layers.
 fn no_tie(unknown: &str, placement: &Placement) -> Error {
     let unknown = printable(unknown);
     if placement.ties.is_empty() {
@@ -321,8 +325,8 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Lists names in one text, separated by commas; of more than five, only the first three and the
-/// last one.
+/// Joins names into one text, separated by commas; of more than five names, only the first three
+/// and the last one.
 fn sample(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
     match shown.as_slice() {
@@ -333,7 +337,7 @@ fn sample(names: &[String]) -> String {
     }
 }
 
-/// Returns the error that no operation matches the layer regex, with a suggestion how to find
+/// Returns the error that no operation name matches the layer regex, with a suggestion how to find
 /// layers.
 pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
@@ -354,7 +358,6 @@ pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     ))
 }
 
-/// Maximum number of operation names in the error about missing layers.
 const NAMES_SHOWN: usize = 10;
 
 /// Returns a text with up to [`NAMES_SHOWN`] distinct operation names, each after a line break and

@@ -1,5 +1,5 @@
-//! Layers that the user names in options: their positions in the layer order, and constraints on
-//! them.
+//! Names of layers in options of the command: their positions in the layer order, and the
+//! constraints on them.
 
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
@@ -9,15 +9,15 @@ use anyhow::Result;
 use std::cmp::Reverse;
 use std::fmt;
 
-/// A constraint on a split, from an option that names layers. `In`, `Out` and `None` count as
-/// layers.
+/// A constraint on a split, from an option that names layers. `In`, `Out` and `None` are accepted
+/// as layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerConstraint {
-    /// The layer runs on the IPU with this number, counted from 0 (`--pin`).
+    /// The layer (name) runs on the IPU with this index, counted from 0 (`--pin`).
     Pin(String, usize),
     /// The two layers and all layers between them are in one stage (`--together`).
     Together(String, String),
-    /// The layer is the first of a stage (`--cut-before`).
+    /// A stage begins with this layer (`--cut-before`).
     CutBefore(String),
 }
 
@@ -33,8 +33,8 @@ impl LayerConstraint {
         Ok(Self::Pin(layer.trim().to_owned(), ipu))
     }
 
-    /// Reads the value of `--together`: the first and the last of the layers in one stage, such as
-    /// `3,5`.
+    /// Reads the value of `--together`: the first and the last of the layers to keep in one stage,
+    /// such as `3,5`.
     ///
     /// # Errors
     /// If the text is not two names.
@@ -47,8 +47,8 @@ impl LayerConstraint {
         }
     }
 
-    /// Reads the constraint that the option `option` gives with `value`; `None` for other options
-    /// and for a wrong value.
+    /// Reads the constraint that the command line option `option` (such as `--pin`) gives with
+    /// `value`; `None` if the option is no constraint or the value is wrong.
     pub(crate) fn parse(option: &str, value: &str) -> Option<Self> {
         match option {
             "--pin" => Self::pin(value).ok(),
@@ -67,8 +67,8 @@ impl LayerConstraint {
         [first].into_iter().chain(second).map(String::as_str)
     }
 
-    /// Returns the constraint with positions in the layer order in place of names. An error, which
-    /// names the option of the constraint, if the model has no layer of a name.
+    /// Returns the constraint with indices into the layer order in place of layer names. If the
+    /// model has no layer of a name, the error names the option of the constraint.
     pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
         let option = self.to_string();
         let at = |layer: &str| position(positions, layer, &option);
@@ -100,8 +100,8 @@ impl fmt::Display for LayerConstraint {
     }
 }
 
-/// Reads names of layers that are separated by commas. A comma or backslash inside a name is
-/// written with a backslash before it.
+/// Splits a list of layer names at commas. A comma or backslash inside a name is written with a
+/// backslash before it.
 pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     let mut names = vec![String::new()];
     let mut characters = list.chars();
@@ -125,17 +125,17 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     names.collect()
 }
 
-/// Maximum number of layer names in the error about an ambiguous name.
 const NAMES_SHOWN: usize = 8;
 
-/// Returns the position of the layer named `layer` (or `In`, `Out`, `None`) in the layer order. If
-/// the model has no layer of that name, the error begins with `option`, the option that named it.
+/// Returns the index in the layer order of the layer named `layer` (or `In`, `Out`, `None`). If the
+/// model has no layer of that name, the error begins with `option`, the option that the user gave
+/// it in.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
     let name = |position| printable(positions.name(position));
     let (option, text) = (printable(option), printable(layer));
     Err(usage(match positions.find(layer) {
         Named::Layer(position) => return Ok(position),
-        // Other options are about whole layers.
+        // For an option that begins no stage, a module inside a layer stands for the whole layer.
         Named::Inside(position) if !begins_stage(&option) => return Ok(position),
         Named::Ambiguous(all) => {
             let names: Vec<String> = all.into_iter().take(NAMES_SHOWN).map(name).collect();
@@ -156,19 +156,20 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     }))
 }
 
-/// Returns whether layers in `option` begin a stage, which the first position cannot.
+/// Does `option` make the layer that it names the first of a stage? The first position cannot be
+/// named there.
 fn begins_stage(option: &str) -> bool {
     ["--splits", "--cut-before"]
         .iter()
         .any(|name| option.starts_with(name))
 }
 
-/// Returns the names of layers, of `In` and of `Out` that are, or whose module paths are, the most
-/// like `text`, at most three, the nearest first; only those that can begin a stage if
-/// `begins_stage` is true.
+/// Returns up to three names of layers, `In` or `Out` that resemble `text`, by their names or
+/// module paths, the most similar first. If `begins_stage` is true, only names that can begin a
+/// stage.
 fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-    // In and Out may be one position.
+    // In and Out may be the same position.
     let named = |position: usize| {
         let name = positions.name(position).to_string();
         let names = match position {
@@ -186,8 +187,8 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Describes `layer`, a name that is not in the layer order, for an error; for `In`, `Out` and
-/// `None` with the reason, which `pseudo_layers` (which of them the layer order has) gives.
+/// Describes the unknown layer name `layer` for an error. For `In`, `Out` and `None`, the text
+/// gives the reason, which depends on `pseudo_layers` (which of these three the layer order has).
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(

@@ -1,9 +1,8 @@
-//! The request of a run, independent of a model, and its translation into a search in one model.
+//! The user's request, independent of a model, and its translation into a search in one model.
 //!
 //! The command makes a [`Request`] from its options before it reads the model. Everything that
-//! depends on the model is resolved here: limits, the number of IPUs, the positions of named
-//! layers, the objective, and the pipeline. The result is the
-//! [`SearchRequest`] of the solver.
+//! depends on the model is resolved here: memory limits, the number of IPUs, the positions of named
+//! layers, the objective, and the pipeline. The result is a [`SearchRequest`].
 
 use super::Analysis;
 use super::judged::JudgedSplit;
@@ -22,45 +21,46 @@ use anyhow::Result;
 /// the layers that describe the model best, on the fewest IPUs.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The options of the search, and which results are requested.
-    /// [`Analysis::split`](super::Analysis::split) finds a split whatever `options.split` says.
+    /// Options of the search, and which results are requested.
+    /// [`Analysis::split`](super::Analysis::split) finds a split even if `options.split` is false.
     pub options: SearchOptions,
-    /// The memory model: which memory counts, and by which rules operations belong to layers.
+    /// The memory model: which bytes are included, and the rules that attribute operations to
+    /// layers.
     pub rules: Rules,
     /// How layers are found in the names of operations: by a regex, by modules, or by the better of
     /// both.
     pub layers: LayerOptions,
     /// On which IPU Out (the operations after the last layer) runs, and which shared weights may be
-    /// copied, so that the layers that share them may be in different stages.
+    /// copied so that the layers that share them may be in different stages.
     pub placement: PlacementOptions,
-    /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU. If empty, all
-    /// IPUs have the memory that the profile gives for a tile.
+    /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU of a replica. If
+    /// empty, all IPUs have the tile memory that the profile records.
     pub memory_per_tile: Vec<u64>,
-    /// Number of IPUs of all replicas. If `None`, it is one for each of several amounts in
-    /// `memory_per_tile`, else that of `judged`, else the fewest on which the model fits.
+    /// Number of IPUs over all replicas. If `None`, it is one for each amount in `memory_per_tile`
+    /// if there are several, else the number in `judged`, else the fewest on which the model fits.
     pub ipus: Option<IpuCount>,
     /// The objective by which splits are compared first. If `None`, it is the time of a step, or
-    /// the number of IPUs if the profile has no cycles.
+    /// the number of IPUs if the profile has no cycle counts.
     pub goal: Option<Goal>,
-    /// Constraints that a split obeys besides the memory limits.
+    /// Constraints that a split must obey besides the memory limits.
     pub constraints: Vec<LayerConstraint>,
-    /// A split of the user to evaluate beside the best one.
+    /// A split of the user to evaluate and compare with the best one.
     pub judged: Option<JudgedSplit>,
-    /// If the model was recorded with several sizes of a micro-batch: the only size (in samples) to
-    /// search in.
+    /// If the model was recorded with several micro-batch sizes: the only size (in samples) to
+    /// search; `None` for all sizes.
     pub only_size: Option<u64>,
-    /// How much the report contains beside the split.
+    /// How much detail the report contains beside the split.
     pub detail: Detail,
-    /// The arguments of the command, which the report repeats.
+    /// The arguments of the command line, which the report repeats.
     pub arguments: Vec<String>,
 }
 
-/// The number of IPUs that the original tool assumed if no option gave it.
+/// The number of IPUs that the original tool assumed if the user gave none.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {
-    /// Returns the memory of a tile in bytes: one amount for all IPUs, or one for each IPU. Without
-    /// amounts in the request it is `bytes_per_tile`, the memory of a tile of the target.
+    /// Returns the memory of a tile in bytes: one amount for all IPUs, or one for each IPU. If the
+    /// user gave no amount, it is `bytes_per_tile`, the tile memory that the profile records.
     pub(crate) fn memories(&self, bytes_per_tile: u64) -> Vec<u64> {
         match self.memory_per_tile.as_slice() {
             [] => vec![bytes_per_tile],
@@ -69,8 +69,8 @@ impl Request {
     }
 
     /// Returns the bytes that a stage may take on each tile, which is the memory of a tile less the
-    /// reserve: one limit for all IPUs, or one for each IPU. `bytes_per_tile` is the memory of a
-    /// tile of the target.
+    /// reserve: one limit for all IPUs, or one for each IPU. `bytes_per_tile` is the tile memory
+    /// that the profile records.
     ///
     /// # Errors
     /// If the reserve is the whole memory of a tile or more.
@@ -88,9 +88,10 @@ impl Request {
         memories.into_iter().map(limit).collect()
     }
 
-    /// Replaces a split to evaluate that lists the IPU of each layer by numbers of layers, and one of
-    /// first layers with blanks between them by its words, unless a layer has that name. Returns
-    /// whether a list could be IPUs or numbers; then it stays.
+    /// Resolves two ambiguous forms of the split that the user gave. A list with the IPU index of
+    /// each layer becomes numbers of layers. A text with several words becomes one first layer for
+    /// each word, unless a layer has that name. Returns true if a list could be either IPU indices
+    /// or numbers of layers; such a list stays.
     ///
     /// # Errors
     /// If the layers of the request cannot be found.
@@ -113,7 +114,8 @@ impl Request {
         Ok(is_both)
     }
 
-    /// Returns the names of all layers in the split to evaluate and in constraints, in this order.
+    /// Returns the names of all layers in the split that the user gave and in constraints, in this
+    /// order.
     pub(crate) fn named_layers(&self) -> Vec<&str> {
         let judged = self.judged.iter().flat_map(JudgedSplit::layers);
         let judged = judged.map(String::as_str);
@@ -121,13 +123,13 @@ impl Request {
         judged.chain(constraints).collect()
     }
 
-    /// Translates the request into a request about layers with these positions, for a target with
+    /// Translates the request into a search request about `positions`, for a target with
     /// `bytes_per_tile` bytes of memory on each tile. `has_cycles` says whether the profile has
-    /// cycles.
+    /// cycle counts.
     ///
     /// # Errors
-    /// If options contradict each other, name layers that the model does not have, or need cycles
-    /// that the profile does not have.
+    /// If options contradict each other, name layers that the model does not have, or need cycle
+    /// counts that the profile does not have.
     pub(super) fn search(
         &self,
         positions: &Positions,
@@ -158,13 +160,14 @@ impl Request {
         })
     }
 
-    /// Returns the number of IPUs of all replicas: that of the request, else one for each of
-    /// several limits, else that of the split to evaluate, else the number that the original tool
-    /// assumed, if its solver or rules are selected, else the smallest on which the model fits.
+    /// Returns the number of IPUs over all replicas: the number in the request, else one for each
+    /// amount of memory if there are several, else the number in the split that the user gave, else
+    /// the number that the original tool assumed, if its solver or rules are selected, else the
+    /// smallest on which the model fits.
     ///
     /// # Errors
-    /// If `--num-ipus` differs from the number of several limits, or is lower than that of
-    /// replicas.
+    /// If `--num-ipus` differs from the number of several amounts of memory, or is lower than the
+    /// number of replicas.
     pub(crate) fn all_ipus(&self) -> Result<IpuCount> {
         let replicas = usize::try_from(self.options.replicas()).unwrap_or(usize::MAX);
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);
@@ -192,10 +195,10 @@ impl Request {
         }
     }
 
-    /// Returns the requested objective, or the default one if the request has none.
+    /// Returns the objective of the request, or the default objective if the request has none.
     ///
     /// # Errors
-    /// If an option needs cycles, and the profile has none.
+    /// If an option needs cycle counts, and the profile has none.
     fn goal(&self, has_cycles: bool) -> Result<Goal> {
         if let Some(option) = self.needing_cycles().filter(|_| !has_cycles) {
             return Err(refused(&NoCycles).context(option));
@@ -207,8 +210,8 @@ impl Request {
         Ok(self.goal.unwrap_or(usual))
     }
 
-    /// Returns the first requested option that needs cycles of layers; `None` if there is no such
-    /// option.
+    /// Returns the first option of the request that needs the cycles of layers; `None` if there is
+    /// no such option.
     fn needing_cycles(&self) -> Option<String> {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
         let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
@@ -221,11 +224,13 @@ impl Request {
         goal.or(option.map(str::to_owned))
     }
 
-    /// Returns the pipelines that the request leaves open, in groups that are tried one after the
-    /// other ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` says
-    /// whether training has optimizer state, `repeats` whether layers run several times: then stages
-    /// that take turns come after those that work side by side. There is only the empty default
-    /// pipeline if no search is requested, or with the solver or the rules of the original tool.
+    /// Returns the pipelines (schedule, recomputation, place of optimizer state) that the request
+    /// allows, in groups that are tried one after the other
+    /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` says
+    /// whether training has optimizer state, `repeats` whether a micro-batch runs through some
+    /// layers several times; if so, groups whose stages take turns follow groups whose stages work
+    /// side by side. There is only the empty default pipeline if no search is requested, or with
+    /// the solver or the rules of the original tool.
     ///
     /// # Errors
     /// If a pipeline is requested together with the solver or the rules of the original tool, or if
@@ -292,8 +297,8 @@ impl Request {
         }
     }
 
-    /// Returns the numbers of replicas that may share optimizer state: that of the request, else 2
-    /// and 4 if there are IPUs for them.
+    /// Returns the numbers of replicas to try for sharing optimizer state: the number in the
+    /// request, else 2 and 4 if there are IPUs for them.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
@@ -307,8 +312,8 @@ impl Request {
         Ok([2, 4].into_iter().filter(|&count| count <= most).collect())
     }
 
-    /// Returns the option that selects the solver or the rules of the original tool, neither of
-    /// which has pipelines; `None` if neither is selected.
+    /// Returns the option that selects the solver or the rules of the original tool, which know no
+    /// pipelines; `None` if neither is selected.
     fn of_original(&self) -> Option<&'static str> {
         first_true(&[
             (self.options.solver == Solver::Greedy, "--solver greedy"),
@@ -316,8 +321,8 @@ impl Request {
         ])
     }
 
-    /// Returns an error for the first option that the greedy search would ignore, since it has one
-    /// limit, a fixed number of IPUs and no constraints.
+    /// Returns an error for the first option that the greedy search would ignore. It supports one
+    /// memory limit, a fixed number of IPUs and no constraints.
     fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
         first_true(&[
             (
@@ -343,7 +348,7 @@ impl Request {
     }
 }
 
-/// Returns the name beside the first condition that is true.
+/// Returns the option name beside the first condition that is true.
 fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     conditions
         .iter()

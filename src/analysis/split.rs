@@ -1,5 +1,5 @@
-//! From a request to a report: the answer, its proof and its stages in full, and the answers to
-//! changed requests.
+//! From a request to a report: finds the best split, proves it, computes the memory of its stages
+//! in full, and answers changed requests.
 
 use super::answer::{Answer, Answers, Level};
 use super::layers::no_layers;
@@ -17,13 +17,13 @@ use anyhow::{Context, Result};
 use elsa::FrozenVec;
 
 impl<'a> Layers<'a> {
-    /// Returns the model whose layers these are.
+    /// Returns the model that these layers belong to.
     pub(crate) fn model(&self) -> &'a Model {
         &self.analysis.model
     }
 
-    /// Returns the position of a layer in the layer order, by its name or `In`, `Out` or `None`;
-    /// `None` if there is no such layer. Constraints use these positions.
+    /// Returns the index in the layer order of the layer `name`, or of `In`, `Out` or `None`; no
+    /// index if there is no such layer. Constraints use these indices.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name).layer()
     }
@@ -38,8 +38,8 @@ impl<'a> Layers<'a> {
             .with_context(|| self.analysis.displayed())
     }
 
-    /// Returns the part of the report about its origin: the files, the arguments of the command,
-    /// the layer regex and the memory model.
+    /// Returns the origin of a report: the files, the arguments of the command line, the layer
+    /// regex and the memory model.
     fn provenance(&self, request: &Request) -> Provenance {
         Provenance {
             arguments: request.arguments.clone(),
@@ -51,7 +51,7 @@ impl<'a> Layers<'a> {
 }
 
 impl Analysis {
-    /// Finds the best split and builds its report.
+    /// Finds the best split for `request` and builds the report about it.
     ///
     /// # Errors
     /// If options of `request` contradict each other or name layers that do not exist, if the
@@ -68,11 +68,11 @@ impl Analysis {
 }
 
 impl<'s> Answers<'s> {
-    /// Answers `request`, with everything that its report says. If the request needs no search, the
-    /// `result` is `None`.
+    /// Answers `request`, with everything that the report about it contains. The `result` is `None`
+    /// if the request needs no search.
     ///
     /// # Errors
-    /// As [`Analysis::split`], and if the model has no layers.
+    /// The errors of [`Analysis::split`], and an error if the model has no layers.
     pub fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         self.searched(request)
             .map_err(|error| self.explained(error))
@@ -124,8 +124,9 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the stage that the answer to `request` has on one IPU for each replica. `None` if
-    /// replicas have to share optimizer state and their number is open.
+    /// Returns the memory of the only stage if each replica has one IPU. `None` if optimizer state
+    /// is shared by replicas whose number `request` does not give, or if no split obeys the
+    /// constraints.
     pub fn on_one_ipu(&self, request: &Request) -> Result<Option<StageMemory>> {
         let ipus = request.options.replicas() as usize;
         let state = request.options.pipeline.state;
@@ -141,7 +142,8 @@ impl<'s> Answers<'s> {
         Ok(shown.memory.into_iter().next())
     }
 
-    /// Runs the search of the original tool. Returns the layers with it.
+    /// Runs the greedy search of the original tool. Returns whole layers and the result of the
+    /// search.
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
@@ -152,8 +154,8 @@ impl<'s> Answers<'s> {
         Ok((level, result))
     }
 
-    /// Returns whole layers, and the costs of all their ranges in the first pipeline that `request`
-    /// leaves open.
+    /// Returns whole layers, and the costs (memory and time) of all ranges of them in the first
+    /// pipeline that `request` allows.
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
@@ -166,7 +168,8 @@ impl<'s> Answers<'s> {
         Ok((level, costs))
     }
 
-    /// Answers `request` and proves the answer. Returns the layers of the answer with it.
+    /// Answers `request` and proves that the split is the best. Returns the layers that the split
+    /// cuts, and the result.
     fn solved(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let Some(answer) = self.answer(request)? else {
             return self.contradicted(request);
@@ -197,7 +200,8 @@ impl<'s> Answers<'s> {
         Ok((answer.level, result))
     }
 
-    /// Returns the reason why no split keeps the constraints of `request`, whatever the limits.
+    /// Returns the result that no split obeys the constraints of `request`, whatever the memory
+    /// limits, with the reason.
     ///
     /// # Errors
     /// If the constraints contradict each other.
@@ -209,8 +213,8 @@ impl<'s> Answers<'s> {
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns the best split on each of several `numbers` of IPUs of a replica with the layers and in
-    /// the pipeline of `answer`; where none fits, the split with the lowest peak.
+    /// Returns the best split on each of `numbers` of IPUs of a replica, with the layers and in the
+    /// pipeline of `answer`; where no split fits, the split with the lowest peak.
     fn by_ipus(
         &self,
         request: &Request,
@@ -236,10 +240,10 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: all up to
-/// 16, and beyond it powers of 2 and the neighbours of the number of `answer`. If each IPU has a
-/// memory of its own, none above that number. None if `request` shows no other splits, or if the
-/// model is too large for the costs of all ranges.
+/// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: every
+/// number up to 16, then powers of 2 and the neighbours of the number in `answer`. Without numbers
+/// above that in `answer` if there is one amount of memory for each IPU. Empty if `request` shows
+/// no other splits, or if the model is too large to compute all ranges of layers.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     const TRIED: usize = 16;
     let positions = answer.level.layers.placement.positions.len();
@@ -258,8 +262,8 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
 }
 
 impl Answer<'_, '_> {
-    /// Returns the ranges whose costs the report needs: all of them if it shows moved cuts or other
-    /// splits, which have these `numbers` of IPUs.
+    /// Returns the ranges of layers whose costs the report needs: all ranges if it shows moved cuts
+    /// or other splits, on these `numbers` of IPUs; otherwise those within the limits.
     fn reach(&self, numbers: &[usize]) -> Reach {
         let (best, request) = (&self.best, &self.question.request);
         let has_others = request.options.moves || !numbers.is_empty();
@@ -272,30 +276,31 @@ impl Answer<'_, '_> {
     }
 }
 
-/// Layers, and the answer to a request about them.
+/// The layers of a model, and the answer to a request that cuts them into stages.
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'s> {
-    /// The layers of the answer.
+    /// The layers that the split of the answer cuts.
     pub layers: &'s Layers<'s>,
-    /// The memory model in the pipeline of the best split, with its place of the optimizer state;
+    /// The memory model in the pipeline of the best split, with its place of optimizer state;
     /// without a pipeline if no search was requested.
     pub memory: MemoryModel<'s>,
-    /// The answer; `None` if none was requested.
+    /// The answer to the request; `None` if no search was requested.
     pub result: Option<SearchResult<'s>>,
-    /// The number of the profile.
+    /// Index of the profile that `layers` are from: 0 for the main profile.
     pub profile: usize,
-    /// The layers of the answer in each further profile in which it compiles a stage.
+    /// The layers of the answer in each further profile whose compilation a stage of the answer
+    /// uses.
     pub others: Vec<SearchedLayers<'s>>,
 }
 
 impl SearchedLayers<'_> {
-    /// Returns the number of the profile that a stage of the answer takes.
+    /// Returns the index of the profile whose compilation the stage with index `stage` uses.
     pub fn profile_of(&self, stage: usize) -> usize {
         let result = self.result.as_ref();
         result.map_or(0, |result| result.shown.profiles[stage])
     }
 
-    /// Returns warnings about the split: about recorded memory, and about the optimizer update.
+    /// Returns warnings about the split, such as about recorded memory and the optimizer update.
     pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();
@@ -305,8 +310,8 @@ impl SearchedLayers<'_> {
         of_recording.chain(of_update).collect()
     }
 
-    /// Builds the report. Names of variables are read from the profile again. `command` writes the
-    /// command that gives the answer to a changed request.
+    /// Builds the report on the answer to `request`. Names of variables are read from the profile
+    /// again. `command` writes the command line that gives the answer to a changed request.
     ///
     /// # Errors
     /// If the profile has changed since it was first read.
