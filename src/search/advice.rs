@@ -1,5 +1,5 @@
-//! The stage that exceeds its limit most, and changes of the model that free memory there
-//! (docs/model.md, "Advice"). A profile cannot show whether these are enough.
+//! Describes the stage that exceeds its memory limit most, and changes of the model that free
+//! memory there (docs/model.md, "Advice"). A profile cannot show whether these changes are enough.
 
 use super::pipeline_costs::PipelineCosts;
 use super::shown_split::ShownSplit;
@@ -8,7 +8,8 @@ use crate::model::LayerNames;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Only changes that free more than 1/`MIN_SHARE` of the bytes on the fullest tile are suggested.
+/// A change of the model is suggested only if it frees more than 1/`MIN_SHARE` of the bytes on the
+/// fullest tile.
 const MIN_SHARE: u64 = 1000;
 
 /// A change of the model that frees memory on the tile that exceeds the limit.
@@ -97,7 +98,7 @@ pub(super) fn most_over(
     ))
 }
 
-/// Lists the changes of the model that free memory in `stage`, without those that free too little
+/// Lists the changes of the model that free memory in `stage`, except changes that free too little
 /// ([`MIN_SHARE`]). `fullest` is the memory of `stage`.
 fn advice(memory: &MemoryModel<'_>, stage: &PlacedStage, fullest: &StageMemory) -> Vec<Advice> {
     let reducible = memory.reducible(stage, fullest);

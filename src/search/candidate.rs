@@ -1,34 +1,35 @@
-//! The best split of one pipeline on a number of IPUs, and comparison of two of them.
+//! The best split in one pipeline on a number of IPUs, and the comparison of two such splits.
 
 use super::PipelineCosts;
 use crate::memory::Pipeline;
 use crate::solve::{Goal, Solution};
 use std::cmp::Ordering;
 
-/// The best split of one pipeline on a number of IPUs; if none fits, the split with the lowest
+/// The best split in one pipeline on a number of IPUs; if none fits, the split with the lowest
 /// peak.
 #[derive(Debug, Clone)]
 pub struct Candidate {
     /// The pipeline: its schedule, recomputation and place of optimizer state.
     pub pipeline: Pipeline,
-    /// Number of IPUs of one replica, a number that the framework supports. The split may have
+    /// Number of IPUs of each replica, a number that the framework supports. The split may have
     /// fewer stages.
     pub ipus: usize,
     /// Number of replicas of the pipeline, at least 1.
     pub replicas: usize,
-    /// Number of samples of a micro-batch; 1 if unknown.
+    /// Number of samples in a micro-batch; 1 if unknown.
     pub samples: usize,
-    /// Whether the split keeps the limits.
+    /// Whether every stage of the split is within its memory limit.
     pub fits: bool,
     /// The stages of the split, with its score.
     pub solution: Solution,
-    /// By stage: bytes on its fullest tile at the peak.
+    /// Peak bytes on the fullest tile of each stage.
     pub peaks: Vec<u64>,
 }
 
 impl Candidate {
-    /// Builds the candidate of `solution`, found in the pipeline of `costs` for `ipus` IPUs in each
-    /// replica. `costs.ranges` must have the ranges of its stages.
+    /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
+    /// IPUs in each replica. `costs` must have the ranges of positions that are the stages of the
+    /// split.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -46,7 +47,7 @@ impl Candidate {
         }
     }
 
-    /// Returns the number of IPUs of all replicas.
+    /// Returns the number of IPUs over all replicas.
     pub fn all_ipus(&self) -> usize {
         self.ipus * self.replicas
     }
@@ -56,8 +57,8 @@ impl Candidate {
         self.solution.score.peak
     }
 
-    /// Compares candidates that both fit by `goal`; the better one is `Less`. For the goal `time`,
-    /// the rates of all replicas together are compared.
+    /// Compares two candidates that fit, by `goal`; the better one is `Less`. For [`Goal::Time`],
+    /// samples per time over all replicas decide.
     pub(super) fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         let rates = match goal {
             Goal::Time => self.by_rate(other),
@@ -67,8 +68,8 @@ impl Candidate {
         rates.then_with(|| scores[0].compare(scores[1], goal))
     }
 
-    /// Compares the cycles per sample of all replicas together; `Less` if this candidate is faster,
-    /// `Equal` if a step time is unknown.
+    /// Compares the cycles per sample, with all replicas working together; `Less` if this candidate
+    /// is faster, `Equal` if the step time of either is unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {
         let rate = |own: &Self| Some(own.solution.score.step?.rate(own.replicas * own.samples));
         rate(self)
@@ -76,16 +77,17 @@ impl Candidate {
             .map_or(Ordering::Equal, |(mine, theirs)| mine.compare(theirs))
     }
 
-    /// Returns whether part of the step time is unknown: optimizer state is gathered from replicas,
-    /// or is off the chip and `streaming_bandwidth` (bytes per second) is `None`.
+    /// Returns whether part of the step time is unknown: because optimizer state is gathered from
+    /// replicas, or because it is off the chip and `streaming_bandwidth` (bytes per second) is
+    /// `None`.
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
         let state = self.pipeline.state;
         state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
 }
 
-/// Returns `limit - bytes`, the bytes that are left: negative if the limit is exceeded. Saturates
-/// at the bounds of `i64`.
+/// Returns `limit - bytes`, the bytes left free on a tile: negative if the limit is exceeded.
+/// Saturates at the bounds of `i64`.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     let free = i128::from(limit) - i128::from(bytes);
     i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })

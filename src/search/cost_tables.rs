@@ -1,5 +1,5 @@
-//! The costs of the ranges of one choice of layers in all profiles of the model, from which each stage
-//! takes those of one.
+//! The memory and time of the ranges of one layering in all profiles of the model. Each stage of a
+//! split takes the values of one of these profiles.
 
 use super::candidate::Candidate;
 use super::pipeline_costs::{PipelineCosts, Question};
@@ -11,18 +11,19 @@ use rayon::prelude::*;
 use std::sync::Arc;
 
 impl<'a> Space<'a> {
-    /// Returns whether the profiles have cycles.
+    /// Returns whether all profiles have cycle counts.
     pub fn has_cycles(&self) -> bool {
         self.profiles.iter().all(|own| own.cycles.is_some())
     }
 
-    /// Returns the memory model of the first profile without a pipeline.
+    /// Returns the memory model of the main profile (index 0), without a pipeline.
     pub fn memory(&self) -> &MemoryModel<'a> {
         self.profiles[0].memory()
     }
 
-    /// Returns the bytes on the fullest tile of `found`, if any of its stages needs more bytes than
-    /// `found` says; the fullest tiles of these stages become critical.
+    /// Computes the stages of `found` on all tiles. If any stage needs more bytes than `found`
+    /// says, returns the bytes on the fullest tile of all stages, and the fullest tiles of such
+    /// stages become critical; otherwise `None`.
     pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
@@ -43,7 +44,7 @@ impl<'a> Space<'a> {
         Ok(is_more.then_some(highest))
     }
 
-    /// Returns the request of `question` in `pipeline`, with the costs of ranges that are known.
+    /// Returns the costs (memory and time) for `question` in `pipeline` that are already computed.
     pub fn known(&self, question: &Arc<Question>, pipeline: Pipeline) -> Result<PipelineCosts<'a>> {
         let known = self
             .profiles
@@ -53,8 +54,8 @@ impl<'a> Space<'a> {
         Ok(PipelineCosts::new(Arc::clone(question), known))
     }
 
-    /// Prepares for many requests about splits in `pipelines` like `question`, whose ranges are then
-    /// computed on all tiles if that saves time.
+    /// Prepares for many requests like `question` about splits in `pipelines`: computes the memory
+    /// of ranges on all tiles at once, in profiles where that saves time.
     pub fn prepare(&self, question: &Question, pipelines: &[Pipeline]) -> Result<()> {
         let reach = question.reach_of_limits();
         for tables in self.profiles.iter().filter(|tables| tables.is_small()) {
@@ -65,7 +66,8 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Returns the costs of ranges on all tiles in `pipeline`, at least as far as `reach`.
+    /// Returns the costs (memory and time) in `pipeline`, with ranges of positions on all tiles, at
+    /// least as far as `reach`.
     pub fn on_all_tiles(
         &self,
         question: &Arc<Question>,
@@ -75,8 +77,8 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Returns the results of `of` in each of `pipelines`, in order, with the costs of ranges at least
-    /// on `tiles` and as far as `reach`.
+    /// Calls `of` with the costs in each of `pipelines` and returns its results in order. The costs
+    /// include ranges of positions at least on `tiles` and as far as `reach`.
     pub(super) fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

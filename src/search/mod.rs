@@ -1,14 +1,14 @@
-//! Finds the best split of one choice of layers.
+//! Finds the best split of one layering (a choice of layers).
 //!
-//! [`SearchRequest`] is a request about one model and one choice of its layers. A [`Space`] has
-//! such a choice, with the costs of its ranges in each pipeline
-//! ([`PipelineCosts`]), which are computed once for all requests. It finds a [`Candidate`]: the best split of a pipeline on a
-//! number of IPUs, or the one with the lowest peak if none fits.
+//! [`SearchRequest`] is a request about one layering of one model. A [`Space`] has a layering, with
+//! the memory and time of its ranges of layers in each pipeline ([`PipelineCosts`]), which are
+//! computed once for all requests. It finds a [`Candidate`]: the best split in a pipeline on a
+//! number of IPUs, or the split with the lowest peak if none fits.
 //!
-//! Which layers, which place of optimizer state and which number of IPUs are tried, one after the
-//! other, for the answer to a request is said in `analysis/answer.rs`. A [`SearchResult`] has the
-//! answer to the request of a run, the memory of its stages in full, and [`Claims`]: the answers to
-//! changed requests, which are all that is said about other options, limits and numbers of IPUs.
+//! `analysis/answer.rs` decides which layerings, places of optimizer state and numbers of IPUs are
+//! tried, in which order. A [`SearchResult`] has the answer to the user's request, the memory of
+//! its stages in full, and [`Claims`]: the answers to changed requests, for reports on other
+//! options, limits and numbers of IPUs.
 
 mod advice;
 mod candidate;
@@ -36,8 +36,8 @@ use crate::solve;
 use anyhow::Result;
 
 impl PipelineCosts<'_> {
-    /// Explains why no split fits, and what takes the memory in `shown`, the split with the lowest
-    /// peak.
+    /// Explains why no split fits, and which stage of `shown`, the split with the lowest peak,
+    /// takes too much memory.
     ///
     /// # Errors
     /// If the problem contradicts itself.

@@ -1,4 +1,5 @@
-//! A request in one pipeline, with the bytes of the ranges of positions (In, layers, Out).
+//! A search request in one pipeline, with the memory and time of ranges of positions (In, layers,
+//! Out).
 
 use super::candidate::Candidate;
 use super::profile_tables::{KnownCosts, Reach};
@@ -14,24 +15,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Costs are computed for splits of at least this number of stages, and otherwise for a power of 2,
-/// so that requests about neighbouring numbers of IPUs share them.
+/// Ranges are computed for splits into up to this number of stages, for more IPUs up to the next
+/// power of 2, so that requests about similar numbers of IPUs share the results.
 const LEAST_STAGES: usize = 4;
 
-/// In models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`], other splits are shown from the ranges that
-/// begin at fewer than this number of positions.
+/// Models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] show other splits only from ranges
+/// that begin at certain positions; there are fewer than this number of such positions.
 const MAX_TRIED_STARTS: usize = 160;
 
-/// A request about a model with one choice of layers, with all data that do not depend on the
+/// A search request about one layering of a model, with all data that do not depend on the
 /// pipeline.
 #[derive(Debug)]
 pub struct Question {
     /// The request: number of IPUs, limits, goal, constraints and options.
     pub request: SearchRequest,
-    /// Constraints of the request, and one for each weight that several positions use.
+    /// Constraints of the request, and a constraint for each weight that several positions share.
     pub(super) constraints: Vec<Constraint>,
-    /// The constraints of pipelines whose stages work side by side: `constraints`, and one for each
-    /// stretch of positions that runs several times.
+    /// The constraints in pipelines whose stages work side by side: `constraints`, and a constraint
+    /// for each stretch of positions that a micro-batch runs through several times.
     side_by_side: Vec<Constraint>,
 }
 
@@ -49,7 +50,8 @@ impl Question {
         }
     }
 
-    /// Returns the ranges that splits within the limits have.
+    /// Returns the bytes and stages up to which ranges can be part of a split within the memory
+    /// limits.
     pub(super) fn reach_of_limits(&self) -> Reach {
         Reach {
             bytes: self.request.highest_limit(),
@@ -62,13 +64,13 @@ impl Question {
         }
     }
 
-    /// Returns the most IPUs that each of `replicas` replicas can have.
+    /// Returns the maximum number of IPUs of each replica if there are `replicas` replicas.
     pub(super) fn ipus_of_replica(&self, replicas: usize) -> usize {
         self.request.ipus.highest() / replicas.max(1)
     }
 
-    /// Compares candidates that fit; the better one is `Less`. If as few IPUs as possible were
-    /// requested, fewer IPUs come first; otherwise the goal decides.
+    /// Compares two candidates that fit; the better one is `Less`. If the request is for as few
+    /// IPUs as possible, the candidate with fewer IPUs is better; otherwise the goal decides.
     pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
         let by_ipus = match self.request.ipus {
             IpuCount::Exactly(_) => Ordering::Equal,
@@ -78,27 +80,28 @@ impl Question {
     }
 }
 
-/// A request in one pipeline, with all data that the solver needs.
+/// A search request in one pipeline, with all data that the solver needs.
 #[derive(Debug, Clone)]
 pub struct PipelineCosts<'a> {
-    /// The request, with the data that do not depend on the pipeline.
+    /// The search request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
     /// The memory model of each profile, set to this pipeline; never empty.
     pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
-    /// Number of IPUs of each replica. With [`IpuCount::UpTo`], the maximum until the number that
-    /// the model needs is found.
+    /// Number of IPUs of each replica. With [`IpuCount::UpTo`], this is the maximum until the
+    /// search has found the number that the model needs.
     pub ipus: usize,
-    /// The costs of the same positions in each profile: bytes of ranges, as far as they are
-    /// computed, bytes over cuts, and times.
+    /// For each profile, with the same positions: the bytes of ranges that are computed so far, the
+    /// bytes that flow over cuts, and the times.
     pub by_profile: Vec<ProfileCosts>,
 }
 
 impl<'a> PipelineCosts<'a> {
-    /// Maximum number of positions of models for which all ranges are computed to show other splits
-    /// (400 layers with In and Out). For more positions, this takes longer than the answer itself.
+    /// Maximum number of positions (400 layers with In and Out) for which all ranges are computed
+    /// to show other splits. For more positions, this takes longer than finding the answer itself.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
-    /// Joins `question` and the costs in each profile.
+    /// Joins `question` with the costs in each profile. All of `profiles` must be set to one
+    /// pipeline.
     pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
         let (memory_by_profile, by_profile) = profiles
             .into_iter()
@@ -114,32 +117,33 @@ impl<'a> PipelineCosts<'a> {
         costs
     }
 
-    /// Returns the numbers of all profiles.
+    /// Returns the indices of all profiles in `by_profile`.
     pub fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
 
-    /// Returns the memory model of the first profile, set to this pipeline.
+    /// Returns the memory model of the main profile (index 0), set to this pipeline.
     pub fn memory(&self) -> &MemoryModel<'a> {
         self.memory_in(0)
     }
 
-    /// Returns the memory model of a profile, set to this pipeline.
+    /// Returns the memory model of the profile with index `profile`, set to this pipeline.
     pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
         &self.memory_by_profile[profile]
     }
 
-    /// Returns the bytes of ranges in the first profile, as far as they are computed.
+    /// Returns the bytes of ranges of positions in the main profile (index 0) that are computed so
+    /// far.
     pub fn ranges(&self) -> &RangeCosts {
         &self.by_profile[0].ranges
     }
 
-    /// Returns the times of stages in the first profile; `None` if it has no cycles.
+    /// Returns the times of stages in the main profile (index 0); `None` if it has no cycle counts.
     pub fn times(&self) -> Option<&StageTimes> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns the costs of one profile alone.
+    /// Returns the costs of the profile with index `profile` only.
     pub fn in_profile(&self, profile: usize) -> Self {
         Self {
             memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
@@ -148,19 +152,21 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the bytes of the variables that flow across the cut before the position `boundary`, as
-    /// in `profile`.
+    /// Returns the bytes of the variables that flow over a cut before the position `boundary`, in
+    /// the profile with index `profile`.
     pub fn cut_bytes(&self, profile: usize, boundary: usize) -> u64 {
         self.by_profile[profile].cut_bytes[boundary - 1]
     }
 
-    /// Returns the available memory proportion of a profile; `None` if unknown.
+    /// Returns the available memory proportion that the profile with index `profile` was compiled
+    /// with; `None` if unknown.
     pub fn proportion(&self, profile: usize) -> Option<f64> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Returns, by stage, what `of` computes for it in the memory model of its profile. `profiles` has
-    /// the number of the profile of each stage; `of` returns an item for each stage of the split.
+    /// Returns a value for each stage of a split, computed in the profile of the stage. `profiles`
+    /// has the index of the profile of each stage; `of` computes the values of all stages in one
+    /// memory model.
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
@@ -184,18 +190,19 @@ impl<'a> PipelineCosts<'a> {
         self.memory().pipeline()
     }
 
-    /// Returns the number of replicas: those that share optimizer state, else those of the request.
+    /// Returns the number of replicas: those that share optimizer state in this pipeline, else
+    /// those of the request.
     pub fn replicas(&self) -> usize {
         self.request().options.replicas_in(self.pipeline())
     }
 
-    /// Returns the number of positions (In, layers, Out), even if no costs are computed.
+    /// Returns the number of positions (In, layers, Out), even if no ranges are computed.
     pub(super) fn positions(&self) -> usize {
         self.by_profile[0].cut_bytes.len() + 1
     }
 
-    /// Returns the constraints of splits in this pipeline: those of the request, and those that
-    /// follow from the model.
+    /// Returns the constraints on splits in this pipeline: the constraints of the request, and
+    /// those that shared weights or repeated layers of the model impose.
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.question.constraints
@@ -204,13 +211,14 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Builds the problem for the solver (costs, limits, constraints and goal) on the IPUs of a
-    /// replica.
+    /// Builds the problem for the solver (costs of ranges, limits, constraints and goal) on the
+    /// IPUs of one replica.
     pub fn problem(&self) -> Problem<'_> {
         self.problem_on(self.ipus)
     }
 
-    /// Builds the problem for the solver (costs, limits, constraints and goal) on `ipus` IPUs.
+    /// Builds the problem for the solver (costs of ranges, limits, constraints and goal) on `ipus`
+    /// IPUs.
     pub(super) fn problem_on(&self, ipus: usize) -> Problem<'_> {
         let request = self.request();
         Problem {
@@ -222,27 +230,28 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the maximum bytes of the stage on IPU `ipu` (from 0) on each tile.
+    /// Returns the bytes that the stage on the IPU with index `ipu` may take on each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let limits = Limits::new(&self.request().limits);
         limits.of(ipu).unwrap_or(limits.highest())
     }
 
-    /// Returns whether each stage is within the limit of its IPU. `peaks` has the bytes on the
-    /// fullest tile of each stage.
+    /// Returns whether each stage is within the memory limit of its IPU. `peaks` has the bytes on
+    /// the fullest tile of each stage.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
         let mut peaks = peaks.iter().enumerate();
         peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
-    /// Returns whether the costs of all ranges of positions are computed, however large.
+    /// Returns whether all ranges of positions are computed, however many bytes they take.
     pub fn has_all(&self) -> bool {
         self.by_profile
             .iter()
             .all(|own| own.ranges.least(0..own.ranges.layers()).is_some())
     }
 
-    /// Finds the best split that fits, by the dynamic program alone; `None` if none fits.
+    /// Finds the best split that fits, only by the dynamic program, without a proof; `None` if none
+    /// fits.
     pub(super) fn best(&self) -> Result<Option<Candidate>> {
         let ipus = match self.request().ipus {
             IpuCount::Exactly(_) => Some(self.ipus),
@@ -253,8 +262,8 @@ impl<'a> PipelineCosts<'a> {
         self.best_on(ipus)
     }
 
-    /// Finds the best split on the smallest number of IPUs of a replica, up to `stages`, on which
-    /// one fits, whether the framework supports it or not; `None` if none fits.
+    /// Finds the best split on the smallest number of IPUs of a replica, up to `stages`, on which a
+    /// split fits, even if the framework does not support this number of IPUs; `None` if none fits.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
@@ -270,24 +279,27 @@ impl<'a> PipelineCosts<'a> {
         Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
-    /// Proves that `best`, which fits, is the best split of this pipeline on its IPUs.
+    /// Proves that `best`, a split that fits, is the best split in this pipeline on its number of
+    /// IPUs.
     ///
     /// # Errors
-    /// If the integer program and the dynamic program differ.
+    /// If the integer program and the dynamic program disagree.
     pub fn prove(&self, best: &Candidate) -> Result<Solution> {
         solve::solve(&self.problem_on(best.ipus))?.ok_or_else(|| {
             SolveError::Internal("a second search missed the split of the first".to_owned()).into()
         })
     }
 
-    /// Finds the split with the lowest peak among the computed ranges, whatever the limits.
+    /// Finds the split with the lowest peak whose stages are all among the computed ranges,
+    /// whatever the memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
-    /// Computes, in each profile, the costs of all ranges that begin near the cuts of `stages`, to show
-    /// other splits of models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`].
+    /// Computes, in each profile, the bytes of all ranges that begin near the cuts between
+    /// `stages`, to show other splits of models with more than
+    /// [`PipelineCosts::MAX_TRIED_POSITIONS`].
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
         let cuts: BTreeSet<u32> = cuts.collect();
@@ -307,9 +319,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the result of a solver; `None` if no split obeys the constraints. A pin that rules out
-/// every split on two IPUs may leave some on four, so a contradiction is no error where several
-/// numbers of IPUs are tried.
+/// Returns the result of a solver; `None` if the constraints contradict each other. Such a
+/// contradiction is no error where several numbers of IPUs are tried: a pin that rules out every
+/// split on two IPUs may allow some on four.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),
@@ -317,9 +329,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns the items of `positions` (ascending) whose distance from one of `cuts` is at most d, for
-/// the largest d up to `farthest` at which `fits` accepts the number of items; `None` if it does
-/// not even accept d = 0.
+/// Returns the items of `positions` (ascending) that are within d positions of one of `cuts`, for
+/// the largest d up to `farthest` at which `fits` accepts the number of items; `None` if `fits`
+/// rejects even d = 0.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

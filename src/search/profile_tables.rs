@@ -1,10 +1,10 @@
-//! Computes the costs of the ranges of one choice of layers in one profile, in each pipeline as far as
-//! requests need them, and keeps them.
+//! Computes and keeps the memory and time of the ranges of one layering in one profile, in each
+//! pipeline, as far as requests need them.
 //!
-//! Costs are computed once for each pipeline, and again only if a request needs ranges with more
-//! bytes or splits with more stages. Ranges are first computed on some *critical* tiles, the fullest
-//! ones of splits that were found, so that costs are lower bounds until a split is checked on all
-//! tiles ([`ProfileTables::exact_peaks`]).
+//! Ranges are computed once for each pipeline, and again only if a request needs ranges with more
+//! bytes or splits with more stages. They are first computed on a few *critical* tiles, the fullest
+//! tiles of splits that were found, so that the bytes of a range are lower bounds until a split is
+//! checked on all tiles ([`ProfileTables::exact_peaks`]).
 
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::model::{CyclesByLayer, Placement};
@@ -16,17 +16,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Maximum number of range costs (8 bytes each: one range with one number of later stages) that are
-/// kept at a time, over all pipelines.
+/// Maximum number of values (8 bytes each: a range with a number of later stages) that are kept at
+/// a time, over all pipelines.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// The ranges of layers for which costs are computed.
+/// The ranges of positions whose bytes are computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
-    /// Upper bound on the bytes on the fullest tile of a range.
+    /// Ranges with at most this number of bytes on their fullest tile are computed.
     pub bytes: u64,
-    /// Upper bound on the stages of a split: a stage may need more bytes the more stages come after
-    /// it.
+    /// Ranges are computed for splits into at most this number of stages: a stage may need more
+    /// bytes the more stages follow it.
     pub stages: usize,
 }
 
@@ -44,69 +44,70 @@ impl Reach {
 }
 
 /// If more than one in this number of tiles is critical, ranges are computed on all tiles: one pass
-/// over neighbouring tiles takes less time than several over single ones.
+/// over neighbouring tiles takes less time than several passes over single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
-/// With at most this number of positions, ranges on all tiles are computed in about the same time as
-/// the stages of one split.
+/// With at most this number of positions, computing all ranges on all tiles takes about as long as
+/// computing the stages of one split.
 const FEW_POSITIONS: usize = 32;
 
-/// The number of critical tiles in [`Computed::tiles`] if costs are those of all tiles.
+/// Value of [`Computed::tiles`] if ranges were computed on all tiles, not only on critical ones.
 const ALL_TILES: usize = usize::MAX;
 
-/// The critical tiles on which a request needs costs.
+/// The tiles on which a request needs the bytes of ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tiles {
-    /// Whichever are known.
+    /// The tiles on which the ranges are already computed.
     Known,
-    /// All critical tiles that were found so far.
+    /// All critical tiles (the fullest tiles of splits) found so far.
     Critical,
     /// All tiles of the model.
     All,
 }
 
-/// The costs of one profile in one pipeline, as far as they are known.
+/// The costs of one profile in one pipeline that are already computed.
 #[derive(Debug, Clone)]
 pub(super) struct KnownCosts<'a> {
     /// The memory model, set to the pipeline.
     pub memory: Arc<MemoryModel<'a>>,
-    /// Bytes of ranges and over cuts, and times of stages.
+    /// Bytes of ranges, bytes that flow over cuts, and times of stages.
     pub costs: ProfileCosts,
 }
 
-/// The costs of ranges of one choice of layers, in each pipeline that was asked about.
+/// Costs of ranges of positions for one layering of one profile, by the pipelines that the search
+/// tries.
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
     /// The memory model without a pipeline.
     memory: MemoryModel<'a>,
     pub(super) placement: &'a Placement,
-    /// By position without the last: bytes of the variables that flow across a cut after it.
+    /// By position except the last: bytes of the variables that flow over a cut after it.
     cut_bytes: Arc<[u64]>,
-    /// Cycles by position (In, layers, Out); `None` if the profile has none.
+    /// Cycles by position (In, layers, Out); `None` if the profile has no cycle counts.
     pub(super) cycles: Option<CyclesByLayer>,
     step: StepOptions,
-    /// The critical tiles, in the order in which they were found.
+    /// The critical tiles (the fullest tiles of splits), in the order in which they were found.
     critical: RefCell<Vec<u32>>,
     computed: RefCell<Vec<Computed<'a>>>,
 }
 
-/// The costs of ranges in one pipeline.
+/// Costs of ranges of positions in one pipeline.
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline that was asked about, which may have settings without effect.
+    /// The requested pipeline, which may have settings without effect.
     pipeline: Pipeline,
     known: KnownCosts<'a>,
     reach: Reach,
-    /// The number of critical tiles, the first ones, on which `ranges` was computed; [`ALL_TILES`]
-    /// for all tiles of the model.
+    /// The ranges in `known` were computed on this number of critical tiles, the ones found first;
+    /// [`ALL_TILES`] if on all tiles of the model.
     tiles: usize,
-    /// The fullest tile of stages, and its bytes.
+    /// Stages checked on all tiles, each with its fullest tile and the bytes on that tile.
     fullest: HashMap<PlacedStage, (u32, u64)>,
 }
 
 impl<'a> ProfileTables<'a> {
-    /// Prepares the model of `memory`, which has no pipeline. `cycles` are those of its positions, and
-    /// `step` has the other numbers that times depend on.
+    /// Prepares tables for the layering in `memory`, which has no pipeline. `cycles` are those of
+    /// its positions, and `step` has the other numbers that the time of a step depends on.
     pub fn new(
         memory: MemoryModel<'a>,
         placement: &'a Placement,
@@ -130,9 +131,9 @@ impl<'a> ProfileTables<'a> {
         &self.memory
     }
 
-    /// Returns the bytes of each of `stages`, parts of a split in `pipeline`, on its fullest tile.
-    /// `known` has the bytes that the split was found with; the fullest tiles of stages that need more
-    /// become critical.
+    /// Returns the bytes on the fullest tile of each of `stages`, which are stages of a split in
+    /// `pipeline`. `known` has the bytes that the search assumed for these stages; the fullest
+    /// tiles of stages that need more bytes become critical.
     pub(super) fn exact_peaks(
         &self,
         pipeline: Pipeline,
@@ -160,25 +161,26 @@ impl<'a> ProfileTables<'a> {
         Ok(fullest.into_iter().map(|(_, bytes)| bytes).collect())
     }
 
-    /// Returns the costs of ranges in `pipeline` that are known.
+    /// Returns the costs in `pipeline` that are already computed.
     pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>> {
         let index = self.index_of(pipeline)?;
         Ok(self.computed.borrow()[index].known.clone())
     }
 
-    /// Returns how many pipelines may be computed in one pass over the tiles; at least 1.
+    /// Returns the number of pipelines that fit in memory in one pass over the tiles; at least 1.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns whether ranges on all tiles are computed in about the same time as on few.
+    /// Returns whether computing ranges on all tiles takes about as long as on a few tiles.
     pub(super) fn is_small(&self) -> bool {
         self.memory.layers() <= FEW_POSITIONS
     }
 
-    /// Returns the costs of ranges in each of `pipelines`, at least on `tiles` and as far as `reach`.
+    /// Returns the costs in each of `pipelines`, with ranges of positions at least on `tiles` and
+    /// as far as `reach`.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
@@ -195,8 +197,8 @@ impl<'a> ProfileTables<'a> {
         Ok(indices.iter().map(known).collect())
     }
 
-    /// Computes the costs of ranges on all critical tiles, in the pipelines at `indices` in `computed`
-    /// that lack them as far as `reach` or on `tiles`.
+    /// Computes ranges on all critical tiles in the pipelines at `indices` in `computed`, except
+    /// pipelines that already have them as far as `reach` and on `tiles`.
     fn compute(
         &self,
         indices: &[usize],
@@ -222,8 +224,8 @@ impl<'a> ProfileTables<'a> {
             .iter()
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
         let tiles = least.max(all);
-        // A table with this reach keeps the peaks of the tiles that it covers; only the tiles after
-        // them are computed.
+        // A table with the same reach keeps the peaks on the tiles that it was computed on; only
+        // the critical tiles found later are computed.
         let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
         let known = |&index: &usize| match &computed[index] {
             one if is_kept(one) => one.tiles,
@@ -249,14 +251,16 @@ impl<'a> ProfileTables<'a> {
         Ok(())
     }
 
-    /// Returns the index in `computed` of `pipeline`, which is added without costs if it is new.
+    /// Returns the index of `pipeline` in `computed`; adds the pipeline without ranges if it is
+    /// new.
     fn index_of(&self, pipeline: Pipeline) -> Result<usize> {
         let mut computed = self.computed.borrow_mut();
         let known = computed.iter().position(|known| known.pipeline == pipeline);
         if let Some(index) = known {
             return Ok(index);
         }
-        // Live ranges only depend on recomputation, so a model that has them is changed.
+        // The live ranges of variables depend only on recomputation, so a memory model with the
+        // same recomputation is reused.
         let like = computed
             .iter()
             .find(|known| known.pipeline.recompute == pipeline.recompute);
@@ -283,7 +287,8 @@ impl<'a> ProfileTables<'a> {
         Ok(computed.len() - 1)
     }
 
-    /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycles.
+    /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycle
+    /// counts.
     fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>> {
         let Some(cycles) = &self.cycles else {
             return Ok(None);
@@ -304,7 +309,8 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// Drops the costs of all pipelines but those at `indices` if more than [`MAX_NUMBERS`] are kept.
+/// Drops the ranges of all pipelines except those at `indices` if more than [`MAX_NUMBERS`] values
+/// are kept.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = computed
         .iter()

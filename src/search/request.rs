@@ -1,5 +1,5 @@
-//! The request of a search, and the constraints that follow from the model: for weights that several
-//! layers share, and for layers that run several times.
+//! The request of a search, and the constraints that the model imposes: for weights that several
+//! layers share, and for layers that a micro-batch runs through several times.
 
 use crate::escape::shell;
 use crate::memory::{Pipeline, PipelineOptions};
@@ -17,14 +17,15 @@ use std::str::FromStr;
 pub struct SearchOptions {
     /// Memory on each tile that the split must leave free.
     pub reserve: Reserve,
-    /// The algorithm that finds the split: the integer program, or the search of the original tool.
+    /// The algorithm that finds the split: the integer program, or the greedy search of the
+    /// original tool.
     pub solver: Solver,
-    /// Schedule, recomputation, place of the optimizer state and replicas of the pipeline. The
-    /// search chooses those that are not given.
+    /// Schedule, recomputation, place of the optimizer state and number of replicas. The search
+    /// chooses those that are not given.
     pub pipeline: PipelineOptions,
-    /// Numbers that the time of a step depends on, besides cycles of layers.
+    /// Numbers that the time of a step depends on, besides the cycles of layers.
     pub step: StepOptions,
-    /// Whether to compute a split. Otherwise only the results that the other fields request are
+    /// Whether to compute a split. If not, only the results that the other fields request are
     /// computed.
     pub split: bool,
     /// Whether to compute the best split for each number of IPUs.
@@ -34,14 +35,14 @@ pub struct SearchOptions {
     /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
     /// answers in other pipelines.
     pub moves: bool,
-    /// Whether to compute the split that code runs which takes the numbers of blocks on the IPUs of
-    /// the answer, if this is another split.
+    /// Whether to compute the split that results if code gets only the number of blocks on each IPU
+    /// of the answer, if this differs from the answer.
     pub counts: bool,
     /// Whether to compute the memory of all other splits, and the best splits on other numbers of
-    /// IPUs. In models of more than 400 layers, the other splits are only those near the shown one.
+    /// IPUs. In models of more than 400 layers, only splits near the shown one are computed.
     pub what_if: bool,
-    /// By number of the profile: the available memory proportion that the model was compiled with;
-    /// empty if unknown.
+    /// For each profile: the available memory proportion that the model was compiled with; empty if
+    /// unknown.
     pub proportions: Vec<f64>,
 }
 
@@ -51,22 +52,23 @@ pub struct SearchRequest {
     /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
     /// from `limits`.
     pub options: SearchOptions,
-    /// Number of IPUs of all replicas: fixed, or as few as possible.
+    /// Number of IPUs over all replicas: fixed, or as few as possible.
     pub ipus: IpuCount,
-    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each IPU. Never
-    /// empty.
+    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each IPU of a
+    /// replica. Never empty.
     pub limits: Vec<u64>,
-    /// The number by which splits are compared, such as the peak or the time.
+    /// The objective by which splits are compared first, such as the peak or the time.
     pub goal: Goal,
-    /// Constraints of a split besides the limits. They refer to positions (In, layers, Out).
+    /// Constraints on a split besides the memory limits, with positions (In, layers, Out) in place
+    /// of layer names.
     pub constraints: Vec<Constraint>,
-    /// A split of the user to evaluate; `None` to only search for the best one.
+    /// A split of the user to evaluate; `None` to search for the best split.
     pub given: Option<Plan>,
 }
 
 impl SearchOptions {
-    /// Returns the number of replicas of `pipeline`: those that share optimizer state, else those that
-    /// the user requests.
+    /// Returns the number of replicas in `pipeline`: those that share optimizer state, else those
+    /// that the user requests.
     pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
         if pipeline.state.is_sharded() {
             pipeline.replicas as usize
@@ -82,13 +84,13 @@ impl SearchOptions {
 }
 
 impl SearchRequest {
-    /// Returns the highest limit of any IPU: maximum bytes of a stage on each tile.
+    /// Returns the highest memory limit of any IPU: maximum bytes of a stage on each tile.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
     }
 }
 
-/// The number of IPUs of all replicas of a model.
+/// The number of IPUs for a model, over all replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
     /// Use exactly this number of IPUs; some of them may stay empty.
@@ -154,20 +156,21 @@ impl Default for Reserve {
 }
 
 impl Reserve {
-    /// Returns how many of the `memory` bytes of a tile to keep free; a share is rounded up.
+    /// Returns how many of the `memory` bytes of a tile the reserve keeps free; a share is rounded
+    /// up.
     pub fn of(self, memory: u64) -> u64 {
         match self {
             Reserve::Bytes(bytes) => bytes,
             Reserve::PerCent(thousandths) => {
                 let bytes = u128::from(memory) * u128::from(thousandths);
-                // The result is less than `memory`, so it fits 64 bits.
+                // The reserve is less than `memory`, so it fits in 64 bits.
                 u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
             }
         }
     }
 
-    /// Returns the smallest memory of a tile, in bytes, of which at least `bytes` are left after
-    /// subtracting the reserve.
+    /// Returns the smallest memory of a tile, in bytes, that leaves at least `bytes` besides the
+    /// reserve.
     pub fn beside(self, bytes: u64) -> u64 {
         match self {
             Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
@@ -175,7 +178,7 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // The reserve is rounded up, which may take one more byte.
+                // The reserve is rounded up, so the tile may need one more byte.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }
@@ -220,7 +223,7 @@ impl FromStr for Reserve {
 }
 
 /// Returns a constraint for each weight that several positions share and the user did not untie:
-/// all positions between its first and its last user are on one IPU.
+/// the first and last position that use the weight, and all between them, are on one IPU.
 pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     let positions = &placement.positions;
     placement.ties.iter().filter_map(|tie| {
@@ -229,8 +232,8 @@ pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint>
     })
 }
 
-/// Returns a constraint for each stretch of positions that runs several times: without taking
-/// turns, only one IPU can run it.
+/// Returns a constraint for each stretch of positions that a micro-batch runs through several
+/// times: one IPU must run the whole stretch, unless stages take turns.
 pub(super) fn of_repeats(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     placement.repeats.iter().map(|repeat| Constraint {
         rule: Rule::Together {

@@ -7,36 +7,37 @@ use crate::solve::{self, Constraint};
 use anyhow::Result;
 use std::ops::Range;
 
-/// The split that reports show: the one that the user gave, or else the best one, or the one with
-/// the lowest peak if none fits.
+/// The split that reports show: the split that the user gave, else the best split, or the split
+/// with the lowest peak if none fits.
 #[derive(Debug, Default)]
 pub struct ShownSplit {
-    /// The range of positions of each stage, ends exclusive; empty if there is no split, or if none
-    /// was requested.
+    /// The range of positions of each stage, ends exclusive; empty if there is no split, or if no
+    /// split was requested.
     pub stages: Vec<Range<usize>>,
-    /// By stage: the number of its profile.
+    /// By stage: index of the profile that the stage takes its memory and time from.
     pub profiles: Vec<usize>,
-    /// By stage: bytes on its fullest tile, in its profile.
+    /// By stage: bytes on its fullest tile, in the profile of the stage.
     pub peaks: Vec<u64>,
-    /// By stage: its memory on each tile, in its profile until
+    /// By stage: its memory on each tile, in the profile of the stage until
     /// [`in_profile`](Self::in_profile) replaces it.
     pub memory: Vec<StageMemory>,
-    /// Whether the split keeps all limits and constraints, and includes every position.
+    /// Whether the split is within all limits, obeys all constraints, and includes every position.
     pub fits: bool,
     /// The constraints that a split of the user breaks; empty for any other split.
     pub broken: Vec<Constraint>,
-    /// If a split was requested and does not fit: the positions that exceed the highest limit as
-    /// stages of their own, ascending, each with the memory of that stage. Otherwise empty.
+    /// If a split was requested and does not fit: the positions that exceed the highest limit even
+    /// as a stage of only that position, ascending, each with the memory of that stage. Otherwise
+    /// empty.
     pub too_large: Vec<(usize, StageMemory)>,
     /// Bytes on the fullest tile of the split if its pipeline did not recompute; `None` if the
-    /// pipeline does not recompute anyway.
+    /// pipeline does not recompute.
     pub without_recomputation: Option<u64>,
 }
 
 impl ShownSplit {
-    /// Computes the memory of `stages`, the ranges of positions of the split to show, each in the
-    /// profile with the number in `profiles`, and checks its limits and constraints. `costs` are those
-    /// of the pipeline of the answer.
+    /// Computes the memory of `stages`, the ranges of positions of the split to show, and checks
+    /// its limits and constraints. `profiles` has the index of the profile of each stage, and
+    /// `costs` are those of the answer's pipeline.
     pub fn new(
         costs: &PipelineCosts<'_>,
         (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
@@ -75,7 +76,7 @@ impl ShownSplit {
         })
     }
 
-    /// Computes the memory of the stages of `best`.
+    /// Computes the memory of the stages of `best`; empty if no split was requested.
     pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self> {
         let is_wanted = costs.request().options.split;
         let best = best.filter(|_| is_wanted);
@@ -84,8 +85,8 @@ impl ShownSplit {
         Self::new(costs, split.unwrap_or_default())
     }
 
-    /// Returns the stages with the memory that all of them have in one profile, as if there were no
-    /// other.
+    /// Returns the split with the memory of all stages in the profile with index `profile`, as if
+    /// there were no other profile.
     pub fn in_profile(&self, costs: &PipelineCosts<'_>, profile: usize) -> Self {
         Self {
             stages: self.stages.clone(),
@@ -98,7 +99,7 @@ impl ShownSplit {
     }
 }
 
-/// Computes the memory of each of `ranges` as a stage of its own, in the profile in which its fullest
+/// Computes the memory of each of `ranges` as a separate stage, in the profile in which its fullest
 /// tile has the fewest bytes.
 pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let lower = |(one, other): (StageMemory, StageMemory)| {

@@ -1,14 +1,15 @@
-//! Finds the best split of one choice of layers in some pipelines.
+//! Finds the best split of one layering (a choice of layers) in some pipelines.
 //!
-//! A run answers many requests about one model: the user's own, and changed ones for what is said
-//! beside it. They differ in limits, IPUs, constraints and open pipelines, which do not change the
-//! costs of ranges, so that all of them share these (`cost_tables.rs`).
+//! The command answers many requests about one model: the user's request, and changed requests that
+//! a report mentions with it. They differ in limits, IPUs, constraints and pipelines, which do not
+//! change the memory and time of ranges of layers, so that all requests share these
+//! (`cost_tables.rs`).
 //!
-//! Few tiles decide which split is the best. So ranges are first computed on some *critical* tiles:
-//! the best split by these costs is no worse than the best one, and if nothing fits by them, nothing
-//! fits. If the stages of the split need no more bytes on any tile than on the critical ones, it is
-//! the best one. Otherwise the fullest tiles of its stages become critical, and the search begins
-//! again in those pipelines in which anything fits so far.
+//! Few tiles decide which split is the best. So ranges are first computed on some *critical* tiles.
+//! The best split on these tiles is no worse than the best split on all tiles, and if nothing fits
+//! on these tiles, nothing fits. If the stages of the split need no more bytes on any other tile,
+//! it is the best one. Otherwise the fullest tiles of its stages become critical, and the search
+//! begins again in those pipelines in which a split fits so far.
 
 use super::candidate::Candidate;
 use super::pipeline_costs::{PipelineCosts, Question};
@@ -25,19 +26,19 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// A model with one choice of layers, and what was computed about it so far.
+/// One layering of a model, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]
 pub struct Space<'a> {
-    /// By number of the profile, with the same positions in each: the costs of ranges in each
-    /// pipeline that was asked about; never empty.
+    /// For each profile, with the same positions: the costs of ranges of positions, by the
+    /// pipelines that the search tries; never empty.
     pub(super) profiles: Vec<ProfileTables<'a>>,
     pub(super) progress: Progress,
     has_state: OnceCell<bool>,
 }
 
 impl<'a> Space<'a> {
-    /// Prepares searches with the costs of ranges in each of `profiles`, which have the same
-    /// positions; at least one. Their computation is shown in `progress`.
+    /// Prepares searches with the tables of `profiles`, of which there is at least one and which
+    /// all have the same positions. `progress` shows the computation of ranges.
     pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
         Self {
             profiles,
@@ -56,7 +57,8 @@ impl<'a> Space<'a> {
         Ok(self.has_state.get() == Some(&true))
     }
 
-    /// Returns `request` with everything about these layers that the solver needs.
+    /// Returns `request` with all data about this layering that the solver needs, whatever the
+    /// pipeline.
     pub fn question(&self, request: SearchRequest) -> Arc<Question> {
         Arc::new(Question::new(request, self.profiles[0].placement))
     }
@@ -75,7 +77,7 @@ impl<'a> Space<'a> {
     }
 
     /// Returns the smallest number of stages of a split that fits in one of `pipelines`, on any
-    /// number of IPUs up to `stages` (those of one replica); `None` if none fits.
+    /// number of IPUs of a replica up to `stages`; `None` if none fits.
     pub fn fewest_stages(
         &self,
         question: &Arc<Question>,
@@ -91,8 +93,9 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Returns the first of the splits that `find` finds in each of `pipelines`, in the order of
-    /// `compare`; `None` if it finds none. What it finds must not become better with higher costs.
+    /// Calls `find` with the costs in each of `pipelines`, and returns the first of the splits it
+    /// finds, in the order of `compare`; `None` if there is no split. If ranges take more bytes,
+    /// `find` must not find a better split.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -120,10 +123,10 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Returns the split with the lowest peak in any of `pipelines`, whatever the limits; `None` if
-    /// no split keeps the constraints. Doubles the bytes up to which ranges are computed until no
-    /// other range could be part of a better split. With `below`, only a peak below that number of
-    /// bytes is searched for.
+    /// Returns the split with the lowest peak in any of `pipelines`, whatever the memory limits;
+    /// `None` if no split obeys the constraints. Doubles the bytes up to which ranges are computed
+    /// until no further range could be part of a better split. With `below`, only splits with a
+    /// peak below that number of bytes are searched for.
     pub fn lowest(
         &self,
         question: &Arc<Question>,
@@ -154,7 +157,8 @@ impl<'a> Space<'a> {
                     let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
-                    // No split of a pipeline needs less than is known so far.
+                    // The split needs `bytes` on all tiles, so no split with a higher peak can be
+                    // the best.
                     highest = highest.min(bytes);
                     tiles = Tiles::Critical;
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
@@ -171,8 +175,8 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Returns `plan`, a split of the user, in the pipeline of `pipelines` in which it fits and is
-    /// the fastest; if it fits in none, in the one with the lowest peak.
+    /// Returns `plan`, a split of the user, in the fastest of `pipelines` in which it fits; if it
+    /// fits in none, in the pipeline where its peak is lowest.
     pub fn given(
         &self,
         question: &Arc<Question>,
@@ -211,7 +215,8 @@ impl<'a> Space<'a> {
         Ok(best)
     }
 
-    /// Returns `plan` with the best profile for each stage in the pipeline of `costs`.
+    /// Returns the stages of `plan`, each with the profile that is best for it in the pipeline of
+    /// `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
