@@ -1,4 +1,5 @@
-//! A checked problem, with its constraints arranged for looking up each range quickly.
+//! A problem that passed its checks, with its constraints arranged so that each range of positions
+//! is looked up quickly.
 
 use std::ops::Range;
 
@@ -9,27 +10,28 @@ use super::plan::Plan;
 use super::problem::{CompiledStage, Problem, SolveError};
 use crate::time::StageTimes;
 
-/// The maximum number of edges (ranges that may be stages) that the integer program gets, so that
-/// it takes some hundredths of a second. With ten times as many edges it takes seconds.
+/// The maximum number of edges (ranges of positions that may be stages) that the integer program
+/// gets, so that it takes some hundredths of a second. With ten times as many edges it takes
+/// seconds.
 const MAX_EDGES: usize = 5_000;
 
 /// A problem that has passed its checks, with its constraints prepared for the solvers.
 #[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
-    /// The problem that was checked. Its number of IPUs may be larger than `stages`.
+    /// The problem that was checked. Its number of IPUs may be higher than `stages`.
     pub problem: Problem<'a>,
-    /// Maximum number of stages of a split: there are at most as many as IPUs and positions, and
-    /// the last pin fixes the number of stages before it.
+    /// Maximum number of stages of a split: no more than there are IPUs or positions. The last pin
+    /// lowers it further, since it fixes the number of stages before the pinned position.
     pub stages: usize,
-    /// Maximum number of edges (ranges that may be stages) that the integer program gets. Of a
-    /// network with more edges it only gets a part that contains the best plan.
+    /// Maximum number of edges (ranges of positions that may be stages) that the integer program
+    /// gets. If there are more, it gets only a part of them that contains the best plan.
     pub max_edges: usize,
-    /// For each boundary n, the one before position n (and one after the last): whether constraints
-    /// require or forbid a cut there.
+    /// For each boundary, from the one before position 0 to the one after the last position:
+    /// whether constraints require or forbid a cut there.
     cuts_before: Vec<CutRule>,
-    /// For each boundary, the number of required cuts at it or before it.
+    /// For each boundary, the number of required cuts at this boundary or before it.
     required_until: Vec<usize>,
-    /// Pairs of a pinned position and the number of its IPU, in ascending order of positions.
+    /// Pairs of a pinned position and the index of its IPU, in ascending order of positions.
     pins: Vec<(usize, usize)>,
 }
 
@@ -49,7 +51,8 @@ impl<'a> CheckedProblem<'a> {
         let pins = problem.constraints.iter().filter_map(Constraint::pin);
         let mut pins: Vec<_> = pins.collect();
         pins.sort_unstable();
-        // Positions can all be stages of their own, but a pin fixes the number of stages before it.
+        // Each position can be a separate stage, but a pin fixes the number of stages before the
+        // pinned position.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);
@@ -92,7 +95,7 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Returns the objectives of the goal, the most important first, without cycles if the profile
-    /// has none.
+    /// has no cycle counts.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let has_cycles = self.problem.has_cycles();
         self.problem
@@ -108,21 +111,21 @@ impl<'a> CheckedProblem<'a> {
         self.problem.limits.first(self.stages).highest()
     }
 
-    /// Do constraints allow cuts at both ends of `range`, and require none inside it?
+    /// Do constraints allow cuts at both ends of `range`, and require no cut inside it?
     pub fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| self.cuts_before[boundary] == CutRule::Forbidden;
         let inside = self.required_until[range.end - 1] - self.required_until[range.start];
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
 
-    /// May the positions `range` be the stage on the IPU with the number `stage`? It must be one of
-    /// the allowed IPUs, `peak` (the bytes on the fullest tile) within its limit, and the pins
+    /// May the positions `range` be the stage on the IPU with index `stage`? The IPU must exist,
+    /// its limit must be at least `peak` (the bytes on the fullest tile), and all pins must be
     /// obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // The IPUs of pins never decrease, so it is enough to check the first and the last pin in
-        // the range.
+        // The IPU indices of pins never decrease, so it is enough to check the first and the last
+        // pin in `range`.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         fits && [inside.first(), inside.last()]
@@ -147,10 +150,10 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// Returns the value of one stage in `objective`. The value of a plan is the highest of its
-    /// stages if [`Objective::is_bottleneck`], otherwise their sum. `after` stages follow the stage,
-    /// and its fullest tile takes `peak` bytes. The bytes of a cut count for the stage that ends
-    /// there.
+    /// Returns the value of one stage in `objective`. The value of a plan is the highest value of
+    /// its stages if [`Objective::is_bottleneck`], otherwise their sum. `after` stages follow the
+    /// stage, and its fullest tile takes `peak` bytes. The bytes over a cut are attributed to the
+    /// stage before the cut.
     pub fn value(
         &self,
         objective: Objective,

@@ -1,8 +1,8 @@
 //! Finds constraints that no split can obey together, whatever the memory.
 //!
-//! The number of a position's stage is the number of cuts before the position. So constraints can
-//! be obeyed if and only if three conditions hold. No cut is both required and forbidden. Between
-//! one pin and the next (position 0 counts as pinned to IPU 0), the number of stages is at least
+//! The index of the stage of a position is the number of cuts before the position. So constraints
+//! can be obeyed if and only if three conditions are met. No cut is both required and forbidden.
+//! Between one pin and the next (position 0 is pinned to IPU 0), the IPU index rises by at least
 //! the number of required cuts and at most the number of cuts that are not forbidden. After the
 //! last pin, there are enough IPUs for the required cuts.
 
@@ -15,9 +15,9 @@ use crate::wording::counted;
 /// Constraints that no split obeys together, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The constraints. The first contradicts the second or, if there is no second, the number of
-    /// IPUs or of positions. All others are part of the contradiction too, such as further required
-    /// cuts.
+    /// The constraints of the contradiction. The first contradicts the second or, if there is no
+    /// second, the number of IPUs or of positions. Further constraints are part of the
+    /// contradiction too, such as more required cuts.
     pub constraints: Vec<Constraint>,
     /// A sentence for the user that says why the constraints contradict each other.
     pub reason: String,
@@ -43,8 +43,8 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A position that must be on one IPU, with the constraint that pins it. Position 0 is on IPU 0
-/// without a constraint; then this is `None`.
+/// A position that must be on one IPU, with the constraint that pins it; `None` for position 0,
+/// which is on IPU 0 even without a constraint.
 #[derive(Clone, Copy, Default)]
 struct Pinned<'a> {
     position: usize,
@@ -52,9 +52,8 @@ struct Pinned<'a> {
     constraint: Option<&'a Constraint>,
 }
 
-/// Returns a contradiction among `constraints`, in a layer order of `layers` positions, which must
-/// include all of theirs. Returns `None` if some split into at most `ipus` stages obeys all of
-/// them.
+/// Returns a contradiction among `constraints`, whose positions must all be in the layer order of
+/// `layers` positions. Returns `None` if some split into at most `ipus` stages obeys all of them.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let pinned = |constraint| {
         let (position, ipu) = Constraint::pin(constraint)?;
@@ -90,8 +89,8 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     too_many((constraints, &cuts), boundaries, left, before.constraint)
 }
 
-/// Returns the contradiction, if there is any, between the pin `before`, the next pin `pin`, and
-/// the cuts that are required or forbidden between them. `cuts` has the rule for the cut before each
+/// Returns the contradiction, if there is one, between the pin `before`, the next pin `pin`, and
+/// the cuts that are required or forbidden between them. `cuts` has the rule for a cut before each
 /// position.
 fn between(
     constraints: &[Constraint],
@@ -115,8 +114,8 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // If there are enough positions, forbidden cuts are the problem, so their constraints are
-        // listed before the other pin.
+        // If there are enough positions between the pins, forbidden cuts are the problem, so the
+        // constraints that forbid them are listed before the pin `before`.
         let is_long = needed <= boundaries.len();
         let forbidding = is_long.then(|| forbidding(constraints, boundaries));
         let forbidding = forbidding.into_iter().flatten();
@@ -127,8 +126,9 @@ fn between(
 }
 
 /// Returns the contradiction that more than `allowed` cuts are required before the positions
-/// `boundaries`; `None` if there are not more. `cuts` has the rule for the cut before each position,
-/// `pins` the constraints that pin the positions around all of them, as far as there are any.
+/// `boundaries`; `None` if at most `allowed` are required. `cuts` has the rule for a cut before
+/// each position, `pins` the constraints that pin the positions around `boundaries`, if there are
+/// any.
 fn too_many<'a>(
     (constraints, cuts): (&'a [Constraint], &[CutRule]),
     boundaries: Range<usize>,
@@ -148,13 +148,14 @@ fn too_many<'a>(
             .iter()
             .find(|own| own.rule == Rule::CutBefore { position })
     };
-    // Pins come first, then the required cuts, the last one first: that cut is the one too many.
+    // The message names pins first, then the required cuts, beginning with the last one, which is
+    // one too many.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }
 
 /// Makes a [`Conflict`] of `all` constraints, of which the first two contradict each other;
-/// `reason` is a sentence that says why. Never `None`, as the callers return an option.
+/// `reason` is a sentence that says why. Always `Some`, as its callers return an option.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,

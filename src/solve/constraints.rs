@@ -1,4 +1,4 @@
-//! Constraints: conditions on a plan besides memory limits, and the options or weights that cause
+//! Constraints: conditions on a split besides memory limits, and the options or weights that cause
 //! them.
 
 use crate::wording::{grouped, listed};
@@ -11,20 +11,22 @@ use std::ops::Range;
 pub struct Constraint {
     /// The condition that a split must obey.
     pub rule: Rule,
-    /// The option or shared weight that causes the constraint. It is used in messages only.
+    /// The option, shared weight or repeated layers that cause the constraint. Only messages use
+    /// it.
     pub origin: Origin,
 }
 
-/// The cause of a constraint: an option of the user, or a weight that several layers share.
+/// The cause of a constraint: an option of the user, a weight that several layers share, or layers
+/// that a micro-batch runs through several times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// An option with its value, as the user wrote it.
     Option(String),
-    /// A weight that several positions use and that can only be on one IPU, so they must share a
-    /// stage.
+    /// A weight that several positions use and that can only be on one IPU, so these positions must
+    /// be in one stage.
     Weight(TiedWeight),
-    /// Positions that each micro-batch runs through this number of times, so that IPUs could only
-    /// take turns, as in `--schedule sequential`.
+    /// Positions that each micro-batch runs through this number of times. In different stages,
+    /// these could only take turns, as in `--schedule sequential`.
     Repeat(usize),
 }
 
@@ -37,8 +39,8 @@ pub struct TiedWeight {
     pub bytes: u64,
     /// The names of the positions that use the weight.
     pub users: Vec<String>,
-    /// Options of the command, with values, that would lift the constraint; each of them suffices
-    /// by itself. Empty if there are none.
+    /// Options of the command, with values, that would lift the constraint; each is enough by
+    /// itself. Empty if there is no such option.
     pub ways_out: Vec<String>,
 }
 
@@ -101,7 +103,7 @@ impl Constraint {
         }
     }
 
-    /// Returns the pinned position and the number of its IPU; `None` if the constraint is no pin.
+    /// Returns the pinned position and the index of its IPU; `None` if the constraint is not a pin.
     pub(super) fn pin(&self) -> Option<(usize, usize)> {
         match self.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),
@@ -109,7 +111,7 @@ impl Constraint {
         }
     }
 
-    /// Does a plan obey the constraint? `stage_of` has for each position the number of its stage in
+    /// Does a plan obey the constraint? `stage_of` has the index of the stage of each position in
     /// the plan.
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
         let stage = |position: usize| stage_of.get(position);
@@ -120,8 +122,8 @@ impl Constraint {
         }
     }
 
-    /// Do all positions of the constraint exist in a layer order of `layers` positions? For a cut,
-    /// there must be a position before it too.
+    /// Do all positions of the constraint exist in a layer order of `layers` positions? A required
+    /// cut must also have a position before it.
     pub(super) fn is_within(&self, layers: usize) -> bool {
         match self.rule {
             Rule::Pin { position, .. } => position < layers,
@@ -130,7 +132,7 @@ impl Constraint {
         }
     }
 
-    /// Returns the positions before which the constraint forbids a cut; empty if it forbids none.
+    /// Returns the positions before which the constraint forbids a cut; empty if it forbids no cut.
     pub(super) fn forbidden(&self) -> Range<usize> {
         match self.rule {
             Rule::Together { first, last } => first.min(last) + 1..first.max(last) + 1,
@@ -157,8 +159,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Returns the part of a message that says that the weight is on one IPU and, if there are any,
-    /// which options would lift this.
+    /// Returns the end of a message: that the weight is on one IPU, and which options would lift
+    /// this restriction, if there are any.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -187,9 +189,9 @@ pub(super) enum CutRule {
     Required,
 }
 
-/// Returns whether constraints require or forbid a cut before each of `layers` positions, and at the
-/// end of the layer order, where no constraint applies. If constraints do both, the cut counts as
-/// required.
+/// Returns the rule for a cut before each of `layers` positions, and for the end of the layer
+/// order, where no constraint applies. A cut that constraints both require and forbid is returned
+/// as required.
 pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers + 1];
     for position in constraints.iter().flat_map(Constraint::forbidden) {
@@ -203,15 +205,15 @@ pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutR
     cuts
 }
 
-/// Returns a minimal set of constraints that together forbid every forbidden cut before one of
-/// `positions`. Where several forbid a cut, options are preferred to shared weights.
+/// Returns a minimal set of constraints that together forbid all forbidden cuts before `positions`.
+/// Where several constraints forbid a cut, options are preferred to shared weights.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Of several constraints that reach equally far, this takes the first.
+            // Of several constraints that forbid cuts equally far, the first is chosen.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }

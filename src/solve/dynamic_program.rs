@@ -1,11 +1,12 @@
 //! Finds the best plan by an exact dynamic program in integers.
 //!
 //! For each position, a pass keeps the best split of all positions from there to the end, while it
-//! adds one stage after another at the front. Sums can be compared one after the other in one pass,
-//! since the best split of the last positions stays the best whatever comes before it. A bottleneck
-//! (the highest value of any stage) must be compared last in a pass: a split of the last positions
-//! that is better in it may make no difference in the end, and be worse in later objectives. So
-//! each bottleneck ends a pass, and later passes only use stages up to its optimum.
+//! adds one stage after another at the front. Sums over stages can be compared one after the other
+//! in one pass, since the best split of the last positions stays the best whatever stages come
+//! before it. A bottleneck (the highest value of any stage) must be compared last in a pass: a
+//! split of the last positions with a lower bottleneck may make no difference in the end, and be
+//! worse in later objectives. So each bottleneck ends a pass, and later passes only use stages up
+//! to the optimum of that bottleneck.
 
 use std::ops::Range;
 
@@ -14,16 +15,16 @@ use super::objectives::Objective;
 use super::plan::Plan;
 use super::problem::CompiledStage;
 
-/// The maximum number of objectives that one pass compares: all that are sums over stages, and one
-/// bottleneck (the maximum over stages).
+/// The maximum number of objectives that one pass compares: all objectives that are sums over
+/// stages, and one bottleneck (a maximum over stages).
 const MAX_OBJECTIVES: usize = 4;
 
-/// The values of one stage, or of several stages together, in each objective of a pass, in its
-/// order; unused entries are 0.
+/// The values of one stage, or of several stages together, in each objective of a pass, the most
+/// important objective first; unused entries are 0.
 pub(super) type Values = [u128; MAX_OBJECTIVES];
 
-/// Returns the best plan by the goal of the problem; among equal plans the one whose cuts come
-/// earliest. Returns `None` if no split is within the limits and obeys the constraints.
+/// Returns the best plan by the goal of the problem; among equal plans, the plan with the earliest
+/// cuts. Returns `None` if no split is within the limits and obeys the constraints.
 pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut caps = Vec::new();
     let mut sums = Vec::new();
@@ -42,8 +43,8 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     Plan::new(stages, checked.layers())
 }
 
-/// A stage that a split may have: the bytes on its fullest tile, and its values in the objectives of
-/// the pass.
+/// A stage that a split may have, with the bytes on its fullest tile and its values in the
+/// objectives of the pass.
 pub(super) struct StageCandidate {
     pub stage: CompiledStage,
     pub peak: u64,
@@ -58,36 +59,36 @@ pub(super) struct StagePass<'a> {
     objectives: &'a [Objective],
     /// Objectives of earlier passes, each with the highest value that a stage may have in it.
     caps: &'a [(Objective, u128)],
-    /// Index in `objectives` of the one that is the maximum over stages, always the last; `None` if
-    /// all objectives are sums over stages.
+    /// Index in `objectives` of the objective that is the maximum over stages, always the last;
+    /// `None` if all objectives are sums over stages.
     bottleneck: Option<usize>,
     /// The highest limit of any IPU, in bytes on each tile.
     limit: u64,
 }
 
-/// The best split of the positions from some position to the end.
+/// The first stage and the values of the best split of the positions from some position to the end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     pub values: Values,
-    /// The end (exclusive) of the first of its stages.
+    /// The end (exclusive) of the first stage.
     end: usize,
-    /// The number of the profile of the first of its stages.
+    /// The index of the profile of the first stage.
     profile: usize,
 }
 
-/// For each number of stages, from 0, and then for each position, and one after the last: the best
-/// split of the positions from there to the end into at most this number of stages; `None` if there
-/// is no such split. If bytes depend on the number of stages after a stage, only splits into
-/// exactly this number of stages count. In a split of all positions, the stages have the last
-/// numbers of IPUs, as far as these matter.
+/// For each number of stages, from 0, and then for each position, and for the end: the best split
+/// of the positions from there to the end into at most this number of stages; `None` if there is no
+/// such split. If the bytes of a stage depend on the number of stages after it, the split has
+/// exactly this number of stages. If it matters which IPU a stage runs on, the last stage is on the
+/// last IPU.
 pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-/// The results of a pass: the rests for each highest number of stages that is considered by itself.
+/// The results of a pass: one table for each maximum number of stages that was computed separately.
 pub(super) struct PassResult(pub Vec<Rests>);
 
 impl PassResult {
     /// Returns the values of the best split in the objectives of the pass, and its stages in order;
-    /// `None` if no split is allowed. Of equal splits, it is one with the fewest stages.
+    /// `None` if no split is allowed. Of equal splits, the split has the fewest stages.
     pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
         let whole = |rests: &'_ Rests| {
             rests
@@ -116,8 +117,8 @@ impl PassResult {
 
 impl<'a> StagePass<'a> {
     /// Makes a pass that compares `objectives`, the most important first. Only the last may be a
-    /// bottleneck (a maximum over stages). `caps` are objectives with the highest value that a
-    /// stage may have in each.
+    /// bottleneck (a maximum over stages). `caps` are objectives of earlier passes, each with the
+    /// highest value that a stage may have.
     pub fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
@@ -132,8 +133,8 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Finds the best rests. If the IPU of a stage and the number of stages after it both matter,
-    /// they are separate for each total number of stages.
+    /// Finds the best splits from each position to the end. There is a separate table for each
+    /// total number of stages if both the IPU of a stage and the number of stages after it matter.
     pub fn run(&self) -> PassResult {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
@@ -141,13 +142,14 @@ impl<'a> StagePass<'a> {
         PassResult(totals.map(|total| self.rests(total)).collect())
     }
 
-    /// Returns the number of the IPU of a stage with `after` stages after it if there are at most
-    /// `total` stages; `None` if it does not matter.
+    /// Returns the index of the IPU of a stage that is followed by `after` stages, in a split into
+    /// at most `total` stages; `None` if it does not matter which IPU a stage runs on.
     pub fn ipu(&self, total: usize, after: usize) -> Option<usize> {
         self.checked.is_numbered().then(|| total - 1 - after)
     }
 
-    /// Finds the best rests of at most `total` stages; of fewer if more make no rest better.
+    /// Finds the best splits from each position to the end into at most `total` stages. The table
+    /// ends earlier if more stages improve no split.
     fn rests(&self, total: usize) -> Rests {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
@@ -174,8 +176,9 @@ impl<'a> StagePass<'a> {
         rests
     }
 
-    /// Returns the best splits that have one more stage in front than those of `rest`. It is one of
-    /// `candidates`, by start, and on the IPU with the number `ipu`, if that matters.
+    /// Returns the best split from each position to the end with one more stage in front than the
+    /// splits in `rest`. That stage is one of `candidates`, listed by start position, and runs on
+    /// the IPU with index `ipu`, if that matters.
     fn with_stage(
         &self,
         ipu: Option<usize>,
@@ -187,17 +190,18 @@ impl<'a> StagePass<'a> {
         if !self.checked.is_by_depth() {
             best[layers] = rest[layers];
         }
-        // Every earlier stage has a position, and only the first stage has the first position.
+        // Each stage before this one has at least one position, and only stage 0 can begin at
+        // position 0.
         for start in ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers }) {
             best[start] = self.best_from(ipu, &candidates[start], rest);
         }
         best
     }
 
-    /// Returns the best split of the positions from some position to the end. Its first stage is one
-    /// of `candidates`, which begin there, on the IPU `ipu` (if that matters), and `rest` has the best
-    /// splits from each later position. Among equal splits that with the shortest first stage is the best; `None` if
-    /// there is none.
+    /// Returns the best split from some position to the end. Its first stage is one of
+    /// `candidates`, which all begin at that position, and runs on the IPU with index `ipu` (if
+    /// that matters); `rest` has the best split from each later position. Of equal splits, the
+    /// split with the shortest first stage is the best; `None` if there is no split.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -211,8 +215,9 @@ impl<'a> StagePass<'a> {
             values,
         } in candidates
         {
-            // If the bottleneck is the only objective, a stage that is no better by itself makes no
-            // better split, unless bytes depend on the number of stages after a stage.
+            // If the bottleneck is the only objective, a stage whose value is not below the best
+            // split's makes no better split, unless bytes depend on the number of stages after a
+            // stage.
             if self.bottleneck == Some(0)
                 && !self.checked.is_by_depth()
                 && best.is_some_and(|best| best.values[0] <= values[0])
@@ -250,15 +255,15 @@ impl<'a> StagePass<'a> {
         sum
     }
 
-    /// Returns the stages from `start` on with `after` stages after them, the shortest first, and
-    /// each range in one profile after the other: they are within the highest limit of any IPU and
-    /// [`StagePass::caps`], and obey the constraints on cuts.
+    /// Returns the stages that begin at `start` and are followed by `after` stages, the shortest
+    /// first, and for each range one stage per profile. They are within the highest limit of any
+    /// IPU and [`StagePass::caps`], and obey the constraints on cuts.
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
         let mut open: Vec<usize> = problem.profiles().collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
-            // If a range is over a limit or a cap, all longer ranges of the profile are, too.
+            // If a range is over a limit or a cap, so are all longer ranges in the same profile.
             open.retain(|&profile| {
                 let least = problem.costs_in(profile).least(start..end);
                 least.is_some_and(|least| {
@@ -276,7 +281,8 @@ impl<'a> StagePass<'a> {
         candidates
     }
 
-    /// Returns `stage` with `after` stages after it, unless it is over a limit or a cap.
+    /// Returns `stage`, followed by `after` stages, as a candidate; `None` if it is over a limit or
+    /// a cap.
     fn candidate(&self, stage: CompiledStage, after: usize) -> Option<StageCandidate> {
         let peak = self.checked.problem.peak(&stage, after)?;
         if self.is_over(&stage, after, peak) {
@@ -293,7 +299,7 @@ impl<'a> StagePass<'a> {
         })
     }
 
-    /// Returns whether a stage with `peak` bytes and `after` stages after it is over the highest
+    /// Returns whether a stage with `peak` bytes, followed by `after` stages, is over the highest
     /// limit of any IPU or over a cap.
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =

@@ -1,15 +1,15 @@
-//! The search of the original tool (docs/model.md, "The original's search"), which fills one stage
-//! after the other up to a share of the tile memory.
+//! The greedy search of the original tool (docs/model.md, "The original's search"), which fills one
+//! stage after the other up to a share of the tile memory.
 
 use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that each stage starts with, in the order in which they are tried: each with
-/// all [`PROPORTIONS`].
+/// Numbers of layers that each stage starts with, in the order in which they are tried, each with
+/// all shares in [`PROPORTIONS`].
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
-/// Shares of the tile memory that stages may fill, in the order in which they are tried with one
-/// number of layers.
+/// Shares of the tile memory that stages may fill, in the order in which they are tried for each
+/// entry of [`MIN_LAYERS`].
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search, which need not be a complete split.
@@ -20,20 +20,21 @@ pub struct Greedy {
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
-    /// If the model does not fit, they may end before the last layer (or be empty), since the next
-    /// layers exceed the share of the tile memory, or be more than the allowed number.
+    /// If the model does not fit, there may be more stages than allowed, or the stages may end
+    /// before the last layer (or be empty), because the next layers exceed the share of the tile
+    /// memory.
     pub stages: Vec<Range<usize>>,
     /// The share of the tile memory, from 0.5 to 1, that a stage may fill in this attempt.
     pub proportion: f64,
-    /// The number of layers that each stage starts with in this attempt; 1 if fewer layers are
-    /// left.
+    /// The number of layers that each stage starts with in this attempt; a stage starts with 1
+    /// layer if fewer are left.
     pub min_layers: usize,
 }
 
 /// Searches for a split as the original tool does (docs/model.md, "The original's search"), into at
 /// most `max_stages` stages, for tiles of `mem_per_tile` bytes, and returns the first attempt that
-/// fits, or else the last one. A range without costs in `costs` does not fit. None, the position of
-/// operations without a layer, counts as a layer.
+/// fits, or else the last attempt. A range without costs in `costs` does not fit. None, the
+/// position of operations without a layer, is treated as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut last = None;
     for min_layers in MIN_LAYERS {
@@ -55,9 +56,10 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     last.expect("both lists of attempts have entries")
 }
 
-/// Makes one attempt: fills one stage after the other with up to `target` bytes on its fullest
-/// tile. Each starts with `min_layers` layers, or with one if fewer are left. It ends when all
-/// layers are in a stage, or when the first layers of a stage exceed `target`.
+/// Makes one attempt: fills one stage after the other with up to `target` bytes on the fullest tile
+/// of the stage. Each stage starts with `min_layers` layers, or with 1 if fewer are left. The
+/// attempt ends when all layers are in a stage, or when the first layers of a stage exceed
+/// `target`.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);

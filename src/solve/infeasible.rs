@@ -1,12 +1,12 @@
 //! Explains why there is no plan, and which changes would help.
 //!
 //! A [`Certificate`] proves that there are too few IPUs, in a form that can be checked by hand. A
-//! range of positions that is over the limit must be cut somewhere inside. If no two ranges have a
-//! boundary inside in common that may be cut, each needs a separate cut, so m ranges prove that at
-//! least m + 1 stages are needed. Without constraints such ranges meet only at their end positions:
-//! each starts with the last position of the one before. If cuts are forbidden, positions that stay
-//! together act as one position, and ranges may overlap in all of them. A required cut counts by
-//! itself; no range reaches over it.
+//! range of positions that is over the limit must be cut somewhere inside. If no possible cut is
+//! inside two of the ranges, each range needs a separate cut, so m ranges prove that at least m + 1
+//! stages are needed. Without constraints such ranges meet only at their end positions: each starts
+//! with the last position of the one before. If cuts are forbidden, positions that stay together
+//! act as one position, and two ranges may overlap in all of these. A required cut adds one more
+//! stage; no range reaches over such a cut.
 //!
 //! If no boundary inside a range over the limit may be cut, as in a single position, this range is
 //! a proof by itself: no number of IPUs helps.
@@ -28,10 +28,11 @@ mod tests;
 /// The reason why a problem has no plan (no split within the limits that obeys the constraints).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The reason, such as too few IPUs.
+    /// The main reason, such as too few IPUs.
     pub cause: Cause,
-    /// The proof that splits need more stages than there are IPUs, or that none is possible. It
-    /// ignores pins and different limits of IPUs, so it proves nothing for [`Cause::PinsOrLimits`].
+    /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
+    /// It ignores pins and differences between the limits of IPUs, so it proves nothing for
+    /// [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
     /// For [`Cause::TooLarge`]: the constraints that keep the positions of the range over the limit
     /// in one stage; empty if the range is a single position. Empty for all other causes.
@@ -85,8 +86,8 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Is there a plan if every range takes only its lower bound on bytes, without what the pipeline
-/// adds depending on the number of stages? False without a pipeline.
+/// Is there a plan if every range takes only its lower bound on bytes, without the copies and
+/// buffers that a pipeline adds depending on the number of stages? False without a pipeline.
 ///
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
@@ -114,8 +115,8 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
 }
 
 /// Returns the fewest IPUs with which there is a plan under the same limits and constraints, at
-/// most one for each position; `None` if no number is enough. If each IPU has a limit of its own,
-/// only the IPUs of the problem are considered.
+/// most one IPU for each position; `None` if no number is enough. If each IPU has a separate limit,
+/// only numbers up to the IPUs of the problem are considered.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve()).
@@ -133,13 +134,14 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
 }
 
 /// A proof that a split needs at least some number of stages: ranges of positions that are over the
-/// limit as one stage, so that each needs a cut inside, and required cuts. No cut serves twice.
+/// limit as one stage, so that each needs a cut inside, and required cuts. No single cut is inside
+/// two ranges, or both inside a range and required.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The highest limit of any IPU, in bytes on one tile.
     pub limit: u64,
     /// Ranges of positions (ends exclusive) that are over the limit as one stage, in ascending
-    /// order. Neighbouring ranges may share positions, but no cut that is possible.
+    /// order. Neighbouring ranges may share positions, but no possible cut is inside both.
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order.
     pub cuts_before: Vec<usize>,
@@ -153,14 +155,14 @@ pub enum Needed {
     /// At least this number of stages is needed: one for each range, one for each required cut, and
     /// one more.
     Stages(usize),
-    /// No number of stages is enough: the certificate has one range, which is a single position, or
-    /// in which constraints forbid every cut.
+    /// No number of stages is enough: the certificate has one range, which is a single position or
+    /// inside which constraints forbid every cut.
     Unsplittable,
 }
 
-/// Returns the certificate that proves the most stages. They are exactly the fewest with which each
-/// stage is within the highest limit of any IPU and the constraints on cuts are obeyed; pins are
-/// ignored.
+/// Returns the certificate that proves the most stages. This number is exactly the fewest stages
+/// with which each stage is within the highest limit of any IPU and the constraints on cuts are
+/// obeyed; pins are ignored.
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of
@@ -196,9 +198,9 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
 }
 
 /// Returns the end (exclusive) of the longest stage from `start` that is within `limit` bytes, has
-/// no required cut inside and ends where a cut may be, or `start` if there is none. Also returns
-/// the next longer such range if it was ended by the limit. `cuts` has the rule for the cut before
-/// each position.
+/// no required cut inside and ends where a cut is allowed, or `start` if there is no such stage. If
+/// `limit` rules out a longer stage, also returns the next longer range. `cuts` has the rule for a
+/// cut before each position.
 fn longest(
     problem: &Problem<'_>,
     limit: u64,

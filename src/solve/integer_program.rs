@@ -1,18 +1,17 @@
-//! The integer program as [`good_lp`] takes it: a binary variable for each stage that a split may
-//! have, and the cheapest path over these stages.
+//! The integer program in the form that [`good_lp`] takes: a binary variable for each stage that a
+//! split may have, and the cheapest path over these stages.
 //!
-//! A path leads from the first position to the last, over one stage after the other. Its nodes have
-//! the position where the next stage starts and the number of stages that are left, so that no path
-//! has more stages than there are IPUs. At every node between the ends, equally many chosen stages
-//! enter and leave.
+//! A path leads from the first position to the last, over one stage after the other. Each node of a
+//! path is a position where the next stage starts, with the number of stages that are left, so that
+//! no path has more stages than there are IPUs. At every node between the ends, equally many chosen
+//! stages enter and leave.
 //!
-//! The cost of a stage is by how much it is worse than the best rest of the dynamic program from
-//! the same node: 0 if it begins a rest that is as good, else 1. No stage may be better, which is
-//! checked in integers for all of them. Adding up these differences along a path shows by how much
-//! the path is worse than the plan of the dynamic program, whatever the path. So if that plan is
-//! the best, the cheapest path costs 0 and is as good, otherwise both programs contradict each
-//! other. The numbers are small enough for floating point, and of large programs all stages but those
-//! of one best path may be left out.
+//! The cost of a stage is 0 if it begins a split of the remaining positions that is as good as the
+//! best one of the dynamic program from the same node, else 1. No stage may begin a better one,
+//! which is checked in integers for all stages. The cost of a path is 0 only if it is as good as
+//! the plan of the dynamic program. So if that plan is the best, the cheapest path costs 0;
+//! otherwise both programs contradict each other. The costs are small enough for floating point,
+//! and of large programs all stages except those of one best path may be left out.
 
 use good_lp::solvers::SolutionStatus;
 use good_lp::solvers::microlp::{MicroLpProblem, microlp};
@@ -25,8 +24,8 @@ use std::collections::BTreeMap;
 use super::dynamic_program::{Rests, StagePass, Values};
 use super::problem::CompiledStage;
 
-/// A node of the program: the position where the next stage starts, with at most `left` of `total`
-/// stages left.
+/// A node of the program: the position `start` where the next stage starts, with at most `left` of
+/// `total` stages left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     total: usize,
@@ -34,13 +33,14 @@ struct Node {
     start: usize,
 }
 
-/// A stage, which leads from one node to another; `from` is `None` if the stage has the first
-/// position, and `to` if it has the last.
+/// An edge of the program: a stage, which leads from one node to another. `from` is `None` if the
+/// stage has the first position, and `to` is `None` if the stage has the last position.
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether the stage begins a rest that is as good as the best one of the dynamic program.
+    /// Whether the stage begins a split of the remaining positions that is as good as the best one
+    /// of the dynamic program.
     is_best: bool,
 }
 
@@ -48,8 +48,8 @@ struct Edge {
 /// split with the least sums, or `None` if there is no split.
 ///
 /// # Errors
-/// If the integer program contradicts the result of `pass`, or if the solver fails or stops without a
-/// proof. The text is the reason for the user.
+/// If the integer program contradicts the result of `pass`, or if the solver fails or stops without
+/// a proof. The error is the reason, as text for the user.
 pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, String> {
     let found = pass.run();
     let best = found.best().map(|(values, _)| values);
@@ -64,13 +64,13 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, 
     Ok(path.map(|(stages, _)| stages))
 }
 
-/// Adds the stages to `edges` that a split into at most as many stages as `rests` has may have. If
-/// there are more than
-/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges), it leaves out
-/// some, but none of one best split. `best` has the values of the best split.
+/// Adds an edge to `edges` for each stage that a split may have, if it has at most as many stages
+/// as the splits in `rests`. If there are more than
+/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges) edges, it
+/// leaves out some, but no stage of one best split. `best` has the values of the best split.
 ///
 /// # Errors
-/// If a stage begins a better rest than `rests` has.
+/// If a stage begins a better split than `rests` has from the same position.
 fn add_edges(
     pass: &StagePass<'_>,
     (rests, best): (&Rests, Option<Values>),
@@ -79,11 +79,13 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position where a stage starts: whether it does in the split that is always added.
+    // For each position: `None` if no stage starts there, else whether a stage of the best split
+    // that must be added starts there.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If bytes depend on the number of stages after a stage, splits have exactly so many.
+        // If bytes depend on the number of stages after a stage, splits into exactly `left` stages
+        // begin here.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
@@ -150,7 +152,7 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        // Whether the chosen edges form a path is checked with their ranges.
+        // The ranges of the chosen edges show later whether these edges form a path.
         if solution.value(binary) > 0.5 {
             stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);
@@ -161,8 +163,9 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
 }
 
 /// Makes the integer program for the cheapest path of `edges` from the first position to the last.
-/// Also returns its variable, 0 or 1, for each edge in order. There is a row for each node: the
-/// edges that leave it minus the edges that enter it are 1 at the first position, else 0.
+/// Also returns the 0-or-1 variable of each edge, in order. There is one row for each node: the
+/// chosen edges that leave the node minus the chosen edges that enter it are 1 at the first
+/// position, else 0.
 fn program(edges: &[Edge]) -> (MicroLpProblem, Vec<Variable>) {
     let mut variables = variables!();
     let binaries = variables.add_vector(variable().binary(), edges.len());

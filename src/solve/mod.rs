@@ -1,17 +1,17 @@
-//! From range costs to a plan: which layers are in which pipeline stage.
+//! From costs of ranges to a plan: which layers are in which pipeline stage.
 //!
-//! [`Problem`] is the input: for every range of consecutive positions of the layer order, the
-//! memory on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut at
-//! each boundary sends; the number of IPUs; the bytes that a stage may take on each of them
-//! ([`Limits`]); further conditions on a plan ([`Constraint`]); and the objective that comes first
+//! [`Problem`] is the input: for every range of consecutive positions of the layer order, the bytes
+//! on its fullest tile ([`RangeCosts`](crate::memory::RangeCosts)); the bytes that a cut at each
+//! boundary sends; the number of IPUs; the bytes that a stage may take on each tile of its IPU
+//! ([`Limits`]); further conditions on a plan ([`Constraint`]); and the most important objective
 //! ([`Goal`]). A [`Plan`] is a solution. Plans are compared by their [`Score`], in the order of the
-//! goal ([`Goal::order`]); of plans with equal scores, the one with the earliest cuts is the best.
+//! goal ([`Goal::order`]); of plans with equal scores, the plan with the earliest cuts is the best.
 //!
 //! [`solve`] finds the best plan with a dynamic program (`dynamic_program`), and proves it with an
 //! integer program (`integer_program`). Both must agree: the integer program finds a plan with the
-//! same values, and none that is better. It is solved for the sums before each bottleneck (the
-//! highest value of any stage), with only the stages below the bottleneck, where no plan may be as
-//! good, and for all sums in the end. A difference is an [error](SolveError::Internal).
+//! same values, and no better plan. It is solved for the sums before each bottleneck (the highest
+//! value of any stage), then with only the stages below the bottleneck, where no plan may be as
+//! good, and for all sums in the end. A disagreement is an [error](SolveError::Internal).
 //!
 //! Beside [`solve`], [`explain`] says why there is no plan, with a [`Certificate`] that can be
 //! checked by hand, and [`broken`] lists the constraints that a plan breaks. [`greedy()`] is the
@@ -47,13 +47,13 @@ use fastest::{MAX_SLOTS, fastest};
 
 /// Finds the best split by the goal of `problem`, and proves that it is the best. Returns `None` if
 /// no split is within the limits and obeys the constraints; the integer program and the dynamic
-/// program must agree on this. With [`Goal::Time`] they agree on the fewest cycles of the slowest
-/// stage; a search then finds the shortest step.
+/// program must agree on this. With [`Goal::Time`] both programs agree on the fewest cycles of the
+/// slowest stage; a search then finds the split with the shortest step.
 ///
 /// # Errors
 /// If the problem contradicts itself, its constraints contradict each other
-/// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a solver gives no
-/// proof or contradicts the other.
+/// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a program gives no
+/// proof or contradicts the other program.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let found = by_order(&checked)?;
@@ -63,27 +63,27 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 }
 
 /// Finds the best split like [`solve`], but only by the dynamic program, without proofs. This is
-/// faster, and meant for comparing many problems before one of them is solved. Returns `None` if no
-/// split is within the limits and obeys the constraints.
+/// faster, and meant for comparing many problems before one of them is solved with a proof. Returns
+/// `None` if no split is within the limits and obeys the constraints.
 ///
 /// # Errors
-/// If the problem or its constraints contradict themselves, or if costs are too large for exact
-/// arithmetic.
+/// If the problem contradicts itself, its constraints contradict each other, or costs are too large
+/// for exact arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let found = by_order(&checked)?;
     Ok(found.map(|found| with_shortest_step(&checked, found)))
 }
 
-/// Finds the best split by the objectives of the goal with the dynamic program. The time of a step
-/// is not considered.
+/// Finds the best split by the objectives of the goal with the dynamic program. The time of a
+/// pipeline step is not considered.
 fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let plan = dynamic_program::solve(checked);
     plan.map(|plan| scored(checked, plan)).transpose()
 }
 
-/// Returns `found`, the best split by the objectives of the goal, or for [`Goal::Time`] the split
-/// with the shortest step.
+/// For [`Goal::Time`], returns the split with the shortest step; for other goals `found`, the best
+/// split by the objectives of the goal.
 fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution {
     if checked.problem.goal != Goal::Time {
         return found;
@@ -92,7 +92,7 @@ fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution
     let Some(shortest) = shortest else {
         return found;
     };
-    // Of the proofs, the one stays that no split has a faster slowest stage.
+    // Only the first proof is kept: that no split has a slowest stage with fewer cycles.
     Solution {
         proofs: found.proofs.into_iter().take(1).collect(),
         ..shortest
@@ -100,10 +100,11 @@ fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the
-/// goal, or that there is none. Returns the values on which both programs agree.
+/// goal, or that there is no split if `found` is `None`. Returns the values on which both programs
+/// agree.
 ///
 /// # Errors
-/// If the programs differ, with the first objective in which they do, or if the integer program
+/// If the programs disagree, with the first objective in which they do, or if the integer program
 /// gives no proof.
 fn prove(
     checked: &CheckedProblem<'_>,
@@ -144,13 +145,15 @@ fn prove(
     )
 }
 
-/// Returns the value of `found` in `objective`; `None` if there is no solution or no value.
+/// Returns the value of `found` in `objective`; `None` if there is no split, or no value because
+/// the profile has no cycle counts.
 fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
     found?.score.value(objective)
 }
 
-/// Solves with the integer program for the least sums of `sums`, the most important first, over
-/// splits whose stages have at most the values of `caps`. `None` if there is no such split.
+/// Solves the integer program for the lowest sums over stages in the objectives `sums`, the most
+/// important first, over splits whose stages are at most the values of `caps`. `None` if there is
+/// no such split.
 ///
 /// # Errors
 /// If the integer program gives no proof, or contradicts the dynamic program.
@@ -170,7 +173,7 @@ fn by_integer_program(
         .transpose()
 }
 
-/// Returns the solution without proofs that has this `plan`.
+/// Returns the solution with the split `plan` and its score, without proofs.
 ///
 /// # Errors
 /// If the plan is over a limit or breaks a constraint.
@@ -181,7 +184,7 @@ fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveErr
     Ok(Solution::unproven(plan, score))
 }
 
-/// Returns the values of both solutions in each of `objectives`; none if both programs found no
+/// Returns the values of both programs' solutions in each of `objectives`; empty if both found no
 /// split.
 ///
 /// # Errors

@@ -1,5 +1,5 @@
-//! The objectives by which splits are compared, and the order in which they count. `plan.rs`
-//! computes the values of a whole split, and `checked_problem.rs` those of one stage.
+//! The objectives by which splits are compared, and their order for each goal. `plan.rs` computes
+//! the values of a whole split, and `checked_problem.rs` the values of one stage.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,8 @@ pub enum Objective {
     Cycles,
 }
 
-/// The objective that comes first. The best plan is always sought among the plans that are within
-/// the limits and obey the constraints.
+/// The objective that splits are compared by first. The best plan is always sought among the plans
+/// that are within the limits and obey the constraints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum Goal {
     /// The lowest memory on the fullest tile; then the fewest stages, the fewest cycles of the
@@ -48,9 +48,9 @@ pub enum Goal {
 
 impl Goal {
     /// Returns the objectives by which plans are compared, the most important first. Cycles are
-    /// skipped if the profile has none. Plans that are equal in all of them go to the earliest
-    /// cuts. The time of a step is not an objective, so [`Goal::Time`] has the order of the search
-    /// that finds its first split.
+    /// skipped if the profile has no cycle counts. Of plans that are equal in all objectives, the
+    /// plan with the earliest cuts is the best. The time of a step is not an objective, so
+    /// [`Goal::Time`] has the order for the first split of its search.
     pub fn order(self) -> &'static [Objective] {
         use Objective::{CutBytes, Cycles, Peak, Squares, Stages};
         match self {
@@ -61,13 +61,13 @@ impl Goal {
         }
     }
 
-    /// Returns the goal if the user gives none: the shortest step or, without cycles, the fewest
-    /// IPUs.
+    /// Returns the default goal: the shortest step or, if the profile has no cycle counts, the
+    /// fewest IPUs.
     pub fn usual(has_cycles: bool) -> Self {
         if has_cycles { Self::Time } else { Self::Fewest }
     }
 
-    /// Do plans have no meaningful order for this goal if the profile has no cycles?
+    /// Is the goal meaningless if the profile has no cycle counts?
     pub fn needs_cycles(self) -> bool {
         matches!(self, Self::Cycles | Self::Time)
     }
@@ -84,7 +84,8 @@ impl Objective {
         self.words().0
     }
 
-    /// Returns [`Objective::key`], and the objective as a phrase.
+    /// Returns the name of the objective ([`Objective::key`]), and a phrase that describes its best
+    /// value.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Peak => ("peak", "lowest memory on the fullest tile"),
@@ -95,7 +96,7 @@ impl Objective {
         }
     }
 
-    /// Is the value of a plan the highest of its stages, rather than the sum over its stages?
+    /// Is the value of a plan the highest value of its stages, rather than the sum over its stages?
     pub fn is_bottleneck(self) -> bool {
         matches!(self, Self::Peak | Self::Cycles)
     }

@@ -1,5 +1,5 @@
-//! A plan, which says which positions are in which stage, its score, and the proof that no other
-//! plan is better.
+//! A plan, which assigns positions to stages, its score, and the proof that no other plan is
+//! better.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
-    /// By stage: the number of its profile.
+    /// By stage: the index of its profile in [`Problem::by_profile`].
     profiles: Vec<usize>,
 }
 
 impl Plan {
-    /// Makes a plan of `stages`. Returns `None` if they do not cover positions `0..layers` one after
-    /// the other, or if one is empty.
+    /// Makes a plan of `stages`. Returns `None` if the stages do not cover positions `0..layers`
+    /// one after the other, or if a stage is empty.
     pub fn new<S: Into<CompiledStage>>(
         stages: impl IntoIterator<Item = S>,
         layers: usize,
@@ -39,7 +39,7 @@ impl Plan {
         (end == layers && layers > 0).then_some(Self { stages, profiles })
     }
 
-    /// Returns the number of the profile of each stage, as [`CompiledStage::profile`] counts.
+    /// Returns, by stage, the index of its profile in [`Problem::by_profile`].
     pub fn profiles(&self) -> &[usize] {
         &self.profiles
     }
@@ -69,7 +69,8 @@ impl Plan {
         self.compiled().zip((0..self.stages.len()).rev())
     }
 
-    /// Returns the constraints that only this split obeys, with any profiles.
+    /// Returns constraints that only a split with the same cuts obeys, whatever the profiles of its
+    /// stages.
     pub fn as_constraints(&self) -> Vec<Constraint> {
         let stages = self.stages.iter().map(|stage| Rule::Together {
             first: stage.start,
@@ -82,7 +83,7 @@ impl Plan {
             .collect()
     }
 
-    /// Returns for each position the number of its stage, from 0.
+    /// Returns for each position the index of its stage.
     pub(super) fn stage_of(&self) -> Vec<usize> {
         self.stages
             .iter()
@@ -92,8 +93,8 @@ impl Plan {
     }
 }
 
-/// The values of a plan in all objectives, as exact integers. [`Goal::order`] says which of them
-/// counts first.
+/// The values of a plan in all objectives, as exact integers. [`Goal::order`] has the order in
+/// which they are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
     /// The bytes on the fullest tile of any stage.
@@ -102,26 +103,26 @@ pub struct Score {
     pub stages: usize,
     /// The sum of the squared peaks of all stages, in bytes squared.
     pub squares: u128,
-    /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. Each
+    /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. A
     /// single cut has up to 2^64 - 1 bytes.
     pub cut_bytes: u128,
     /// The cycles that the slowest stage takes for one micro-batch, including recomputation; `None`
-    /// if the profile has no cycles.
+    /// if the profile has no cycle counts.
     pub slowest_cycles: Option<u128>,
-    /// The time of a step of the pipeline; `None` if the profile has no cycles.
+    /// The time of a step of the pipeline; `None` if the profile has no cycle counts.
     pub step: Option<StepTime>,
 }
 
 impl Score {
-    /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if the
-    /// problem lacks the bytes of a stage, or has cycles but not those of a stage.
+    /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if
+    /// `problem` lacks the bytes of a stage, or has cycle counts but not for one of the stages.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         Self::of_peaks(problem, plan, &problem.peaks(plan)?)
     }
 
-    /// Computes the score of `plan`, whose stages have `peaks` on their fullest tiles. Of
-    /// `problem`, only the bytes over cuts and the cycles are used. Returns `None` if it has cycles
-    /// but not those of a stage.
+    /// Computes the score of `plan`, whose stages have `peaks` bytes on their fullest tiles. Of
+    /// `problem`, only the bytes over cuts and the cycles are used. Returns `None` if `problem` has
+    /// cycle counts but not for one of the stages.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
@@ -139,8 +140,8 @@ impl Score {
         })
     }
 
-    /// Returns the value of the plan in `objective`; `None` for [`Objective::Cycles`] if the profile
-    /// has no cycles.
+    /// Returns the value of the plan in `objective`; `None` for [`Objective::Cycles`] if the
+    /// profile has no cycle counts.
     pub fn value(&self, objective: Objective) -> Option<u128> {
         match objective {
             Objective::Peak => Some(u128::from(self.peak)),
@@ -151,9 +152,9 @@ impl Score {
         }
     }
 
-    /// Orders the scores of splits, possibly of different pipelines, by `goal`; the better one is
-    /// less. For [`Goal::Time`], the split with the shortest step for each of its micro-batches is
-    /// the best, then the one with the fewest stages, then the one with the lowest peak.
+    /// Orders the scores of two splits, possibly of different pipelines, by `goal`; the better
+    /// score is `Less`. For [`Goal::Time`], the shortest step per micro-batch is the best, then the
+    /// fewest stages, then the lowest peak.
     pub fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         match (goal, self.step, other.step) {
             (Goal::Time, Some(step), Some(theirs)) => step
@@ -181,12 +182,12 @@ pub struct Solution {
     pub plan: Plan,
     /// The values of the plan in all objectives, computed again from its stages in integers.
     pub score: Score,
-    /// For each objective, in the order of the goal, the optimum of the integer program and that of
-    /// the dynamic program. Empty if only one of them was run.
+    /// For each objective, in the order of the goal, the optimum of the integer program and the
+    /// optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
     /// Whether the search for the shortest step tried every split that could be faster; `None` if
-    /// the goal is not the shortest step, or if the profile has no cycles. The proofs are then only
-    /// about the cycles of the slowest stage.
+    /// the goal is not the shortest step, or if the profile has no cycle counts. For this goal, the
+    /// proofs are only about the cycles of the slowest stage.
     pub is_shortest: Option<bool>,
 }
 
@@ -223,7 +224,7 @@ pub struct ObjectiveProof {
     pub dynamic_program: u128,
 }
 
-/// Returns the constraints of `problem` that `plan` breaks, in their order.
+/// Returns the constraints of `problem` that `plan` breaks, in the order of `problem`.
 ///
 /// # Errors
 /// If the problem contradicts itself, or the plan has another number of positions. Constraints that

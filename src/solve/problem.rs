@@ -1,4 +1,5 @@
-//! The input of the solver: costs of ranges, bytes over cuts, limits, constraints and the goal.
+//! The input of the solver: costs of ranges of positions, bytes over cuts, limits, constraints and
+//! the goal.
 
 use std::fmt;
 use std::ops::Range;
@@ -26,24 +27,26 @@ pub enum Limits<'a> {
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// The costs in each profile of the model, all of the same positions. Each stage has those of
-    /// one profile.
+    /// The costs (memory and time) in each profile of the model, with the same positions in all
+    /// profiles. Each stage takes its costs from one of the profiles.
     pub by_profile: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
     /// The bytes that a stage may take on each tile of its IPU.
     pub limits: Limits<'a>,
-    /// Conditions on a split besides the limits.
+    /// Conditions on a split besides the memory limits.
     pub constraints: &'a [Constraint],
-    /// The objective by which splits are compared first; it determines the order of all others.
+    /// The objective by which splits are compared first; it determines the order of all other
+    /// objectives.
     pub goal: Goal,
 }
 
-/// The costs of all ranges of positions in one profile of a model.
+/// The costs (memory and time) of all ranges of positions in one profile of a model.
 #[derive(Debug, Clone)]
 pub struct ProfileCosts {
-    /// The bytes on the fullest tile of every range of positions as a stage, which in a pipeline
-    /// depend on the number of stages after it. A range without an entry exceeds every limit.
+    /// The bytes on the fullest tile of every range of positions as a stage. In a pipeline, they
+    /// depend on the number of stages after the stage. A range without an entry exceeds every
+    /// limit.
     pub ranges: Arc<RangeCosts>,
     /// The bytes, over all tiles, of the variables that cross a cut at each boundary:
     /// `cut_bytes[i]` for a cut between positions `i` and `i + 1`. There is one entry fewer than
@@ -56,14 +59,14 @@ pub struct ProfileCosts {
 /// A stage of a plan: a range of positions, compiled as in one of the profiles of the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledStage {
-    /// The positions; the end is exclusive.
+    /// The positions of the stage; the end is exclusive.
     pub positions: Range<usize>,
-    /// The number of the profile: the index in [`Problem::by_profile`].
+    /// The index of the profile in [`Problem::by_profile`].
     pub profile: usize,
 }
 
 impl From<Range<usize>> for CompiledStage {
-    /// Makes the stage with these positions in the first profile.
+    /// Makes the stage with these positions in the main profile (index 0).
     fn from(positions: Range<usize>) -> Self {
         Self {
             positions,
@@ -73,7 +76,7 @@ impl From<Range<usize>> for CompiledStage {
 }
 
 impl<'a> Limits<'a> {
-    /// Makes the limits from `bytes`: a single number holds for all IPUs, otherwise there is one
+    /// Makes the limits from `bytes`: a single number applies to all IPUs, otherwise there is one
     /// for each IPU, from IPU 0.
     pub fn new(bytes: &'a [u64]) -> Self {
         match bytes {
@@ -82,7 +85,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limits of the first `ipus` IPUs only; all if there are fewer.
+    /// Returns the limits of the first `ipus` IPUs only; all limits if there are fewer.
     pub fn first(self, ipus: usize) -> Self {
         match self {
             Self::Same(_) => self,
@@ -90,8 +93,8 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limit, in bytes on each tile, of the IPU with the number `ipu`; `None` if each
-    /// IPU has a limit of its own and there is no such IPU.
+    /// Returns the limit, in bytes on each tile, of the IPU with index `ipu`; `None` if each IPU
+    /// has a separate limit and there is no such IPU.
     pub fn of(self, ipu: usize) -> Option<u64> {
         match self {
             Self::Same(bytes) => Some(bytes),
@@ -107,7 +110,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limits of the IPUs one by one; `None` if one limit holds for all.
+    /// Returns the limit of each IPU; `None` if one limit applies to all IPUs.
     pub fn by_ipu(self) -> Option<&'a [u64]> {
         match self {
             Self::Same(_) => None,
@@ -125,8 +128,8 @@ impl<'a> Limits<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// Returns the problem without limits on the bytes of a stage, with the lowest peak as the
-    /// goal. Ranges that the costs lack stay impossible.
+    /// Returns the problem without memory limits, with the lowest peak as the goal. A range without
+    /// an entry in the costs still cannot be a stage.
     pub fn at_any_limit(self) -> Self {
         Self {
             limits: Limits::Same(u64::MAX),
@@ -145,29 +148,30 @@ impl<'a> Problem<'a> {
         self.by_profile.first().map_or(0, |own| own.ranges.layers())
     }
 
-    /// Returns the numbers of all profiles.
+    /// Returns the indices of all profiles in `by_profile`.
     pub(super) fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
 
-    /// Returns the costs of ranges in a profile.
+    /// Returns the costs of ranges in the profile with index `profile`.
     pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
         &self.by_profile[profile].ranges
     }
 
-    /// Returns the times of stages in a profile; `None` if the profile has no cycles.
+    /// Returns the times of stages in the profile with index `profile`; `None` if it has no cycle
+    /// counts.
     pub(super) fn times_in(&self, profile: usize) -> Option<&'a StageTimes> {
         self.by_profile[profile].times.as_deref()
     }
 
-    /// Returns whether every profile has cycles. If one lacks them, stages cannot be compared by
-    /// cycles.
+    /// Returns whether every profile has cycle counts. If one profile lacks them, stages cannot be
+    /// compared by cycles.
     pub(crate) fn has_cycles(&self) -> bool {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 
-    /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive): each range
-    /// in one profile after the other, whether the costs have it or not.
+    /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive): for
+    /// each range, one stage per profile, even if the costs have no entry for the range.
     pub(super) fn stages(
         &self,
         start: usize,
@@ -182,8 +186,8 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// Returns the end (exclusive) of the longest range from `start` that the costs of any profile
-    /// have; `start` if they have none.
+    /// Returns the end (exclusive) of the longest range from `start` that has an entry in the costs
+    /// of any profile; `start` if there is no such range.
     pub(super) fn reach(&self, start: usize) -> usize {
         let reaches = self
             .profiles()
@@ -191,29 +195,31 @@ impl<'a> Problem<'a> {
         reaches.max().unwrap_or(start)
     }
 
-    /// Returns the lower bound on the bytes of `range` in any profile; `None` if it exceeds the
-    /// limit in all.
+    /// Returns the lowest lower bound on the bytes of `range` in any profile; `None` if the range
+    /// exceeds the limit in all profiles.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {
         self.profiles()
             .filter_map(|profile| self.costs_in(profile).least(range.clone()))
             .min()
     }
 
-    /// Returns the bytes on the fullest tile of `stage` with `after` stages after it, as
+    /// Returns the bytes on the fullest tile of `stage`, followed by `after` stages, as
     /// [`RangeCosts::peak`].
     pub fn peak(&self, stage: &CompiledStage, after: usize) -> Option<u64> {
         self.costs_in(stage.profile)
             .peak(stage.positions.clone(), after)
     }
 
-    /// Returns the bytes on the fullest tile of each stage of `plan`; `None` if the costs lack one.
+    /// Returns the bytes on the fullest tile of each stage of `plan`; `None` if the costs lack one
+    /// of the stages.
     pub fn peaks(&self, plan: &Plan) -> Option<Vec<u64>> {
         plan.with_after()
             .map(|(stage, after)| self.peak(&stage, after))
             .collect()
     }
 
-    /// Returns the bytes over the cut after `stage`, in its profile; 0 after the last position.
+    /// Returns the bytes that flow over the cut after `stage`, in the profile of the stage; 0 if
+    /// the stage ends with the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
         let last = stage.positions.end.checked_sub(1);
@@ -221,8 +227,8 @@ impl<'a> Problem<'a> {
             .unwrap_or(0)
     }
 
-    /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation; empty
-    /// if the profile of any stage has no cycles.
+    /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation;
+    /// empty if the profile of any stage has no cycle counts.
     pub fn cycles(&self, plan: &Plan) -> Vec<u128> {
         let cycles = plan.with_after().map(|(stage, after)| {
             self.times_in(stage.profile)?
@@ -231,8 +237,8 @@ impl<'a> Problem<'a> {
         cycles.collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// Returns the time of a step of `plan`; `None` if the profile of any stage has no cycles, or if
-    /// positions do not exist.
+    /// Returns the time of a pipeline step of `plan`; `None` if the profile of any stage has no
+    /// cycle counts, or if a position does not exist.
     pub fn step(&self, plan: &Plan) -> Option<StepTime> {
         let stages = plan.stages().iter().zip(plan.profiles());
         let timed: Option<Vec<_>> = stages
@@ -241,12 +247,12 @@ impl<'a> Problem<'a> {
         StageTimes::step(&timed?)
     }
 
-    /// Checks the conditions that the solvers rely on.
+    /// Checks the conditions on the problem that the solvers rely on.
     ///
     /// # Errors
-    /// If lists differ in length, the goal needs cycles that the problem lacks, the sum of squared
-    /// peaks could overflow, a range has lower costs than a range inside it, or a constraint names
-    /// a position that does not exist.
+    /// If lists differ in length, the goal needs cycle counts that the problem lacks, the sum of
+    /// squared peaks could overflow, a range has lower costs than a range inside it, or a
+    /// constraint names a position that does not exist.
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
@@ -286,7 +292,7 @@ impl<'a> Problem<'a> {
     /// solvers add up several such sums.
     ///
     /// # Errors
-    /// [`SolveError::TooLarge`] if it does not fit.
+    /// [`SolveError::TooLarge`] if four times the sum does not fit.
     fn check_size(&self) -> Result<(), SolveError> {
         let sum = |peak: u64| {
             u128::from(peak)
@@ -302,11 +308,11 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that the lower bound of every range is at least that of the range without its last
-    /// position, and that of the range without its first position.
+    /// Checks that the lower bound on the bytes of every range is at least that of the range
+    /// without its last position, and that of the range without its first position.
     ///
     /// # Errors
-    /// [`SolveError::Internal`] with the first range for which this is not so.
+    /// [`SolveError::Internal`] with the first range that violates this condition.
     fn check_monotone(&self) -> Result<(), SolveError> {
         let all = self.profiles().map(|profile| self.costs_in(profile));
         let ranges =
@@ -340,25 +346,25 @@ fn not_monotone(
     ))
 }
 
-/// The reason why [`solve`](super::solve) neither finds a split nor proves that there is none.
+/// The reason why [`solve`](super::solve) neither finds a split nor proves that there is no split.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SolveError {
-    /// The goal compares cycles, but the problem has no cycles of layers.
+    /// The goal compares cycles, but the profile has no cycle counts of layers.
     #[error(
         "--objective cycles: the profile has no cycles of layers; choose another objective, or \
          record the profile with cycles"
     )]
     NoCycles,
     /// A constraint names a position that does not exist, or requires a cut before the first
-    /// position. With the origin of the constraint and the number of positions.
+    /// position. Fields: the origin of the constraint and the number of positions.
     #[error("{0}: there are {1} layers, and no cut before the first; name a later layer")]
     NoSuchPosition(Origin, usize),
     /// The constraints contradict each other, so no split obeys all of them, whatever the memory.
-    /// With the contradiction that was found first.
+    /// The field is the contradiction that was found first.
     #[error("no split obeys all constraints: {0}; change one of them or leave it out")]
     Contradiction(Box<Conflict>),
-    /// Peaks are so high that the sum of their squares could overflow 128 bits. With the range of
-    /// positions that has the highest peak, and this peak in bytes.
+    /// Peaks are so high that the sum of their squares could overflow 128 bits. Fields: the range
+    /// of positions with the highest peak, and this peak in bytes.
     #[error(
         "{1} bytes on one tile for the layers at positions {0:?} are too many to compare splits; \
          {OVER_BOUND}"

@@ -7,47 +7,48 @@ use crate::time::SlotKind;
 use std::sync::Arc;
 
 /// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), by the
-/// passes that it runs there: none, forward, backward (with recomputation), or both.
+/// passes that the stage runs in the slot: none, forward, backward (with recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
 /// Lower bounds on the cycles of the stages that a search has not placed yet, for splits into a
 /// fixed number of stages.
 pub(super) struct Bounds {
     pub stages: usize,
-    /// The table of bounds for splits into at least this number of stages; its last rows are those
-    /// of this number.
+    /// The table of bounds for splits into at least `stages` stages. If it is for more, its last
+    /// rows are the bounds for splits into `stages` stages.
     table: Arc<BoundsTable>,
 }
 
-/// Lower bounds for the stages at the end of a split into `stages` stages, by the number of the
-/// first of them and then by the position where it starts.
+/// Lower bounds on the cycles of the last stages of a split into `stages` stages, by the index of
+/// the first of these stages and the position where it starts.
 struct BoundsTable {
     stages: usize,
     positions: usize,
-    /// For each first stage and start: the bounds; `None` if the stages from there on cannot have
-    /// all remaining positions. One more stage number stands for no remaining stage.
+    /// For each first stage and start position: the bounds; `None` if the stages from there on
+    /// cannot cover all remaining positions. A row after the last stage has the bounds for no
+    /// remaining stage.
     rests: Vec<Option<RestBounds>>,
 }
 
-/// Lower bounds on the cycles of the stages at the end of a split, from one stage and one position
-/// on, however they are split.
+/// Lower bounds on the cycles of the last stages of a split, from one stage and one position on,
+/// wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
-    /// For each combination of passes: a lower bound on the cycles of the slowest of these stages,
-    /// if all run these passes.
+    /// For each combination of passes: a lower bound on the cycles of the slowest of these last
+    /// stages, if all of them run these passes.
     busiest: CyclesByPasses,
-    /// For each combination of passes: a lower bound on the cycles of the first of these stages, if
-    /// it runs these passes.
+    /// For each combination of passes: a lower bound on the cycles of the first of these last
+    /// stages, if it runs these passes.
     first: CyclesByPasses,
-    /// The end (exclusive) of the first of these stages in the split whose slowest stage takes the
-    /// fewest cycles.
+    /// The end (exclusive) of the first of these last stages, in the split whose slowest stage
+    /// takes the fewest cycles.
     end: usize,
-    /// The profile of that stage.
+    /// The index of the profile of the first of these last stages, in the same split as `end`.
     profile: usize,
 }
 
-/// Returns the bytes on the fullest tile of `stage` as the one with number `number` (from 0) of
-/// `stages` stages; `None` if limits or constraints rule this out.
+/// Returns the bytes on the fullest tile of `stage` as the stage with index `number` of `stages`
+/// stages; `None` if limits or constraints rule this stage out.
 pub(super) fn peak(
     checked: &CheckedProblem<'_>,
     (number, stages): (usize, usize),
@@ -81,12 +82,12 @@ impl BoundsTable {
     }
 
     /// Computes the bounds for splits of the positions from `start` on, whose first stage has the
-    /// number `stage`. Those for the next stage must have been computed.
+    /// index `number`. The bounds for the index `number + 1` must have been computed.
     fn add(&mut self, checked: &CheckedProblem<'_>, number: usize, start: usize) {
         let place = self.place(number, start);
         let mut found: Option<RestBounds> = None;
         let problem = &checked.problem;
-        // Longer ranges are over the limit.
+        // Ranges that end later than `reach` are over the limit.
         for stage in problem.stages(start, start + 1..problem.reach(start) + 1) {
             let CompiledStage { positions, profile } = &stage;
             let Some(rest) = self.rests[self.place(number + 1, positions.end)] else {
@@ -122,8 +123,8 @@ impl BoundsTable {
 
 impl Bounds {
     /// Computes the bounds for splits into each number of stages, from 1 to `most`, for which there
-    /// are splits within the limits and constraints. All share one table, since the bounds only
-    /// depend on the number of remaining stages, unless it matters on which IPU a stage runs.
+    /// are splits within the limits and constraints. All numbers share one table, since the bounds
+    /// only depend on the number of remaining stages, unless it matters which IPU a stage runs on.
     pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
         let table = |stages| Arc::new(BoundsTable::new(checked, stages));
         let shared = (!checked.is_numbered()).then(|| table(most));
@@ -141,14 +142,14 @@ impl Bounds {
             .place(stage + (self.table.stages - self.stages), start)
     }
 
-    /// Can the stages from the number `stage` on have all positions from `start` on, within the
-    /// limits and constraints?
+    /// Can the stages from index `stage` on cover all positions from `start` on, within the limits
+    /// and constraints?
     pub fn leads_on(&self, stage: usize, start: usize) -> bool {
         self.rest(stage, start).is_some()
     }
 
-    /// Returns the lower bounds for the stages from the number `stage` on, the first of which
-    /// starts at the position `start`; `None` if they cannot have all positions from there on.
+    /// Returns the lower bounds for the stages from index `stage` on, the first of which starts at
+    /// the position `start`; `None` if they cannot cover all positions from there on.
     pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         if start > self.table.positions {
             return None;
@@ -157,7 +158,7 @@ impl Bounds {
     }
 
     /// Returns the stages, in order, of the split whose slowest stage takes the fewest cycles;
-    /// `None` if a number of a stage and its start have no bounds.
+    /// `None` if the table lacks a stage at the position where it would start.
     pub fn path(&self) -> Option<Vec<CompiledStage>> {
         let mut start = 0;
         (0..self.stages)
@@ -172,18 +173,19 @@ impl Bounds {
     }
 }
 
-/// The passes that the stages not placed yet run in one kind of slot.
+/// The passes that the stages not placed yet run in one kind of slot (an interval of a pipeline
+/// step).
 #[derive(Clone, Copy)]
 pub(super) struct RestActivity {
-    /// The passes that each of these stages runs, as an index of [`CyclesByPasses`].
+    /// The passes that all of the stages not placed yet run, as an index into [`CyclesByPasses`].
     busiest: usize,
-    /// The passes that the first of these stages runs, as an index of [`CyclesByPasses`].
+    /// The passes that the first of the stages not placed yet runs, as an index into
+    /// [`CyclesByPasses`].
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines the passes that the stages from the number `stage` on run in slots of this
-    /// `kind`.
+    /// Determines the passes that the stages from index `stage` on run in slots of this `kind`.
     pub fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let index =
@@ -196,8 +198,8 @@ impl RestActivity {
 }
 
 impl RestBounds {
-    /// Returns a lower bound on the cycles of the busiest of these stages in a slot in which they
-    /// run the passes `work`.
+    /// Returns a lower bound on the cycles of the busiest of the remaining stages in a slot in
+    /// which they run the passes `work`.
     pub fn of(&self, work: RestActivity) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

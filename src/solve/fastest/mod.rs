@@ -1,11 +1,12 @@
 //! Finds the split with the shortest step of the pipeline (docs/model.md, "Time").
 //!
 //! A step consists of slots, and a slot takes as long as the busiest IPU in it. In the middle of a
-//! step that is the slowest stage; while the pipeline fills and drains, it depends on the order of
-//! the stages, so the split with the fastest slowest stage often does not have the shortest step.
-//! This search adds stages from the first to the last. It gives up the stages so far if no rest can
-//! make the step shorter than the best one: in each slot, a split takes at least as long as its
-//! stages so far, and as the lower bound on the remaining stages.
+//! step the slowest stage is the busiest; while the pipeline fills and drains, the order of the
+//! stages matters, so the split with the fastest slowest stage often does not have the shortest
+//! step. This search adds stages from the first to the last. It gives up the stages placed so far
+//! if no split that begins with them can have a shorter step than the best split: in each slot, a
+//! split takes at least as long as its placed stages, and as the lower bound on the remaining
+//! stages.
 
 mod bounds;
 
@@ -16,16 +17,16 @@ use super::problem::CompiledStage;
 use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 
-/// The number of slots that a search evaluates at most, which takes some tenths of a second. A slot
+/// The maximum number of slots that a search evaluates, which takes some tenths of a second. A slot
 /// is an interval of a step in which each IPU works on one pass of its stage; equal slots are one
-/// kind. Each stage that is tried counts as one slot for each kind, of which there are two to four
+/// kind. Each stage that is tried uses up one slot for each kind, of which there are two to four
 /// for each IPU.
 pub(super) const MAX_SLOTS: u64 = 20_000_000;
-/// The number of splits, each into another number of stages, whose cuts [`TimedSplit::climb`] moves
-/// to find a better split to start from.
+/// The maximum number of splits, each into another number of stages, that [`TimedSplit::climb`]
+/// improves to find a better split to start from.
 const MAX_CLIMBS: usize = 8;
-/// With more positions than this, or with more stages than `MAX_STAGES`, the search does not try
-/// all splits, only those near the splits whose slowest stage is the fastest.
+/// With more positions than this number, or with more stages than `MAX_STAGES`, the search does not
+/// try all splits, only those near the splits whose slowest stage is the fastest.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
@@ -59,7 +60,7 @@ impl TimedSplit {
         self.score.compare(&other.score, Goal::Time).is_lt()
     }
 
-    /// Moves one cut by one position at a time, or takes another profile for one stage, as long as
+    /// Moves one cut by one position at a time, or changes the profile of one stage, as long as
     /// this makes the split better.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
@@ -81,8 +82,8 @@ impl TimedSplit {
         self
     }
 
-    /// Returns the stages with `change` made to the stage `number`. A move that leaves a stage empty
-    /// makes no split.
+    /// Returns the stages after `change` is made to the stage with index `number`. The result is no
+    /// valid split if a stage becomes empty.
     fn changed(&self, number: usize, change: Move) -> Vec<CompiledStage> {
         let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
         match change {
@@ -96,18 +97,18 @@ impl TimedSplit {
     }
 }
 
-/// A move from one split to a neighbouring one.
+/// A move from one split to a similar split.
 #[derive(Clone, Copy)]
 enum Move {
-    /// The cut before a stage is at this position.
+    /// The cut before a stage moves to this position.
     Cut(usize),
-    /// A stage is compiled as in this profile.
+    /// The stage is compiled as in the profile with this index.
     Profile(usize),
 }
 
-/// Finds the split, of any number of stages, with the shortest step for each micro-batch. The
+/// Finds the split, into any number of stages, with the shortest step for each micro-batch. The
 /// search begins with `start`, a split within the limits and constraints, and evaluates at most
-/// `max_slots` slots ([`MAX_SLOTS`] says how they count). `None` if the profile has no cycles.
+/// `max_slots` slots (as [`MAX_SLOTS`] defines them). `None` if the profile has no cycle counts.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -125,8 +126,9 @@ pub(super) fn fastest(
     Some(search(checked, &times, bounds, start, max_slots))
 }
 
-/// Returns the best split among `best` and all splits into those numbers of stages that `bounds`
-/// are for, and whether no other split can be faster. At most `max_slots` slots are evaluated ([`MAX_SLOTS`] says how they count).
+/// Returns the best of `best` and all splits into the numbers of stages that `bounds` are for, and
+/// whether no other split can be faster. At most `max_slots` slots are evaluated (as [`MAX_SLOTS`]
+/// defines them).
 fn search(
     checked: &CheckedProblem<'_>,
     times: &[&StageTimes],
@@ -167,39 +169,39 @@ fn search(
     }
 }
 
-/// A search for the fastest split into a fixed number of stages, which places one stage after the
-/// other, from the first on.
+/// A search for the fastest split into a fixed number of stages. It places one stage after the
+/// other, beginning with stage 0.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
-    /// By profile: the times of stages.
+    /// For each profile: the times of stages.
     times: &'a [&'a StageTimes],
     stages: usize,
     kinds: Vec<SlotKind>,
-    /// For each number of placed stages, then for each kind of slot: the passes that all other
-    /// stages run in it.
+    /// For each number of placed stages, then for each kind of slot: the passes that the stages not
+    /// placed yet run in a slot of this kind.
     rests: Vec<Vec<RestActivity>>,
     /// The number of slots of a step. A slot is an interval in which each IPU works on one forward
     /// or backward pass of its stage, or on both.
     slots: u128,
-    /// A lower bound on the sum of the cycles that the weight updates of all stages take; it counts if
-    /// they run one after the other.
+    /// A lower bound on the sum of the cycles that the weight updates of all stages take, for
+    /// pipelines in which they run one after the other.
     update: u128,
     bounds: Bounds,
-    /// A lower bound on the step of every split into this number of stages.
+    /// A lower bound on the step time of every split into this number of stages.
     at_least: Rate,
     /// The stages that the search has placed so far.
     placed: Vec<CompiledStage>,
-    /// For each number of placed stages: the costs of these stages.
+    /// For each number of placed stages, from 0: the costs of these stages.
     taken: Vec<CostsSoFar>,
 }
 
-/// The costs of the first stages of a split, those that a search has placed.
+/// The costs of the stages of a split that a search has placed so far.
 #[derive(Clone, Default)]
 struct CostsSoFar {
     /// For each kind of slot: the cycles of the busiest IPU among the stages placed so far.
     busiest: Vec<u128>,
-    /// The most bytes that an IPU sends or receives at the end of a slot: in slots with an even
-    /// number, and in slots with an odd number.
+    /// The most bytes that an IPU sends or receives at the end of a slot, for slots with an even
+    /// index and for slots with an odd index.
     sent: [u128; 2],
     /// The cycles of the longest weight update of any IPU among the stages placed so far.
     update: u128,
@@ -207,7 +209,8 @@ struct CostsSoFar {
 }
 
 impl<'a> StageSearch<'a> {
-    /// Makes the search over the splits that `bounds` are for. `None` if the profile has no cycles.
+    /// Makes the search over the splits that `bounds` are for. `None` if the profile has no cycle
+    /// counts.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a [&'a StageTimes],
@@ -248,9 +251,9 @@ impl<'a> StageSearch<'a> {
     }
 
     /// Tries all splits that begin with the placed stages and may be better than `best`, the best
-    /// split so far, which may have another number of stages; `best` becomes the best of them.
+    /// split so far, which may have another number of stages. A better split replaces `best`.
     /// `left` is the number of slots that may still be evaluated. Returns false if the search
-    /// stopped because all were used.
+    /// stopped because `left` was used up.
     fn run(&mut self, best: &mut TimedSplit, left: &mut u64) -> bool {
         let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
         if self.bound().compare(best.rate).then(by_size).is_ge() {
@@ -265,7 +268,7 @@ impl<'a> StageSearch<'a> {
             return true;
         }
         let (checked, layers) = (self.checked, self.checked.layers());
-        // Each later stage needs a position.
+        // Each later stage needs at least one position.
         let ends = match self.stages - 1 - stage {
             0 => layers..layers + 1,
             after => start + 1..(layers + 1).saturating_sub(after),
@@ -293,15 +296,15 @@ impl<'a> StageSearch<'a> {
         true
     }
 
-    /// Returns the bytes on the fullest tile of `next`, the next stage; `None` if limits or
+    /// Returns the bytes on the fullest tile of `next` as the next stage; `None` if limits or
     /// constraints rule it out.
     fn peak(&self, next: &CompiledStage) -> Option<u64> {
         bounds::peak(self.checked, (self.placed.len(), self.stages), next)
     }
 
-    /// Returns whether another profile is no worse for `next`, the next stage with `peak` bytes, in
-    /// whatever the time and the peak of a split depend on; of equal profiles, whether it is not the
-    /// first.
+    /// Is another profile no worse for `next`, the next stage with `peak` bytes, in every cost that
+    /// the time and the peak of a split depend on? If all costs are equal in two profiles, the one
+    /// with the lower index wins.
     fn is_beaten(&self, next: &CompiledStage, peak: u64) -> bool {
         let Some(mine) = self.costs_of(next, peak) else {
             return false;
@@ -329,8 +332,8 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Returns whatever the time and the peak of a split depend on in `next`, the next stage with
-    /// `peak` bytes: cycles, bytes that it sends, and its peak.
+    /// Returns all costs that the time and the peak of a split depend on for `next`, the next stage
+    /// with `peak` bytes: cycles, bytes that it sends, and its peak.
     fn costs_of(&self, next: &CompiledStage, peak: u64) -> Option<[u128; 9]> {
         let times = self.times[next.profile];
         let after = self.stages - 1 - self.placed.len();
@@ -389,12 +392,12 @@ impl<'a> StageSearch<'a> {
         &self.taken[self.placed.len()]
     }
 
-    /// Returns the position after the stages placed so far.
+    /// Returns the position after the last placed stage.
     fn end(&self) -> usize {
         self.placed.last().map_or(0, |last| last.positions.end)
     }
 
-    /// Returns a lower bound on the step of any split that begins with the placed stages.
+    /// Returns a lower bound on the step time of any split that begins with the placed stages.
     fn bound(&self) -> Rate {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let micro_batches = self.at_least.micro_batches;
