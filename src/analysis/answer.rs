@@ -27,17 +27,16 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// All layerings of the model that requests have needed so far, each with the memory and time of
-/// its ranges of layers, and the means to answer further requests.
+/// All layerings of the model that requests have needed so far, with the memory and time of their
+/// ranges of layers.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
-    /// Further profiles of the model in `analysis`, with another micro-batch size or another
-    /// available memory proportion.
+    /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
     pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// The layerings looked up so far, by the part of a request that they depend on, as indices
-    /// into `levels`; `None` where there is no further layering.
+    /// The layerings found so far, as indices into `levels`; `None` where there is no further
+    /// layering.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
@@ -46,13 +45,12 @@ pub(crate) struct Answers<'s> {
 #[derive(Clone, Copy)]
 pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
-    /// Number of samples of a micro-batch if this is a further profile; `None` for the main
-    /// profile, the first that the user names.
+    /// Samples of a micro-batch; `None` for the main profile, the first that the user names.
     pub samples: Option<u64>,
 }
 
-/// The key of a layering: the parts of a request that the layering depends on, its index from the
-/// coarsest (0) to the finest, and the samples of a micro-batch in its profile (`None` for the main
+/// The key of a layering: the parts of a request that it depends on, its index from the coarsest
+/// (0) to the finest, and the samples of a micro-batch in its profile (`None` for the main
 /// profile).
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
@@ -62,8 +60,8 @@ struct Choice {
     samples: Option<u64>,
 }
 
-/// One layering of one profile, such as whole layers or the modules inside them, with the memory
-/// and time of its ranges of layers.
+/// One layering of one profile, such as whole layers, with the memory and time of its ranges of
+/// layers.
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
@@ -76,7 +74,6 @@ pub(crate) struct Level<'s> {
 }
 
 impl<'s> Layers<'s> {
-    /// Prepares tables for the memory and time of ranges of these layers.
     fn tables(&'s self, step: StepOptions) -> Result<ProfileTables<'s>> {
         let memory = self.memory()?;
         let cycles = self.model().layer_cycles(&self.placement);
@@ -94,7 +91,7 @@ pub(crate) struct Answer<'l, 's> {
 
 impl<'s> Answers<'s> {
     /// Prepares to answer requests about the model of `analysis`, the main profile, and its
-    /// `further` profiles. `layers` is an empty list that keeps all layerings alive.
+    /// `further` profiles. `layers` is an empty list that stores all layerings.
     pub fn new(
         (analysis, further): (&'s Analysis, &'s [FurtherProfile]),
         layers: &'s FrozenVec<Box<Layers<'s>>>,
@@ -154,8 +151,8 @@ impl<'s> Answers<'s> {
             .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
     }
 
-    /// Answers `request`: evaluates the user's split if it has one, else finds the best split or,
-    /// if none fits, the split with the lowest peak. `None` if no split obeys the constraints.
+    /// Answers `request` with the best split that fits, else with the split with the lowest peak;
+    /// or evaluates the user's split. `None` if no split obeys the constraints.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         if request.judged.is_some() {
             return self.judged(request);
@@ -284,8 +281,8 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// Returns `answer` after joining the parts of every layer that its split does not cut. Returns
-    /// `answer` itself if its layers are whole, or if no split with the joined layers fits.
+    /// Returns `answer` with the parts of each layer joined that its split does not cut. Returns
+    /// `answer` itself if its layers are whole, or if the joined layers do not fit.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -314,7 +311,7 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the pipelines (schedule, recomputation, place of optimizer state) that `request`
-    /// allows, in groups that are tried one after the other.
+    /// allows, in groups to try in order.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let whole = self.whole_layers(request)?;
         let repeats = !whole.layers.placement.repeats.is_empty();
@@ -391,8 +388,8 @@ impl<'s> Answers<'s> {
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
     }
 
-    /// Returns the layering with index `number` (0 for whole layers, then ever finer) for
-    /// `request`; `find` computes it the first time.
+    /// Returns the layering with index `number` (0 for whole layers, then finer) for `request`;
+    /// `find` computes it the first time.
     fn choice(
         &self,
         request: &Request,

@@ -29,8 +29,8 @@ impl Changed {
         self
     }
 
-    /// Sets the number of IPUs over all replicas to `ipus`. If there is one amount of memory for
-    /// each IPU, only the amounts of the first IPUs stay.
+    /// Sets the number of IPUs over all replicas. If the request has one amount of memory for each
+    /// IPU, only the amounts of the first IPUs stay.
     pub fn with_ipus(mut self, ipus: usize) -> Self {
         self.request.ipus = Some(IpuCount::Exactly(ipus));
         let of_replica = ipus / self.request.options.replicas().max(1) as usize;
@@ -69,7 +69,7 @@ impl Changed {
         self.set("--replicas", replicas)
     }
 
-    /// Removes the split that the user gave (`--splits` or `--layers-per-ipu`) from the request.
+    /// Removes the split that the user gave from the request.
     pub fn without_given(mut self) -> Self {
         self.request.judged = None;
         self.change.push(Word::Without("--splits"));
@@ -116,7 +116,7 @@ impl Changed {
         self
     }
 
-    /// Adds `weights` to the shared weights that `--untie` allows on several IPUs.
+    /// Allows the shared `weights` on several IPUs (`--untie`).
     pub fn with_untied(mut self, weights: &[String]) -> Self {
         let untie = &mut self.request.placement.untie;
         match untie {

@@ -21,8 +21,8 @@ const TRIED_IPUS: usize = 16;
 /// Number of IPUs up to which more IPUs are tried if no split fits on the requested IPUs.
 const MOST_IPUS: usize = 64;
 
-/// Upper bound on the constraints and tied weights that are put back one at a time, to see if a
-/// split still fits with each.
+/// Upper bound on the constraints and tied weights that are tried one by one, to see which can
+/// stay.
 const MAX_TRIED: usize = 100;
 
 /// Upper bound on the rows that `--plan` prints.
@@ -219,7 +219,7 @@ impl<'s> Answers<'s> {
             };
             match answered.map_err(|error| self.explained(error)) {
                 Ok(claim) => claims.extend(claim),
-                // A usage error here means that sharded optimizer state needs at least two IPUs.
+                // On fewer than two IPUs, sharded optimizer state is a usage error.
                 Err(error) if error.is::<UsageError>() => {}
                 Err(error) => return Err(error),
             }
@@ -227,9 +227,8 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and tied weights without which the model fits: one set
-    /// with only constraints and one with only tied weights, as far as they exist; if neither
-    /// exists, one set with both.
+    /// Returns minimal sets of constraints and tied weights without which the model fits: one with
+    /// only constraints and one with only tied weights, as far as they exist, else one with both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -244,7 +243,7 @@ impl<'s> Answers<'s> {
 
     /// Returns a minimal set of constraints and tied weights without which a split for `request`
     /// fits, among those that `may_go` accepts. `may_go` gets an index into the constraints of
-    /// `request`, followed by `ties`. `None` if no split fits without all of them.
+    /// `request`, followed by `ties`.
     fn minimal(
         &self,
         request: &Request,

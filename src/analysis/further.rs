@@ -18,7 +18,7 @@ pub enum Setting {
     Proportion(f64),
 }
 
-/// A further profile of the model, recorded with another setting than the main profile.
+/// A further profile of the model, recorded with one setting changed.
 #[derive(Debug)]
 pub struct FurtherProfile {
     /// The setting with which this profile was recorded, and the main profile was not.
@@ -28,8 +28,7 @@ pub struct FurtherProfile {
 }
 
 impl FurtherProfile {
-    /// Returns the samples of a micro-batch if this profile has another micro-batch size; `None` if
-    /// it has another available memory proportion.
+    /// Returns the samples of a micro-batch; `None` if the setting is another one.
     pub(super) fn samples(&self) -> Option<u64> {
         match self.setting {
             Setting::MicroBatch(samples) => Some(samples),

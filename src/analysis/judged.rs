@@ -99,16 +99,16 @@ impl JudgedSplit {
         (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
-    /// Can the numbers of `--layers-per-ipu` be read as the index of the IPU of each layer
-    /// (ascending from 0) rather than as numbers of layers?
+    /// Can `--layers-per-ipu` be a list of IPU indices, one for each layer, rather than of numbers
+    /// of layers?
     pub(super) fn may_list_ipus(&self) -> bool {
         matches!(self, Self::LayersPerIpu(list) if list.len() > 1 && list[0] == Some(0) && list.is_sorted())
     }
 
-    /// Converts a `--layers-per-ipu` list that has the index of the IPU of each layer or block,
-    /// ascending from 0, into numbers of layers for each IPU. The split is `None` if the list has
-    /// another form, or if its numbers add up to the number of layers or blocks. The flag says
-    /// whether the list has this form but is read as numbers of layers all the same.
+    /// Converts a `--layers-per-ipu` list with the IPU index of each layer or block, ascending from
+    /// 0, into numbers of layers. The split is `None` if the list has another form, or if its
+    /// numbers add up to the number of layers or blocks. The flag says whether the list has this
+    /// form but is read as numbers of layers.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
         let Self::LayersPerIpu(list) = self else {
             return (None, false);
@@ -231,7 +231,6 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     Ok(names)
 }
 
-/// Returns the list at the key `layers_per_ipu` of a JSON file, as text.
 fn listed_in(path: &str) -> Result<String> {
     let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(path)?)?;
     let list = file.get("layers_per_ipu").context("the key is missing")?;
@@ -279,9 +278,9 @@ fn sum(counts: &[usize]) -> usize {
         .fold(0, |sum, &count| sum.saturating_add(count))
 }
 
-/// Returns the number of blocks that begin in each stage of `plan` if these numbers describe
-/// another split than `plan`: a stage begins inside a block, or outside blocks other than directly
-/// after the last block. Otherwise `None`.
+/// Returns the number of blocks that begin in each stage of `plan` if another split results from
+/// these numbers: if a stage begins inside a block, or outside blocks other than directly after the
+/// last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);

@@ -92,7 +92,7 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_named = |layering: Layering| layering.with_named(model, &names);
     let layering = with_named(Layering::new(model, &request.layers));
-    // Commands that a report prints can name modules as layers, so modules become the layers if the
+    // Reports print commands that may name modules as layers, so modules become the layers if the
     // layers of the regex lack these names.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_named(Layering::new(model, &LayerOptions::modules()));
@@ -267,8 +267,8 @@ impl Analysis {
     }
 }
 
-/// Upper bound on the number of layers after dividing them into modules; with more, computing the
-/// memory of all ranges of layers takes longer than reading the profile.
+/// Upper bound on the number of layers after dividing them; with more, computing all ranges of
+/// layers takes longer than reading the profile.
 const MAX_PARTS: usize = 400;
 
 /// Returns the message about layers that come from modules or, if the profile names no modules,
@@ -306,7 +306,6 @@ fn check_count(layering: &Layering) -> Result<()> {
     )))
 }
 
-/// Returns the error that `--untie` names a weight (`unknown`) which is not shared by layers.
 fn no_tie(unknown: &str, placement: &Placement) -> Error {
     let unknown = printable(unknown);
     if placement.ties.is_empty() {

@@ -47,8 +47,8 @@ impl LayerConstraint {
         }
     }
 
-    /// Reads the constraint that the command line option `option` (such as `--pin`) gives with
-    /// `value`; `None` if the option is no constraint or the value is wrong.
+    /// Reads the constraint that the option `option` (such as `--pin`) gives with `value`; `None`
+    /// for any other option and for a wrong value.
     pub(crate) fn parse(option: &str, value: &str) -> Option<Self> {
         match option {
             "--pin" => Self::pin(value).ok(),

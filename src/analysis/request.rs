@@ -88,9 +88,9 @@ impl Request {
         memories.into_iter().map(limit).collect()
     }
 
-    /// Resolves two ambiguous forms of the split that the user gave. A list with the IPU index of
-    /// each layer becomes numbers of layers. A text with several words becomes one first layer for
-    /// each word, unless a layer has that name. Returns true if a list could be either IPU indices
+    /// Resolves ambiguous forms of the split that the user gave: a list with the IPU index of each
+    /// layer becomes numbers of layers, and a text with several words becomes one first layer for
+    /// each word, unless a layer has that name. Returns whether a list could be either IPU indices
     /// or numbers of layers; such a list stays.
     ///
     /// # Errors
@@ -161,8 +161,8 @@ impl Request {
     }
 
     /// Returns the number of IPUs over all replicas: the number in the request, else one for each
-    /// amount of memory if there are several, else the number in the split that the user gave, else
-    /// the number that the original tool assumed, if its solver or rules are selected, else the
+    /// of several amounts of memory, else the number in the split that the user gave, else the
+    /// number that the original tool assumed, if its solver or rules are selected, else the
     /// smallest on which the model fits.
     ///
     /// # Errors
@@ -224,13 +224,12 @@ impl Request {
         goal.or(option.map(str::to_owned))
     }
 
-    /// Returns the pipelines (schedule, recomputation, place of optimizer state) that the request
-    /// allows, in groups that are tried one after the other
+    /// Returns the pipelines that the request allows, in groups to try in order
     /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` says
     /// whether training has optimizer state, `repeats` whether a micro-batch runs through some
-    /// layers several times; if so, groups whose stages take turns follow groups whose stages work
-    /// side by side. There is only the empty default pipeline if no search is requested, or with
-    /// the solver or the rules of the original tool.
+    /// layers several times; if so, pipelines whose stages take turns come after those whose stages
+    /// work side by side. There is only the empty default pipeline if no search is requested, or
+    /// with the solver or the rules of the original tool.
     ///
     /// # Errors
     /// If a pipeline is requested together with the solver or the rules of the original tool, or if
@@ -348,7 +347,6 @@ impl Request {
     }
 }
 
-/// Returns the option name beside the first condition that is true.
 fn first_true(conditions: &[(bool, &'static str)]) -> Option<&'static str> {
     conditions
         .iter()

@@ -17,7 +17,6 @@ use anyhow::{Context, Result};
 use elsa::FrozenVec;
 
 impl<'a> Layers<'a> {
-    /// Returns the model that these layers belong to.
     pub(crate) fn model(&self) -> &'a Model {
         &self.analysis.model
     }

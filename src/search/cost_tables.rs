@@ -21,9 +21,9 @@ impl<'a> Space<'a> {
         self.profiles[0].memory()
     }
 
-    /// Computes the stages of `found` on all tiles. If any stage needs more bytes than `found`
-    /// says, returns the bytes on the fullest tile of all stages, and the fullest tiles of such
-    /// stages become critical; otherwise `None`.
+    /// Returns the bytes on the fullest tile of the stages of `found`, computed on all tiles, if
+    /// any stage needs more bytes than `found` says; the fullest tiles of such stages become
+    /// critical.
     pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());

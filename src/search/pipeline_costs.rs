@@ -100,8 +100,6 @@ impl<'a> PipelineCosts<'a> {
     /// to show other splits. For more positions, this takes longer than finding the answer itself.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
-    /// Joins `question` with the costs in each profile. All of `profiles` must be set to one
-    /// pipeline.
     pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
         let (memory_by_profile, by_profile) = profiles
             .into_iter()
@@ -158,8 +156,8 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[profile].cut_bytes[boundary - 1]
     }
 
-    /// Returns the available memory proportion that the profile with index `profile` was compiled
-    /// with; `None` if unknown.
+    /// Returns the available memory proportion in the profile with index `profile`; `None` if
+    /// unknown.
     pub fn proportion(&self, profile: usize) -> Option<f64> {
         self.request().options.proportions.get(profile).copied()
     }
@@ -201,8 +199,8 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].cut_bytes.len() + 1
     }
 
-    /// Returns the constraints on splits in this pipeline: the constraints of the request, and
-    /// those that shared weights or repeated layers of the model impose.
+    /// Returns the constraints on splits in this pipeline: those of the request, and those that
+    /// shared weights or repeated layers impose.
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.question.constraints
@@ -217,8 +215,6 @@ impl<'a> PipelineCosts<'a> {
         self.problem_on(self.ipus)
     }
 
-    /// Builds the problem for the solver (costs of ranges, limits, constraints and goal) on `ipus`
-    /// IPUs.
     pub(super) fn problem_on(&self, ipus: usize) -> Problem<'_> {
         let request = self.request();
         Problem {

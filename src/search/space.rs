@@ -94,8 +94,8 @@ impl<'a> Space<'a> {
     }
 
     /// Calls `find` with the costs in each of `pipelines`, and returns the first of the splits it
-    /// finds, in the order of `compare`; `None` if there is no split. If ranges take more bytes,
-    /// `find` must not find a better split.
+    /// finds, in the order of `compare`. `find` must not find a better split if ranges take more
+    /// bytes.
     fn first(
         &self,
         question: &Arc<Question>,

@@ -17,7 +17,7 @@ pub struct Constraint {
 }
 
 /// The cause of a constraint: an option of the user, a weight that several layers share, or layers
-/// that a micro-batch runs through several times.
+/// that run several times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// An option with its value, as the user wrote it.
@@ -95,7 +95,7 @@ impl Constraint {
         }
     }
 
-    /// Returns the shared weight that causes the constraint; `None` if an option causes it.
+    /// Returns the shared weight that causes the constraint; `None` for any other cause.
     pub fn weight(&self) -> Option<&TiedWeight> {
         match &self.origin {
             Origin::Weight(weight) => Some(weight),

@@ -134,8 +134,8 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
 }
 
 /// A proof that a split needs at least some number of stages: ranges of positions that are over the
-/// limit as one stage, so that each needs a cut inside, and required cuts. No single cut is inside
-/// two ranges, or both inside a range and required.
+/// limit as one stage, so that each needs a cut inside, and required cuts. No single cut is enough
+/// for two of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The highest limit of any IPU, in bytes on one tile.

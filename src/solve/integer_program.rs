@@ -33,8 +33,8 @@ struct Node {
     start: usize,
 }
 
-/// An edge of the program: a stage, which leads from one node to another. `from` is `None` if the
-/// stage has the first position, and `to` is `None` if the stage has the last position.
+/// A stage as an edge, which leads from one node to another. `from` is `None` if the stage has the
+/// first position, `to` is `None` if it has the last.
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
@@ -64,10 +64,10 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, 
     Ok(path.map(|(stages, _)| stages))
 }
 
-/// Adds an edge to `edges` for each stage that a split may have, if it has at most as many stages
-/// as the splits in `rests`. If there are more than
+/// Adds an edge to `edges` for each stage of splits into at most as many stages as `rests` has. If
+/// there are more than
 /// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges) edges, it
-/// leaves out some, but no stage of one best split. `best` has the values of the best split.
+/// leaves out some, but none of one best split. `best` has the values of the best split.
 ///
 /// # Errors
 /// If a stage begins a better split than `rests` has from the same position.
@@ -133,7 +133,6 @@ fn add_edges(
     Ok(())
 }
 
-/// The stages of a path, and its cost.
 type Path = (Vec<CompiledStage>, usize);
 
 /// Returns the cheapest path of `edges` from the first position to the last, as stages in order,

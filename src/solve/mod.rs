@@ -145,8 +145,7 @@ fn prove(
     )
 }
 
-/// Returns the value of `found` in `objective`; `None` if there is no split, or no value because
-/// the profile has no cycle counts.
+/// Returns the value of `found` in `objective`; `None` without a split or without cycle counts.
 fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
     found?.score.value(objective)
 }

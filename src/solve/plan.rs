@@ -44,7 +44,6 @@ impl Plan {
         &self.profiles
     }
 
-    /// Returns the stages with their profiles, from the first stage on.
     pub(super) fn compiled(&self) -> impl Iterator<Item = CompiledStage> {
         let stages = self.stages.iter().zip(&self.profiles);
         stages.map(|(positions, &profile)| CompiledStage {

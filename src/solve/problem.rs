@@ -27,8 +27,8 @@ pub enum Limits<'a> {
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// The costs (memory and time) in each profile of the model, with the same positions in all
-    /// profiles. Each stage takes its costs from one of the profiles.
+    /// The costs (memory and time) of the same positions in each profile of the model. Each stage
+    /// has the costs of one profile.
     pub by_profile: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
@@ -138,7 +138,6 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the highest limit, in bytes on each tile, of the first `ipus` IPUs.
     pub(super) fn highest_limit(&self) -> u64 {
         self.limits.first(self.ipus).highest()
     }
@@ -148,12 +147,10 @@ impl<'a> Problem<'a> {
         self.by_profile.first().map_or(0, |own| own.ranges.layers())
     }
 
-    /// Returns the indices of all profiles in `by_profile`.
     pub(super) fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
 
-    /// Returns the costs of ranges in the profile with index `profile`.
     pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
         &self.by_profile[profile].ranges
     }
@@ -218,8 +215,8 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Returns the bytes that flow over the cut after `stage`, in the profile of the stage; 0 if
-    /// the stage ends with the last position.
+    /// Returns the bytes that flow over the cut after `stage`, in the profile of the stage; 0 after
+    /// the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
         let last = stage.positions.end.checked_sub(1);

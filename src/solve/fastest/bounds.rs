@@ -14,8 +14,8 @@ type CyclesByPasses = [u128; 4];
 /// fixed number of stages.
 pub(super) struct Bounds {
     pub stages: usize,
-    /// The table of bounds for splits into at least `stages` stages. If it is for more, its last
-    /// rows are the bounds for splits into `stages` stages.
+    /// The table of bounds for splits into at least `stages` stages; its last rows are the bounds
+    /// for splits into `stages` stages.
     table: Arc<BoundsTable>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct RestBounds {
     /// The end (exclusive) of the first of these last stages, in the split whose slowest stage
     /// takes the fewest cycles.
     end: usize,
-    /// The index of the profile of the first of these last stages, in the same split as `end`.
+    /// The index of the profile of the stage that ends at `end`.
     profile: usize,
 }
 
@@ -173,8 +173,7 @@ impl Bounds {
     }
 }
 
-/// The passes that the stages not placed yet run in one kind of slot (an interval of a pipeline
-/// step).
+/// The passes that the stages not placed yet run in one kind of slot.
 #[derive(Clone, Copy)]
 pub(super) struct RestActivity {
     /// The passes that all of the stages not placed yet run, as an index into [`CyclesByPasses`].

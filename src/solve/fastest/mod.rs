@@ -189,7 +189,6 @@ struct StageSearch<'a> {
     bounds: Bounds,
     /// A lower bound on the step time of every split into this number of stages.
     at_least: Rate,
-    /// The stages that the search has placed so far.
     placed: Vec<CompiledStage>,
     /// For each number of placed stages, from 0: the costs of these stages.
     taken: Vec<CostsSoFar>,
@@ -387,12 +386,10 @@ impl<'a> StageSearch<'a> {
         Some(())
     }
 
-    /// Returns the costs of the stages placed so far.
     fn so_far(&self) -> &CostsSoFar {
         &self.taken[self.placed.len()]
     }
 
-    /// Returns the position after the last placed stage.
     fn end(&self) -> usize {
         self.placed.last().map_or(0, |last| last.positions.end)
     }
