@@ -291,7 +291,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the fastest answer with several replicas of a smaller pipeline, if they process more
-    /// samples in a second than `answer`; `None` if the user gave the number of replicas.
+    /// samples in a second than `answer`. Only for the goal of the shortest step, on a fixed number
+    /// of IPUs with one amount of memory, if the user requests no replicas; otherwise `None`.
     fn with_replicas(
         &self,
         request: &Request,

@@ -125,7 +125,7 @@ impl<'a> Layers<'a> {
             .collect()
     }
 
-    /// Does `other` have the same layers, with every operation at the same positions?
+    /// Does `other` have the same layers as `self`, with every operation at the same positions?
     pub(super) fn are_as(&self, other: &Self) -> bool {
         let (one, two) = (&self.layering, &other.layering);
         one.layers == two.layers && one.names == two.names && self.options == other.options
