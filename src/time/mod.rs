@@ -20,21 +20,21 @@ use crate::model::{CyclesByLayer, Positions};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Number of micro-batches of a step if the user gives none, since a profile does not record it:
-/// the fewest that every schedule needs on 64 IPUs, so that times on any number of IPUs can be
-/// compared.
+/// Number of micro-batches in a step if the user gives no number, since a profile does not record
+/// it: the fewest that suffice for every schedule on 64 IPUs, so that times on any number of IPUs
+/// can be compared.
 pub const USUAL_MICRO_BATCHES: u64 = 128;
 
 /// Numbers that the time of a step (all micro-batches and one weight update) depends on, besides
 /// the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
-    /// Micro-batches of one step (over which training accumulates gradients), each with the samples
-    /// of [`StepOptions::counted_batch`]; `None` for [`USUAL_MICRO_BATCHES`].
+    /// Number of micro-batches in one step (over which training accumulates gradients), each of
+    /// [`StepOptions::counted_batch`] samples; `None` for [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples in each of the micro-batches that `micro_batches` counts, if it may differ
-    /// from the profile's micro-batch: a step of this profile then has the same total number of
-    /// samples. `None` if `micro_batches` counts micro-batches of the profile.
+    /// Number of samples in each of the `micro_batches`, if the profile's micro-batch may have
+    /// another size. The number of micro-batches is then converted, so that a step has as many
+    /// samples. `None` if `micro_batches` is a number of the profile's micro-batches.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -71,8 +71,8 @@ impl StepOptions {
         }
     }
 
-    /// Returns the micro-batches of a step that the user wants, each with the samples of the
-    /// profile, rounded up.
+    /// Returns the number of micro-batches that the user wants in a step (else
+    /// [`USUAL_MICRO_BATCHES`]), converted to micro-batches of the profile's size and rounded up.
     pub fn wanted_micro_batches(&self) -> u64 {
         let counted = self.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
         match self.counted_batch.zip(self.micro_batch) {
@@ -88,7 +88,8 @@ impl StepOptions {
 pub struct StageTimes {
     pipeline: Pipeline,
     is_training: bool,
-    /// Prefix sums: entry `i` has the sums over the positions before `i`.
+    /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
+    /// before position `i`.
     before: Vec<Sums>,
     /// Cycles of Out if it runs on the first IPU; the sums of the first position include them.
     /// `None` if Out does not run on the first IPU.
@@ -98,16 +99,16 @@ pub struct StageTimes {
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
-    /// For each position from 1 on: bytes that a cut before it sends in the forward pass and in the
-    /// backward pass of one micro-batch. If Out is on the first IPU, one more entry for
-    /// the cut between the last layer and Out.
+    /// For each position from 1 on: bytes that a cut before the position sends between IPUs in the
+    /// forward pass and in the backward pass of one micro-batch. If Out is on the first IPU, an
+    /// additional last entry is for the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
 }
 
-/// Sums over some positions: of the forward, backward and update cycles; of the forward cycles that
-/// run again if layers are recomputed one by one (Out and layers without a backward pass, such as
-/// frozen ones, add 0); and of the bytes of optimizer state, which stages stream if the state is off
-/// the chip (0 if unknown).
+/// Sums over consecutive positions, by index: (0) forward, (1) backward and (2) update cycles; (3)
+/// forward cycles that run again if layers are recomputed one by one (Out, and layers without a
+/// backward pass such as frozen ones, add 0); (4) bytes of optimizer state, which stages stream if
+/// the state is off the chip (0 if unknown).
 type Sums = [u128; 5];
 
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
@@ -184,9 +185,9 @@ impl Passes {
 
 impl StageTimes {
     /// Computes the times of a model in `pipeline`, still without streamed optimizer state
-    /// ([`streaming`](Self::streaming)). `cycles` are of one micro-batch, by position;
-    /// `is_training` says whether there is a backward pass. `cut_bytes` has, by cut, the bytes that
-    /// it sends in the forward and in the backward pass
+    /// ([`streaming`](Self::streaming)). `cycles` has the cycles of one micro-batch by position;
+    /// `is_training` says whether there is a backward pass. `cut_bytes` has for each cut (split
+    /// point) the bytes that it sends in the forward and in the backward pass
     /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
     pub fn new(
         cycles: &CyclesByLayer,
@@ -238,7 +239,8 @@ impl StageTimes {
         self
     }
 
-    /// Returns the times of the model in `pipeline`; the cycles of positions stay.
+    /// Returns the times of the same model in another pipeline, `pipeline`; the cycles of positions
+    /// are unchanged.
     pub fn in_pipeline(&self, pipeline: Pipeline) -> Self {
         Self {
             pipeline,
@@ -266,7 +268,8 @@ impl StageTimes {
     /// follow.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
-        // The recomputation of In counts as in a stage that also has the first layer.
+        // In is recomputed together with the first layer, so In adds what a stage of both
+        // recomputes beyond a stage of that layer.
         let recomputed = |is_last| {
             let sum = |range: &Range<usize>| self.recomputed_among_others(range, is_last);
             let of_position = |range: Range<usize>| match range.start {
@@ -317,7 +320,8 @@ impl StageTimes {
     /// `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update, ..] = self.sums(range)?;
-        // Out on the first IPU comes after the last stage, unless there is only one stage.
+        // If Out is on the first IPU, it runs after the last stage of the split, unless the split
+        // has only one stage.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
         Some(Passes {
             forward,
@@ -340,10 +344,10 @@ impl StageTimes {
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
-    /// without Out; and the cycles of Out if it runs on the first IPU and this is the first of
-    /// several stages. Then Out is a stage of its own, the last of the pipeline. Otherwise the
-    /// first item has all cycles, and the second is `None`. The whole result is `None` if positions
-    /// do not exist.
+    /// without Out; and the cycles of Out if it runs on the first IPU and `range` is the first of
+    /// several stages. Then Out is a separate stage, the last of the pipeline. Otherwise the first
+    /// item has all cycles, and the second is `None`. The whole result is `None` if positions do
+    /// not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
@@ -377,17 +381,18 @@ impl StageTimes {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
             Recompute::Stage => self.forward_without_out(range),
-            // The last stage keeps everything after its last checkpoint, which is at the end of the
-            // last layer.
+            // With recomputation of each layer, the last stage also recomputes its layers, but not
+            // Out, which comes after the last checkpoint (the end of the last layer).
             _ => self.forward_again(range),
         }
     }
 
     /// Returns the forward cycles of positions `range` that run again if layers are recomputed one
-    /// by one: of positions whose own backward pass needs it, and of In if the first layer does.
+    /// by one: of positions whose own backward pass needs their forward pass again, and of In if
+    /// the backward pass of the first layer does.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = self.by_themselves(range);
-        // In has no backward pass of its own.
+        // In may have no backward pass, and then runs again together with the first layer.
         let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
         if range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
             again + self.forward_without_out(&(0..1))

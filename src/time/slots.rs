@@ -7,15 +7,15 @@
 use super::StageTimes;
 use crate::memory::Schedule;
 
-/// The order in which a micro-batch passes through the stages, and how often one enters the
-/// pipeline. Time is divided into slots: in a slot, each stage runs at most one forward and one
+/// The order in which a micro-batch passes through the stages, and how often a micro-batch enters
+/// the pipeline. Time is divided into slots: in a slot, each stage runs at most one forward and one
 /// backward pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Order {
     /// The order of the forward and backward passes of a micro-batch.
     pub passes: PassOrder,
-    /// A micro-batch enters the pipeline every this number of slots; `None` if only one stage works
-    /// at a time.
+    /// The number of slots from the entry of one micro-batch into the pipeline to the entry of the
+    /// next; `None` if only one stage works at a time.
     pub every: Option<u64>,
 }
 
@@ -49,11 +49,11 @@ impl StageTimes {
 
 /// Slots of a step (not necessarily consecutive) in which the same stages run the same passes.
 pub(crate) struct SlotKind {
-    /// Number of these slots in the step.
+    /// Number of slots of this kind in the step.
     pub count: u64,
-    /// By stage: whether it runs a forward pass in these slots.
+    /// By stage: whether the stage runs a forward pass in slots of this kind.
     pub forward: Vec<bool>,
-    /// By stage: whether it runs a backward pass in these slots.
+    /// By stage: whether the stage runs a backward pass in slots of this kind.
     pub backward: Vec<bool>,
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct Slots {
     pub kinds: Vec<SlotKind>,
 }
 
-/// The stages that work on one micro-batch in one slot, numbered from 0: the stage that runs its
-/// forward pass, and the stage that runs its backward pass; `None` if no stage does.
+/// The stages that work on one micro-batch in one slot, as indices: the stage that runs the forward
+/// pass of the micro-batch, and the stage that runs its backward pass; `None` if no stage does.
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
@@ -80,16 +80,18 @@ impl Slots {
     pub fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let micro_batches = order.every.map_or(1, |_| u64::MAX);
         Self::of(order, stages, micro_batches, |passes, every| {
-            // From this slot on, all passes have begun and none has ended.
+            // The first slot in which all passes have begun; micro-batches are endless here, so
+            // that none ends.
             let full = passes.saturating_sub(1);
             let turns = if passes == 0 { 0 } else { every };
             (full..full + turns).map(|slot| (slot, 1)).collect()
         })
     }
 
-    /// Returns the slots of `micro_batches` micro-batches with their counts that `slots` returns
-    /// for the number of passes of a micro-batch and [`Order::every`]. If only one stage works at a
-    /// time, returns one slot for each pass of each micro-batch instead.
+    /// Returns the slots of a step of `micro_batches` micro-batches by kind. `slots` gets the
+    /// number of passes of a micro-batch and [`Order::every`]; it returns pairs of the index of a
+    /// slot and the number of slots like it. If only one stage works at a time, there is one slot
+    /// for each pass of each micro-batch instead.
     fn of(
         order: Order,
         stages: usize,
@@ -125,9 +127,9 @@ impl Slots {
     }
 }
 
-/// Iterates over those of `passes` that run in slot number `slot` (from 0), each on another
-/// micro-batch, if one of `micro_batches` enters every `every` slots, or one after the other.
-/// `passes` has the passes of one micro-batch in order ([`passes`]).
+/// Iterates over the entries of `passes`, the passes of one micro-batch in order ([`passes`]), that
+/// run in the slot with the index `slot`, each on another micro-batch. One of `micro_batches`
+/// micro-batches enters the pipeline every `every` slots; `None` if only one stage works at a time.
 fn active_passes(
     passes: &[ActiveStages],
     slot: u64,
@@ -146,8 +148,8 @@ fn active_passes(
         .map(|(_, work)| work)
 }
 
-/// Returns the passes of one micro-batch through `stages` stages, one for each slot that it takes,
-/// in order: which stage runs forward, and which backward.
+/// Returns the passes of one micro-batch through `stages` stages, one for each slot that the
+/// micro-batch takes, in order: the stage that runs forward, and the stage that runs backward.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
     let mut backward = (0..stages).rev().map(Some);
@@ -162,8 +164,8 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     passes
 }
 
-/// Iterates over slots that stand for all slots of a step: the number of the slot (from 0), and how
-/// many slots have the same passes as it. `passes` is the number of passes of a micro-batch; one
+/// Returns slots that stand for all slots of a step: pairs of the index of a slot and the number of
+/// slots that have the same passes. `passes` is the number of passes of a micro-batch; one
 /// micro-batch enters every `every` slots. Only slots in the middle, in which all passes have begun
 /// and none has ended, repeat.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
@@ -171,7 +173,8 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // The first slot in which all passes have begun, and the first slot in which one has ended.
+    // The first slot in which all passes have begun (`from`), and the first in which a pass has
+    // ended because no micro-batch is left for it (`to`).
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     let single = (0..from).chain(from.max(to)..from.saturating_add(ends) + 1);

@@ -24,15 +24,16 @@ pub struct StepTime {
     /// known.
     pub update: u128,
     /// Bytes of optimizer state that the IPUs of one replica load from memory off the chip plus
-    /// those that they store there in the step. `update` has their cycles if the bandwidth is
-    /// known.
+    /// those that they store there in the step. `update` includes the cycles of these transfers if
+    /// the bandwidth is known.
     pub streamed: u128,
 }
 
 impl StepTime {
-    /// Computes the time of a step from its `slots` and from the slots by which one more
-    /// micro-batch lengthens it (`period`). `stages` has the IPU and the cycles of each stage;
-    /// `copies` and `update` are cycles of the whole step. `None` if a sum overflows.
+    /// Computes the time of a step from its `slots` (in a slot, each IPU runs its active passes)
+    /// and from `period`, the slots by which one more micro-batch lengthens the step. `stages` has
+    /// the IPU and the cycles of each stage; `copies` and `update` are cycles of the whole step.
+    /// `None` if a sum overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
@@ -44,7 +45,8 @@ impl StepTime {
             micro_batches,
             cycles: work.checked_add(update)?.checked_add(copies.unwrap_or(0))?,
             steady,
-            // No IPU does its work in fewer cycles than `steady` for each micro-batch.
+            // All slots take at least `steady` cycles for each micro-batch; filling and draining
+            // take the rest.
             ramps: work.saturating_sub(through),
             copies,
             update,
@@ -52,8 +54,8 @@ impl StepTime {
         })
     }
 
-    /// Returns the cycles of the step without filling, draining, copies and update, divided by its
-    /// real cycles: from 0 to 1, where 1 is the best.
+    /// Returns the cycles of the step without filling, draining, copies and update, divided by all
+    /// cycles of the step: from 0 to 1, where 1 is the best.
     pub fn efficiency(&self) -> f64 {
         let through = self.steady as f64 * self.micro_batches as f64;
         match self.cycles {
@@ -71,13 +73,14 @@ impl StepTime {
         }
     }
 
-    /// Compares two steps by cycles per micro-batch: `Less` if this one is faster.
+    /// Compares two steps by cycles per micro-batch: `Less` if `self` takes fewer than `other`.
     pub fn by_rate(&self, other: &Self) -> Ordering {
         self.rate(1).compare(other.rate(1))
     }
 }
 
-/// Cycles per micro-batch, as an exact fraction of the cycles of a step and its micro-batches.
+/// Cycles per micro-batch, as an exact fraction: the cycles of a step over its number of
+/// micro-batches.
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     pub cycles: u128,
@@ -93,8 +96,9 @@ impl Rate {
 }
 
 impl Slots {
-    /// Returns the cycles of all slots, without copies; `None` if they overflow. `stages` has the
-    /// IPU and the cycles of each stage; IPUs are below the number of stages.
+    /// Returns the cycles of all slots, without copies; `None` if the sum overflows. `stages` has
+    /// the index of the IPU and the cycles of each stage; indices of IPUs are below the number of
+    /// stages.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -123,7 +127,8 @@ impl Passes {
     }
 }
 
-/// The positions of a stage, and the times of its profile.
+/// A stage of a split: the times of the model in the profile that the stage uses, and the positions
+/// of the stage.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
@@ -147,9 +152,9 @@ impl StageTimes {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
 
-    /// Returns the micro-batches of a step for a split into `stages` stages: the requested or usual
-    /// number, but at least the minimum of the schedule, and for TensorFlow rounded up to a
-    /// multiple of it.
+    /// Returns the number of micro-batches in a step for a split into `stages` stages: the
+    /// requested or usual number, but at least the minimum of the schedule, and for TensorFlow
+    /// rounded up to a multiple of that minimum.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -163,7 +168,7 @@ impl StageTimes {
     }
 
     /// Computes the time of one step of a split into `stages`, whose profiles are of one model in
-    /// one pipeline; `None` if there are none, if positions do not exist or if a sum overflows.
+    /// one pipeline; `None` if `stages` is empty, if positions do not exist or if a sum overflows.
     pub fn step(stages: &[TimedStage<'_>]) -> Option<StepTime> {
         let (first, _) = stages.first()?;
         let of_pipeline = Self::pipeline_stages(stages)?;
@@ -185,8 +190,9 @@ impl StageTimes {
         StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
 
-    /// Returns a lower bound on the sum of the update cycles of all stages of a split whose stages
-    /// have the times of any of `profiles`; exact for one profile without streamed state.
+    /// Returns a lower bound on the sum of the update cycles of all stages of a split in which each
+    /// stage has the times of any of `profiles`. The bound is exact for one profile without
+    /// streamed optimizer state.
     pub(crate) fn least_update(profiles: &[&Self]) -> Option<u128> {
         let positions = profiles.first()?.positions();
         let of_position = |position: usize| {
@@ -205,8 +211,8 @@ impl StageTimes {
     }
 
     /// Returns the cycles of the weight update of one step. `stages` has the IPU and the cycles of
-    /// each stage. If all IPUs update at the same time (TensorFlow), the highest sum of any IPU;
-    /// otherwise, one IPU after the other (PopART), the sum over all stages.
+    /// each stage. The result is the highest sum of any IPU if all IPUs update at the same time
+    /// (TensorFlow), and the sum over all stages if one IPU updates after the other (PopART).
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let mut by_ipu = vec![0; stages.len()];
         for (ipu, stage) in stages {
@@ -231,24 +237,25 @@ impl StageTimes {
         [self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]]
     }
 
-    /// Returns the bytes over the cut before `position` in the forward and in the backward pass. If
-    /// Out is on the first IPU, position 0 and the end mean the cut between the last layer and Out.
+    /// Returns the bytes that cross the cut before `position` in the forward and in the backward
+    /// pass of one micro-batch. If Out is on the first IPU, position 0 and the end of the positions
+    /// mean the cut between the last layer and Out.
     fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Includes the copies of one stage, which has this number and the positions `stage`, in `bytes`:
-    /// the bytes that each even slot (first item) and each odd slot (second item) waits for, which
-    /// are those of the IPU that sends or receives the most. Returns the new `bytes`. If a
-    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
-    /// slots. If only one stage works at a time, the first item sums up the bytes of all cuts for
-    /// one micro-batch.
+    /// Includes the copies of the stage with the index `number` and the positions `stage` in
+    /// `bytes`: the bytes whose copies each even slot (first item) and each odd slot (second item)
+    /// waits for, which are those of the IPU that sends or receives the most. Returns the new
+    /// `bytes`. If a micro-batch enters every second slot, neighbours exchange data only in even or
+    /// only in odd slots. If only one stage works at a time, the first item sums up the bytes of
+    /// all cuts for one micro-batch.
     ///
-    /// Bytes are as the profile of the stage that sends them has them. `previous` and `next` are the
-    /// times of the stages before and after this one; of several that are possible, those that send
-    /// the least count.
+    /// The bytes of a copy follow from the profile of the stage that sends them. `previous` and
+    /// `next` have the possible times of the stages before and after this stage; of several, the
+    /// times that send the fewest bytes apply.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -278,10 +285,9 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies of a step with the given numbers of slots and
-    /// micro-batches, where [`with_copies`](Self::with_copies) computed the bytes that each
-    /// even and each odd slot waits for. `None` if bytes are copied but the clock frequency is
-    /// unknown.
+    /// Returns the cycles of all copies between IPUs in a step with the given numbers of slots and
+    /// micro-batches, where [`with_copies`](Self::with_copies) computed the bytes that each even
+    /// and each odd slot waits for. `None` if bytes are copied but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
