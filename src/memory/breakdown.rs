@@ -26,8 +26,8 @@ pub struct Reducible {
 
 impl MemoryModel<'_> {
     /// Returns for each operation group of the model, in the model's order, the bytes of a stage
-    /// that has only this group: for each tile at the step at which its variables take the most,
-    /// summed over all tiles.
+    /// that has only this group: for each tile at the step at which the group's variables take the
+    /// most bytes on it, summed over all tiles.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];
@@ -129,7 +129,8 @@ impl MemoryModel<'_> {
         sums
     }
 
-    /// Returns the bytes over all tiles of the code of the vertex types that the group uses.
+    /// Returns the bytes, over all tiles, of the code of the vertex types that the operation group
+    /// uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
         group
             .code

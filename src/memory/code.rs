@@ -1,4 +1,4 @@
-//! Code and vertex state, by the layers that need them (docs/model.md, "Code").
+//! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code").
 
 use super::entering::GrowingSums;
 use super::steps::each_stretch;
@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of one `kind` of code that a stage needs if it has any position of `set`; once, however
+/// Bytes of one `kind` of code that a stage needs once if it has any position of `set`, however
 /// many of these positions it has. `bytes` is in ascending order of tiles.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
@@ -95,7 +95,7 @@ pub(super) fn by_tile<'a>(
     sums
 }
 
-/// Returns the runs of `bytes` that contain at least one of `tiles`, uncut.
+/// Returns the runs of tiles in `bytes` that contain at least one of `tiles`, in full length.
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let runs = bytes.runs();
     let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
@@ -117,10 +117,10 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     placed
 }
 
-/// Returns the runs of code of vertex types, by the kind [`CodeKind::VertexCode`] and the set of
-/// positions that need it. On each tile, a type is needed by all positions in `placed` that have an
-/// instance of it there. Only runs that contain one of `tiles` are looked at; unions of sets are
-/// added to `sets`.
+/// Returns the code of vertex types in runs of tiles, by the kind [`CodeKind::VertexCode`] and the
+/// set of positions that need it. On each tile, a vertex type is needed by all positions in
+/// `placed` that have an instance of it there. Only runs that contain one of `tiles` are looked at;
+/// unions of sets are added to `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -187,8 +187,8 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     sums
 }
 
-/// Replaces the contents of `code` by the code of `model` on `tiles`, at most `N` tiles; kinds are
-/// those of [`CodeKind`].
+/// Replaces the contents of `code` by the bytes of code of `model` on `tiles`, at most `N` tiles,
+/// by [`CodeKind`].
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
@@ -206,8 +206,8 @@ pub(super) fn load<const N: usize>(
     code.entries.check()
 }
 
-/// Returns the bytes on each of `tiles`, by lane. `sums` are disjoint runs of tiles in ascending
-/// order. `None` if no tile has bytes.
+/// Returns the bytes of code on each of `tiles`, one lane for each tile. `sums` are disjoint runs
+/// of tiles in ascending order. `None` if no tile has bytes.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let here = sums[sums.partition_point(|sum| sum.to <= tiles.start)..]
         .iter()

@@ -14,11 +14,11 @@ use std::ops::Range;
 pub struct RangeCosts {
     /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
     least: Vec<Vec<u64>>,
-    /// The maximum number of stages of a split in a pipeline; `None` without one.
+    /// The maximum number of stages of a split in a pipeline; `None` without a pipeline.
     stages: Option<usize>,
-    /// For each start, in a pipeline: the bytes of the ranges that begin there, the shortest first,
-    /// in one list. Each range has `stages` entries in it, for 0, 1, ... stages after it, which
-    /// `least` bounds; `u64::MAX` if over every limit.
+    /// For each start, in a pipeline: the bytes on the fullest tile of the ranges that begin there,
+    /// the shortest range first, in one list. Each range has `stages` entries, for 0, 1, ... stages
+    /// after it, which `least` bounds from below; `u64::MAX` if the bytes are over the limit.
     peaks: Vec<Vec<u64>>,
 }
 
@@ -89,7 +89,7 @@ impl RangeCosts {
         self.least.len()
     }
 
-    /// Do the bytes of a range depend on the number of stages after it? So they do in a pipeline.
+    /// Do the bytes of a range depend on the number of stages after it? They do in a pipeline only.
     pub fn is_by_depth(&self) -> bool {
         self.stages.is_some()
     }
@@ -147,8 +147,8 @@ impl RangeCosts {
     }
 
     /// Returns the range with the highest bytes in the table, and these bytes; `None` if the table
-    /// is empty. In a pipeline, each range counts with its number of stages after it that needs the
-    /// most bytes below the limit.
+    /// is empty. In a pipeline, the bytes of a range are the highest within the limit for any
+    /// number of stages after it.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {
@@ -164,7 +164,8 @@ impl RangeCosts {
     }
 }
 
-/// Raises each entry of `rows` to that of `others`, and removes entries that `others` lacks.
+/// Raises each entry of `rows` to the same entry of `others` if that is higher, and removes entries
+/// that `others` lacks.
 fn raise_rows(rows: &mut [Vec<u64>], others: &[Vec<u64>]) {
     for (row, other) in rows.iter_mut().zip(others) {
         row.truncate(other.len());

@@ -10,13 +10,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Which operations count when predicted bytes are compared with recorded bytes. All that count are
-/// regarded as one stage.
+/// Selects the operations whose predicted bytes are compared with recorded bytes. All selected
+/// operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// All operations count.
+    /// All operations are selected.
     All,
-    /// Only operations whose names give a layer count, not those that a rule assigns to a layer.
+    /// Only operations whose names give a layer are selected, not operations that a rule assigns to
+    /// a layer.
     Layered,
 }
 
@@ -78,21 +79,21 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Does `program` belong to an operation that counts by `explaining`?
+    /// Does `program` belong to an operation that `explaining` selects?
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         program
             .group
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Is `variable` used by an operation that counts by `explaining`? Always true for variables
-    /// with code, since code is compared by kind ([`MemoryModel::code_categories`]).
+    /// Is `variable` used by an operation that `explaining` selects? Always true for variables with
+    /// code, since code is compared by kind ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the first category of the kind of code that `category` belongs to; `None` if it has
-    /// data.
+    /// Returns the name of the first category of variables with the same kind of code as
+    /// `category`; `None` if `category` has data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -101,7 +102,7 @@ impl MemoryModel<'_> {
             .map(|names| names[0])
     }
 
-    /// Does an operation that counts by `explaining` use the variables of the use set `set`?
+    /// Does an operation that `explaining` selects use the variables of the use set `set`?
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -111,7 +112,7 @@ impl MemoryModel<'_> {
 
     /// Returns the names of the categories of variables in the profile whose recorded bytes are
     /// compared with predicted code of this `kind`. In the classic memory model this is only the
-    /// first name of the kind, since of the memory of vertices this model only counts their state.
+    /// first name of the kind, since this model has no memory of vertices other than their state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -120,7 +121,7 @@ impl MemoryModel<'_> {
     }
 
     /// Compares the predicted bytes of each kind of code with the recorded bytes, in the order of
-    /// [`CodeKind`]. `explaining` says which operations the prediction counts. Kinds that the
+    /// [`CodeKind`]. `explaining` selects the operations of the prediction. Kinds of code that the
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
@@ -142,21 +143,22 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns the bytes of code that the operations need which count by `explaining`, for each
-    /// tile of `tiles`, by [`CodeKind`] as an index.
+    /// Returns the bytes of code that the operations need which `explaining` selects, for each tile
+    /// of `tiles`, by [`CodeKind`] as an index.
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
 
-    /// Does the operation group with the number `group` count by `explaining`?
+    /// Does `explaining` select the operation group with the index `group`?
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
-    /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
-    /// count by `explaining`, and their variables that are live at this step.
+    /// Predicts the bytes on the tile and at the step of `memory_peak`: of the code of the
+    /// operations that `explaining` selects, and of the variables of these operations that are live
+    /// at the step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code: u64 = self
             .explained(explaining, memory_peak.tile..memory_peak.tile + 1)
@@ -174,8 +176,8 @@ impl MemoryModel<'_> {
             .sum::<u64>()
     }
 
-    /// Explains the recorded bytes of the fullest tile (the first of several) at its peak step;
-    /// `None` if the profile has no bytes by tile.
+    /// Explains the recorded bytes of the fullest tile (the first of equally full ones) at its peak
+    /// step; `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
         let (recorded, Reverse(tile)) = recorded
@@ -210,8 +212,8 @@ impl MemoryModel<'_> {
     }
 
     /// Explains the recorded bytes at `memory_peak`, for each category of variables in the profile
-    /// by its name. If a kind of code has several categories, all its bytes count in the first of
-    /// them. Categories without bytes are left out.
+    /// by its name. If a kind of code has several categories, all its bytes are attributed to the
+    /// first of them. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()
@@ -236,7 +238,7 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set` are
-    /// added; `None` if no stage counts these variables.
+    /// added; `None` if no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {
@@ -269,8 +271,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Compares the predicted bytes of one kind of code (by tile) with the sum of all lists in
-/// `recorded`. `name` is the name of its first category.
+/// Compares the bytes of one kind of code: `predicted` (by tile) with the sum of all lists in
+/// `recorded`. `name` is the name of the first category of variables with this kind of code.
 fn compare(
     name: &'static str,
     predicted: impl Iterator<Item = u64> + Clone,

@@ -49,8 +49,8 @@ impl MemoryModel<'_> {
     /// Computes the bytes of each stage at each step, in the order of `stages`; `None` for a stage
     /// without steps. An entry of `stages` is the range of positions (end exclusive), the memory of
     /// this stage as [`MemoryModel::placed_stages`] returns it, and the tile for
-    /// [`LiveCurves::on_tile`]. On the fullest tile, the curve peaks at the bytes of this tile in
-    /// the memory.
+    /// [`LiveCurves::on_tile`]. On the fullest tile of a stage, the peak of the curve is the tile's
+    /// bytes in this memory.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         stages
             .par_iter()
@@ -83,8 +83,8 @@ impl MemoryModel<'_> {
     }
 
     /// Computes the live bytes of all variables of the profile at each step, whichever operations
-    /// use them: summed over all tiles, and on `tile`. Code counts at every step, with the recorded
-    /// bytes. `None` if the profile has no steps.
+    /// use them: summed over all tiles, and on `tile`. The recorded bytes of code are included at
+    /// every step. `None` if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
@@ -111,8 +111,8 @@ impl MemoryModel<'_> {
 
     /// Is a variable with this class and use set live at `step` in a stage with the positions
     /// `stage` (end exclusive), considering recomputation in the pipeline? `is_code` says whether
-    /// the variable holds code; in the full memory model such a variable is never live, since its
-    /// recorded bytes count instead.
+    /// the variable holds code; in the full memory model such a variable is never live, since
+    /// recorded bytes of code replace it.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,
@@ -133,8 +133,9 @@ impl MemoryModel<'_> {
         is_live
     }
 
-    /// Returns the positions that count variables with the use set `set`, in ascending order: a
-    /// stage with any of them has their bytes. Empty if every stage counts them, or none.
+    /// Returns the positions to which variables with the use set `set` are attributed, in ascending
+    /// order: a stage with any of these positions has the variables' bytes. Empty if every stage
+    /// has them, or none.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
     }
@@ -167,8 +168,8 @@ impl CurveSums {
         }
     }
 
-    /// Adds a variable that has `bytes` over all tiles and on the one tile, and is live at the
-    /// half-open step ranges `live`; `None` means at every step.
+    /// Adds a variable that has `bytes` over all tiles and on the requested tile, and is live at
+    /// the half-open step ranges `live`; `None` means at every step.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: [u64; 2]) {
         match live {
             None => lanes::add(&mut self.always_live, &bytes),
@@ -178,7 +179,7 @@ impl CurveSums {
 
     /// Turns the sums into curves for the same `window` as in [`CurveSums::new`] (first, last; both
     /// inclusive). `fixed` is the bytes at every step besides variables, over all tiles and on the
-    /// one tile.
+    /// requested tile.
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
         let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {

@@ -7,15 +7,15 @@ use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
 /// Items, such as the bytes of a variable, that belong to several layers each. A range of layers
-/// counts an item once if it contains any of the item's layers.
+/// has an item once if it contains any of the item's layers.
 ///
 /// An item has an entry for each of its layers. The entry for a layer applies to ranges that start
 /// after the item's previous layer: they gain the item when they grow to this layer.
 #[derive(Default)]
 pub(super) struct Entries<Item> {
-    /// By start: pairs of a layer and an item, in the list of the first start to which the entry
-    /// applies. Ranges from this start or a later one, up to the layer, gain the item when they
-    /// grow to it.
+    /// By the start of ranges: pairs of a layer and an item, each in the list of the first start to
+    /// which it applies. Ranges that begin at this start or later, up to the layer, gain the item
+    /// when they grow to the layer.
     from: Vec<Vec<(u32, Item)>>,
     /// The number of entries that were added for all starts, including entries that were left out.
     count: usize,
@@ -90,15 +90,16 @@ impl<Item: Copy> Entries<Item> {
 type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 
 /// The bytes of a range of positions that grows by one position at a time, by kind and by lane
-/// (tile). Bytes belong to a set of positions: a range has them once if it contains any of these.
-/// The user of the sums defines the kinds, as indices below `KINDS`.
+/// (tile). Bytes belong to a set of positions: a range has the bytes once if it contains any of
+/// these positions. The user of the sums defines the kinds, as indices below `KINDS`.
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     /// Items for the ranges: each is a kind with its bytes.
     pub entries: Entries<(usize, ByLane<u64, N>)>,
     /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
-    /// For each position: the bytes that ranges from the current start gain when they reach it.
+    /// For each position: the bytes that ranges from the current start gain when they reach the
+    /// position.
     at: Vec<ByKind<N, KINDS>>,
     /// The bytes of the current range, by kind and lane.
     pub sums: ByKind<N, KINDS>,

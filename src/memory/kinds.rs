@@ -37,21 +37,25 @@ impl VariableKinds {
     }
 }
 
-/// The users of all variables, from which the kind of a variable follows. Lists are by use set.
+/// The users of all variables, from which the kind of a variable follows. Lists are indexed by use
+/// set.
 struct KindRules<'a> {
     model: &'a Model,
-    /// Whether every weight has a label that says so.
+    /// Whether every weight of the model has a label that marks it as a weight.
     has_labels: bool,
-    /// Whether the forward pass uses the variables.
+    /// For each use set: whether the forward pass uses its variables.
     forward: Vec<bool>,
-    /// Whether an update or an operation after both passes, such as a norm, uses the variables.
+    /// For each use set: whether an update, or an operation after the forward and backward pass
+    /// such as a norm, uses its variables.
     late: Vec<bool>,
-    /// Whether nothing but updates, and copies from and to the host, uses the variables.
+    /// For each use set: whether nothing but updates, and copies from and to the host, uses its
+    /// variables.
     only_updates: Vec<bool>,
 }
 
 impl<'a> KindRules<'a> {
-    /// Finds the users of the variables of `model`. `end` is the first step after both passes.
+    /// Finds the users of the variables of `model`. `end` is the first step after the forward and
+    /// the backward pass.
     fn new(model: &'a Model, end: u32) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
         let is_forward =
@@ -73,7 +77,7 @@ impl<'a> KindRules<'a> {
         }
     }
 
-    /// Returns the bytes in `kinds` of the kind of variables with this class and use set.
+    /// Returns the field of `kinds` for the kind that variables with this class and use set have.
     fn of<'k>(&self, kinds: &'k mut VariableKinds, class: u32, set: u32) -> &'k mut u64 {
         let (model, index) = (self.model, set as usize);
         let label = model.label_of(set);
@@ -100,8 +104,8 @@ impl<'a> KindRules<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// Divides, for each of `stages` (ranges of positions, end exclusive), the variables on its
-    /// fullest tile at its peak by kind. `memory` has the memory of each stage.
+    /// Breaks down by kind, for each of `stages` (ranges of positions, end exclusive), the bytes of
+    /// the variables on its fullest tile at its peak step. `memory` has the memory of each stage.
     pub fn variable_kinds(
         &self,
         stages: &[Range<usize>],
@@ -123,8 +127,8 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // An update has all parameters that are on the chip, and its own tensors are no
-                // part of the variables.
+                // A weight update has all parameters on the chip; tensors that the update makes are
+                // not among the variables of the stage.
                 let is_filled = update.is_some_and(|update| update.fills_holes(number))
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
@@ -135,7 +139,8 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // Uses with higher numbers are code, which the classic memory model counts.
+                // Uses (groups of variables) with numbers from `data` on hold code; only the
+                // classic memory model has them.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

@@ -8,9 +8,9 @@ use std::ops::{Deref, DerefMut};
 /// array. It is small in tests, so that small models have several groups of tiles.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
-/// A number of bytes in one lane (of one tile), in a type that additions of arrays are fast for.
-/// Additions and subtractions wrap around, so a final sum of at most [`Bytes::HIGHEST`] is right
-/// whatever the order of the changes.
+/// A number of bytes in one lane (of one tile), in a type with fast addition of arrays. Additions
+/// and subtractions wrap around, so a final sum of at most [`Bytes::HIGHEST`] is right whatever the
+/// order of the changes.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// The highest number of bytes that a sum of this type may have.
     const HIGHEST: u64;

@@ -59,13 +59,13 @@ use uses::CountedUses;
 pub struct MemoryModel<'a> {
     /// The operations and variables of the profile.
     model: &'a Model,
-    /// The positions (In, layers, Out) at which operations and variables count.
+    /// The positions (In, layers, Out) to which operations and variables are attributed.
     placement: &'a Placement,
     /// The memory model: the full model counts all bytes of a tile, the classic one those that the
     /// original tool counted.
     rules: Rules,
-    /// The positions of each [`PlaceSet`], whether it comes from the placement, from code or from
-    /// pipelines.
+    /// The positions in each set of positions ([`PlaceSet`]), whether the set comes from the
+    /// placement, from code or from pipelines.
     sets: Arc<PlaceSets>,
     /// The bytes of code by [`CodeKind`](crate::profile::CodeKind) and by the positions that need
     /// it.
@@ -85,12 +85,12 @@ pub struct MemoryModel<'a> {
     /// For each position: the first and the last step (inclusive) of the operations that belong to
     /// this position only; `None` if it has none.
     windows: Vec<Option<(u32, u32)>>,
-    /// The variables that count, grouped by equivalence class and use set.
+    /// The variables that stages have, grouped by equivalence class and use set.
     uses: CountedUses<'a>,
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Prepares `model`, whose operations and variables count at the positions of `placement`.
+    /// Prepares `model`, whose operations and variables are attributed to positions by `placement`.
     /// Without a pipeline, a stage takes the memory that its layers take in the one-IPU
     /// compilation.
     ///
@@ -180,10 +180,10 @@ impl<'a> MemoryModel<'a> {
         self.copies(stage).is_some_and(|(copies, _)| copies > 0)
     }
 
-    /// Returns the flows of the model (tensors with the same users): those of its pipeline, or
-    /// those that `pipeline` would have, still without the steps at which variables are live.
+    /// Returns the flows of the model (tensors with the same users). If the model is in no
+    /// pipeline, they are new flows for `pipeline`, without the steps at which variables are live.
     fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
-        // Updates begin after the forward and the backward pass.
+        // The last phase begins after the forward and the backward pass, where updates begin.
         let [.., after] = &self.phases;
         self.flows
             .clone()
@@ -200,11 +200,11 @@ impl<'a> MemoryModel<'a> {
         self.windows.len()
     }
 
-    /// Returns the first and the last step (both inclusive) that count for a stage with the
-    /// positions `layers` (end exclusive); `None` if there is no such step. In the full memory
-    /// model these are all steps of the profile. In the classic model they span the steps of the
-    /// stage's layers; position 0, for operations without a layer, counts only if the stage has no
-    /// other.
+    /// Returns the first and the last step (both inclusive) at which the live bytes of a stage with
+    /// the positions `layers` (end exclusive) are looked at; `None` if there is no such step. In
+    /// the full memory model these are all steps of the profile. In the classic model they span the
+    /// steps of the stage's layers; position 0, which has the operations without a layer, is
+    /// ignored unless the stage has no other position.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -243,14 +243,14 @@ impl<'a> MemoryModel<'a> {
             .max_by_key(|&(_, bytes)| bytes)
     }
 
-    /// Does a stage with the positions `stage` (end exclusive) have the bytes of the positions
-    /// `set`?
+    /// Does a stage with the positions `stage` (end exclusive) have bytes that are attributed to
+    /// the set of positions `set`? It does if it has any of these positions.
     fn counts_in(&self, set: PlaceSet, stage: &Range<usize>) -> bool {
         set == EVERYWHERE || meets(self.sets.places(set), stage)
     }
 
-    /// Returns the positions that count variables with the use set `set`: a stage with any of these
-    /// positions has the bytes of the variables.
+    /// Returns the set of positions to which variables with the use set `set` are attributed: a
+    /// stage with any of these positions has the bytes of the variables.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }

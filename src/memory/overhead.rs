@@ -6,7 +6,7 @@ use crate::model::{Model, PlaceSets};
 use std::ops::Range;
 
 /// The recorded memory of one tile that no operation explains. Each IPU of a pipeline has its own
-/// stack, run-time and host exchange, so the full memory model counts it in every stage.
+/// stack, run-time and host exchange, so the full memory model adds this memory to every stage.
 ///
 /// These bytes are measured: on each tile and for each kind of code, the recorded bytes beyond the
 /// code of all operations; the variables that no operation uses, at the steps where they are live;
@@ -14,18 +14,19 @@ use std::ops::Range;
 /// all of them is assumed.
 ///
 /// Fragmentation comes on top: the recorded bytes of a tile beyond always-live variables and the
-/// peak of the others (36 bytes on one tile of a real profile, up to 18 % of a tile in others). A
-/// stage has it in proportion to the bytes that it takes of the tile (docs/model.md, "Overhead and
-/// fragmentation").
+/// peak of all other variables (36 bytes on one tile of a real profile, up to 18 % of a tile in
+/// others). A stage has it in proportion to the bytes that it takes of the tile (docs/model.md,
+/// "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TileOverhead {
-    /// The recorded bytes, by [`CodeKind`](crate::profile::CodeKind) as an index. A stage never
-    /// counts more bytes of its operations.
+    /// The recorded bytes of code, by [`CodeKind`](crate::profile::CodeKind) as an index: an upper
+    /// limit on the code of the operations of a stage.
     recorded: [u64; 4],
-    /// The recorded bytes minus the code of all operations, by
+    /// The recorded bytes of code minus the code of all operations, by
     /// [`CodeKind`](crate::profile::CodeKind) as an index; at least 0.
     pub code: [u64; 4],
-    /// The fragmentation of the whole model: its recorded bytes that belong to no variable.
+    /// The fragmentation of the tile in the one-IPU compilation: recorded bytes that belong to no
+    /// variable.
     pub fragmentation: u64,
     /// All recorded bytes of the tile except the fragmentation.
     rest: u64,
@@ -66,8 +67,8 @@ impl TileOverhead {
     }
 
     /// Returns the fragmentation, in bytes and rounded up, of a stage that takes `bytes` bytes of
-    /// the tile without it. The share never falls as `bytes` grows. A stage that takes at least the
-    /// bytes of the whole model has the whole fragmentation.
+    /// the tile without fragmentation. The share never falls as `bytes` grows. A stage that takes
+    /// at least the bytes of the whole model has the whole fragmentation.
     pub fn fragmentation_of(&self, bytes: u64) -> u64 {
         if self.fragmentation == 0 || bytes >= self.rest {
             return self.fragmentation;
@@ -102,15 +103,15 @@ impl TileOverhead {
     }
 }
 
-/// Adds fragmentation to each total, by lane: that of a stage that takes this total without
-/// fragmentation on the tile of the lane.
+/// Adds to each total (one for each of `tiles`) the fragmentation of a stage that takes this total
+/// without fragmentation on the tile.
 pub(super) fn add_fragmentation(tiles: &[TileOverhead], totals: &mut [u64]) {
     for (total, tile) in totals.iter_mut().zip(tiles) {
         *total += tile.fragmentation_of(*total);
     }
 }
 
-/// Returns the bytes of code of the operation groups for whose numbers `is_wanted` is true, as if
+/// Returns the bytes of code of the operation groups for whose indices `is_wanted` is true, as if
 /// all were in one stage: for each tile of `tiles`, by [`CodeKind`](crate::profile::CodeKind) as an
 /// index.
 pub(super) fn explained(

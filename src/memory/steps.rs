@@ -12,7 +12,7 @@ pub(super) struct StepSums<const N: usize> {
     /// The bytes that are live at the first step of the window, by lane (tile).
     at_start: ByLane<u64, N>,
     /// Pairs of a later step of the window and the change of the live bytes at it, by lane (tile),
-    /// which wraps around. Not sorted; a step may have several.
+    /// which wraps around. Not sorted; a step may have several pairs.
     changes: Vec<(u32, [u64; N])>,
 }
 
@@ -102,8 +102,8 @@ pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     merged
 }
 
-/// Adds a half-open range, which does not begin before any of `steps`; joined with the last of them
-/// if both overlap or touch.
+/// Adds a half-open range of steps, which does not begin before any range in `steps`. It is joined
+/// with the last of these ranges if both overlap or touch.
 fn append(steps: &mut Steps, (from, to): (u32, u32)) {
     match steps.last_mut() {
         Some(last) if last.1 >= from => last.1 = last.1.max(to),
@@ -137,8 +137,8 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
 }
 
 /// Groups the steps at which positions need one variable by the set of positions that need it.
-/// `own` has the steps of each position; each result has the steps at which exactly its positions
-/// (ascending) need the variable.
+/// `own` has the steps of each position. Each key of the result is a set of positions (ascending),
+/// with the steps at which exactly these positions need the variable.
 pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
     let ranges = own.iter().flat_map(|(position, steps)| {
         let steps = steps.iter();
@@ -152,9 +152,9 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
     found
 }
 
-/// Visits the stretches into which the ends of half-open `ranges` cut each other, in ascending
-/// order: the two ends of a stretch, and the owners of the ranges that contain it, with their number
-/// of such ranges. Stretches in no range are skipped.
+/// Calls `visit`, in ascending order, for each stretch into which the ends of half-open `ranges`
+/// cut each other: with both ends of the stretch, and the owners of the ranges that contain the
+/// stretch, each with its number of such ranges. Stretches in no range are skipped.
 pub(super) fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),

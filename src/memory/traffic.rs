@@ -31,7 +31,7 @@ impl MemoryModel<'_> {
         self.used_by(1)
     }
 
-    /// Returns for each boundary of the layer order (number n is between the positions n and n + 1)
+    /// Returns for each boundary of the layer order (index n is between the positions n and n + 1)
     /// the bytes of the variables that flow across it, as [`LayerTraffic::cut_bytes`] computes
     /// them.
     pub fn cut_bytes(&self) -> Vec<u64> {
@@ -39,7 +39,7 @@ impl MemoryModel<'_> {
         self.used_by(2).cut_bytes()
     }
 
-    /// Returns for each boundary of the layer order (number n is between the positions n and n + 1)
+    /// Returns for each boundary of the layer order (index n is between the positions n and n + 1)
     /// the bytes, over all tiles, that a pipeline with a cut there sends for one micro-batch: in
     /// the forward and in the backward pass. If Out is on the first IPU, one more boundary follows,
     /// between the last position and Out.
@@ -119,7 +119,7 @@ impl LayerTraffic {
 
     /// Returns for each pair of layers the bytes, over all tiles, of the variables that have a live
     /// range which begins at a step of the row's layer and ends at a step of the column's layer.
-    /// Only layers that use the variable count.
+    /// Layers that do not use the variable are ignored.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
             let mut flows: Vec<_> = shared
@@ -147,10 +147,10 @@ impl LayerTraffic {
         matrix
     }
 
-    /// Returns for each boundary (number n is between the positions n and n + 1) the bytes, over
-    /// all tiles, of the variables that flow across it in either direction: they have a live range
-    /// that begins and ends in layers on different sides. A variable counts once, however many
-    /// layers on both sides use it.
+    /// Returns for each boundary (index n is between the positions n and n + 1) the bytes, over all
+    /// tiles, of the variables that flow across it in either direction: they have a live range that
+    /// begins and ends in layers on different sides. The bytes of a variable are added once,
+    /// however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![0i128; self.windows.len()];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
@@ -176,8 +176,8 @@ impl LayerTraffic {
         at_boundaries(changes)
     }
 
-    /// Returns those layers of `shared` during whose steps the half-open live range begins, and
-    /// those during whose steps it ends; both ascending.
+    /// Returns, of the layers that use the variables of `shared`, those during whose steps the
+    /// half-open live range begins, and those during whose steps it ends; both in ascending order.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             shared
@@ -205,8 +205,8 @@ impl LayerTraffic {
     }
 }
 
-/// Returns the bytes at each boundary (number n is between the positions n and n + 1), from their
-/// changes at each position.
+/// Returns the bytes at each boundary (index n is between the positions n and n + 1), from the
+/// changes of these bytes at each position.
 fn at_boundaries(mut changes: Vec<i128>) -> Vec<u64> {
     changes.pop();
     let mut bytes = 0;

@@ -1,6 +1,6 @@
-//! The variables that count in stages, and the steps at which they are live. Variables are grouped
-//! by equivalence class and use set (the operation groups that use them). Each such group is a
-//! *use* and has a number.
+//! The variables that stages have, and the steps at which they are live. Variables are grouped by
+//! equivalence class and use set (the operation groups that use them). Each such group is a *use*
+//! and has a number.
 //!
 //! Most programs treat thousands of tiles alike, so neighbouring tiles have nearly the same uses.
 //! Facts that depend only on the use are looked up once for several tiles, whose bytes are added up
@@ -11,7 +11,7 @@ use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, VariableUse};
 use std::ops::Range;
 
-/// All variables that count in stages, grouped by equivalence class and use set. Such a group is a
+/// All variables that stages have, grouped by equivalence class and use set. Such a group is a
 /// *use*. Uses are numbered from 0: first those of variables with data, in the order of the model,
 /// then those of variables with code.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +19,7 @@ pub(super) struct CountedUses<'a> {
     /// The uses of variables with data.
     pub data: &'a VariableGroups,
     /// The uses of variables with code; `None` in the full memory model, where the recorded bytes
-    /// of code count instead.
+    /// of code replace such variables.
     code: Option<&'a VariableGroups>,
 }
 
@@ -31,7 +31,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over all uses in the order of their numbers, with their bytes over all tiles.
+    /// Iterates over all uses (variables with one class and use set) in the order of their numbers,
+    /// with their bytes over all tiles.
     pub fn all(&self) -> impl Iterator<Item = &VariableUse> {
         self.data
             .uses()
@@ -39,7 +40,8 @@ impl<'a> CountedUses<'a> {
             .chain(self.code.map_or(&[][..], VariableGroups::uses))
     }
 
-    /// Returns the use with this number (see [`CountedUses`]).
+    /// Returns the use (variables with one class and use set) with the number `number` (see
+    /// [`CountedUses`]).
     #[inline]
     pub fn of(&self, number: u32) -> &VariableUse {
         let (data, number) = (self.data.uses(), number as usize);
@@ -49,8 +51,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over the uses on `tile`, data before code, each with its bytes on this tile. A use
-    /// may come several times.
+    /// Iterates over the uses (variables with one class and use set) on `tile`, data before code,
+    /// each with its bytes on this tile. A use may come several times.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableUse> + '_ {
         self.numbered_on_tile(tile)
             .map(|(number, bytes)| VariableUse {
@@ -69,8 +71,8 @@ impl<'a> CountedUses<'a> {
     }
 
     /// Returns the uses on `tile` in two lists, of data and of code, each in ascending order. Each
-    /// list comes with the number of its first use in [`CountedUses`]: add it to the numbers in the
-    /// list.
+    /// list comes with the number of its first use in [`CountedUses`]: this number must be added to
+    /// the numbers in the list.
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let data = self.data;
@@ -82,13 +84,13 @@ impl<'a> CountedUses<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Visits the liveness of the variables of a use in stages, in parts, since they may be live at
-    /// different steps in different stages. `number` is that of the use in [`CountedUses`].
+    /// Visits, in parts, the steps at which the variables of a use are live in stages, since these
+    /// may differ between stages. `number` is the number of the use in [`CountedUses`].
     ///
     /// `visit` gets a set of positions, a further position (if any), and half-open step ranges
     /// (`None` for all steps). In stages that contain any position of the set, and the further
-    /// position, the variables are live at these steps. There is no call for variables that are off
-    /// the chip in both passes.
+    /// position, the variables are live at these steps. `visit` is not called for variables that
+    /// are off the chip in both passes.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -113,9 +115,9 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Does a stage with the positions `stage` (end exclusive) have the variables of a part that
-    /// [`MemoryModel::each_life`] visits? The part counts at any position of `counted` and needs
-    /// the position `with`, too.
+    /// Does a stage with the positions `stage` (end exclusive) have the variables of a part of a
+    /// use that [`MemoryModel::each_life`] visits? It does if it has any position of `counted`, and
+    /// the position `with` if there is one.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -125,8 +127,8 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
-    /// Returns the sums, by lane (tile), of the bytes that a stage with the positions `stage` (end
-    /// exclusive) has of `all`.
+    /// Returns, by lane (tile), the sum of those bytes in `all` that a stage with the positions
+    /// `stage` (end exclusive) has.
     pub(super) fn sum_in<const N: usize>(
         &self,
         all: &[Placing<N>],
@@ -145,13 +147,13 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
-/// The bytes of some variables by lane (tile), with the positions that count them: a stage with any
-/// of these positions has the bytes.
+/// The bytes of some variables by lane (tile), with the set of positions to which they are
+/// attributed: a stage with any of these positions has the bytes.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
-/// Returns the tiles below `tiles` in groups of neighbours that a thread examines side by side, from
-/// 1 to [`LANES`] (the last may have fewer). Groups are small enough that every thread has several
-/// to examine.
+/// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbours (fewer in the last group),
+/// which a thread examines side by side. Groups are small enough that every thread has several
+/// groups to examine.
 pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
     let parts = if cfg!(test) {
         1
@@ -188,8 +190,8 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Appends the rows of one list of uses for each lane; each list is in ascending order. A list
-    /// comes with the number that is added to the numbers in it, which is the same for all. Lanes
+    /// Appends the rows of uses from `lists`, which has an ascending list for each lane (tile).
+    /// Each list comes with an offset, the same for all, that is added to the numbers in it. Lanes
     /// without a tile have an empty list.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
