@@ -19,8 +19,8 @@ const UNSEEN: usize = usize::MAX;
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// For each block, then each layer, then each place: the change, from the place before to this
-    /// one, of the live bytes that ranges gain at the layer.
+    /// For each block of places, then each layer, then each place of the block: the change, from
+    /// the previous place, of the live bytes that ranges gain at the layer.
     changes: Vec<[B; N]>,
     /// For each layer, then each block of places: sums of the live bytes that ranges gain at the
     /// layer.
@@ -35,8 +35,8 @@ pub(super) struct Blocks<B, const N: usize> {
 struct BlockSums<B, const N: usize> {
     /// The sum of all changes of live bytes from place to place in the block.
     changes: ByLane<B, N>,
-    /// The sum of those changes that are rises: the live bytes in the block are at most this above
-    /// `before`.
+    /// The sum of the increases of live bytes in the block, without the decreases: live bytes in
+    /// the block exceed `before` by at most this sum.
     rises: ByLane<B, N>,
     /// The bytes that are live before the first place of the block.
     before: ByLane<B, N>,
@@ -44,7 +44,8 @@ struct BlockSums<B, const N: usize> {
     bounds: ByLane<B, N>,
 }
 
-/// The current range of layers, and its live bytes at all places as far as they are computed.
+/// The current range of layers, and its live bytes at all places (steps at which a peak is
+/// possible), as far as they are computed.
 #[derive(Default)]
 struct Range<B, const N: usize> {
     start: usize,
@@ -52,11 +53,11 @@ struct Range<B, const N: usize> {
     end: usize,
     /// For each block: an upper bound on the live bytes of the range at any place of the block.
     bounds: Vec<[B; N]>,
-    /// For each block: the live bytes before its first place, only of the layers below the block's
-    /// entry in `seen`.
-    before: Vec<[B; N]>,
-    /// For each place: the change of live bytes from the place before, only of the layers below the
+    /// For each block: the live bytes before its first place, of the range's layers below the
     /// block's entry in `seen`.
+    before: Vec<[B; N]>,
+    /// For each place: the change of live bytes from the previous place, of the range's layers
+    /// below the block's entry in `seen`.
     changes: Vec<[B; N]>,
     /// For each block: the end (exclusive) of the layers of the range whose bytes are in `before`
     /// and `changes`; [`UNSEEN`] if there are none for this range.
@@ -67,7 +68,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// Removes all bytes, and prepares for `places` places (steps at which a peak is possible) and
     /// `layers` layers.
     pub fn restart(&mut self, places: usize, layers: usize) {
-        // The last end may be after the last place.
+        // The end of a live range may be after the last place, so there is room for one more place.
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
@@ -79,7 +80,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds `bytes`, by lane (tile), that ranges from now on have at the places of `stretch` if
-    /// they contain `layer`; all ranges have them if `layer` is the one after the last.
+    /// they contain `layer`; all ranges have them if `layer` is the number of layers.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -164,12 +165,13 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // From here on, only layers that are still to come can add to this bound.
+        // The bound is now exact: only layers that the range gains later can add to it.
         range.bounds[block] = all;
         within
     }
 
-    /// Adds to the sums of `block` the layers of the current range that are not in them yet.
+    /// Adds to the sums of `block` those layers of the current range that the sums do not include
+    /// yet.
     fn catch_up(&mut self, block: usize) {
         let range = &mut self.range;
         let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];

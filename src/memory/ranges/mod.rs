@@ -3,13 +3,14 @@
 //! Computing each range from its operations is hundreds of times too slow. Instead, neighbouring
 //! tiles are examined side by side:
 //!
-//! * A range has the bytes of a variable once, however many of its layers use it. A growing range
-//!   gains them at the first of these layers that it reaches. For two consecutive users (p, n) this
-//!   is layer n for every range that starts after p. So an entry is stored by the first start to
-//!   which it applies, p + 1.
+//! * A range has the bytes of a variable once, however many of its layers use the variable. A
+//!   growing range gains the bytes at the first user that it reaches. For two consecutive users (p,
+//!   n) this is layer n for every range that starts after p. So an entry is stored by the first
+//!   start to which it applies, p + 1.
 //! * A tile can only have its peak at few steps: where a variable ceases to be live after another
-//!   began, and at the ends of layers' windows. In this room such a step is a *place*, by its index
-//!   in the list of these steps, and live ranges are stored as places (`variables`).
+//!   began, and at the ends of layers' windows. In this module, such a step is called a *place* and
+//!   is identified by its index in the list of these steps. Live ranges of variables are stored as
+//!   places (`variables`).
 //! * For each layer, the bytes that a range gains there are stored as changes from place to place.
 //!   Sums over blocks of places bound the live bytes of a range in each block. Only blocks whose
 //!   bound exceeds the peak so far are summed place by place (`blocks`).
@@ -46,8 +47,8 @@ use tiles::{Entered, Examination};
 use variables::EnteringVariables;
 
 /// Maximum number of sums that a thread keeps for tiles side by side: tiles times layers times
-/// places (steps at which a peak is possible). With more, reading them takes as long as examining
-/// each tile by itself.
+/// places (steps at which a peak is possible). With more sums, reading them takes as long as
+/// examining each tile by itself.
 const MAX_CELLS: usize = 1 << 21;
 
 /// Returns the table of the only pipeline in `costs`; an empty table if there is none.
@@ -79,9 +80,9 @@ impl MemoryModel<'_> {
 
     /// Computes [`MemoryModel::range_costs`] for several pipelines of one model in one pass over
     /// the tiles. `pipelines` has the model in each pipeline, with the limit in bytes on each tile;
-    /// tables come in this order. Splits have at most `stages` stages. With `tiles`, only these
-    /// tiles are examined, so that a range may need more than its table says. Each tile that is
-    /// done advances `progress` by one.
+    /// the tables come in the same order. Splits have at most `stages` stages. With `tiles`, only
+    /// these tiles are examined, so that a range may need more bytes than its table has. Each tile
+    /// that is done advances `progress` by one.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -115,8 +116,9 @@ impl MemoryModel<'_> {
         Ok(of_one(Self::costs_on(None, vec![ranges], shown)?))
     }
 
-    /// Computes the tables of `pipelines`, in their order, from `tiles`, or from all tiles without
-    /// these. Each tile that is done advances `progress` by one, which shows what is done as `name`.
+    /// Computes the tables of range costs of `pipelines`, in their order, on `tiles`, or on all
+    /// tiles if `None`. Each tile that is done advances `progress` by one; `name` is the name of
+    /// this task.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -135,7 +137,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // Tensors with the same users are gathered for all pipelines at once.
+        // Flows (tensors with the same users) are gathered once for all pipelines, from a model
+        // that has them.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -146,7 +149,7 @@ impl MemoryModel<'_> {
             updates: number_updates(&mut pipelines),
             pipelines,
         };
-        // Threads take one group after the other in this order.
+        // Each thread takes the next group of tiles in the order of `order`.
         order.into_iter().par_bridge().try_for_each_init(
             RangeScratches::default,
             |scratches, tiles| {
@@ -174,25 +177,27 @@ impl MemoryModel<'_> {
     }
 }
 
-/// One pass over the tiles that computes the ranges of several pipelines; all threads share it.
+/// One pass over the tiles that computes the bytes of ranges of positions in several pipelines; all
+/// threads share it.
 struct RangePass<'a> {
-    /// The model in one of the pipelines, without one only if all are. Only that part of it is used
-    /// which is the same in all of them.
+    /// The model in one of the pipelines (with flows, if any has them). Only data that is the same
+    /// in all pipelines is read from it.
     model: &'a MemoryModel<'a>,
     /// Whether a group of tiles was too large to be examined side by side. Then all tiles are
     /// examined one by one, since most other groups are probably too large as well.
     are_apart: AtomicBool,
     /// The ranges of each pipeline, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// For each of `pipelines`, the first in which the same variables count at the same steps. All
-    /// with the same first are examined at once.
+    /// For each of `pipelines`: the index of the first of them in which the same variables are live
+    /// at the same steps. Pipelines with the same index here are examined at once.
     alike: Vec<Option<usize>>,
-    /// The distinct weight updates of `pipelines`, as [`PipelineRanges::update`] numbers them.
+    /// The distinct weight updates of `pipelines`; [`PipelineRanges::update`] is an index into this
+    /// list.
     updates: Vec<&'a UpdatePhase>,
 }
 
 /// Numbers the weight updates of `pipelines`, which differ only with the place of optimizer state
-/// and the number of replicas. Returns the distinct ones in the order of their numbers.
+/// and the number of replicas. Returns the distinct weight updates in the order of their numbers.
 fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
     let mut updates: Vec<&UpdatePhase> = Vec::new();
     for pipeline in pipelines {
@@ -224,12 +229,14 @@ struct RangeScratch<B, const N: usize> {
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
     entered: Entered<B, N>,
-    /// For each pipeline of the pass: the bytes that it adds to ranges on the tiles.
+    /// For each of [`RangePass::pipelines`]: the bytes that the pipeline adds to ranges on the
+    /// tiles.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
 impl RangePass<'_> {
-    /// Examines a group of neighbouring tiles side by side, or one by one if that is not possible.
+    /// Examines a group of neighbouring tiles side by side, or one by one if side by side is not
+    /// possible.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -239,7 +246,7 @@ impl RangePass<'_> {
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Relaxed) {
-            // Too much for the group may not be too much for each tile.
+            // If the group together has too many variables or bytes, each tile by itself may not.
             if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }
@@ -254,8 +261,8 @@ impl RangePass<'_> {
     }
 
     /// Examines `tiles`, at most `N`, side by side, once for each set of pipelines in which the
-    /// same variables count. Returns false if sums of type `B` may overflow or `N` lanes need too
-    /// many sums; peaks are then not complete.
+    /// same variables are live. Returns false if sums of type `B` may overflow or `N` lanes need
+    /// too many sums; peaks are then not complete.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

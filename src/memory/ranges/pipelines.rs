@@ -26,18 +26,18 @@ pub(super) struct PipelineRanges<'a> {
     ends: Vec<AtomicUsize>,
     /// The maximum number of stages of a split.
     stages: usize,
-    /// The number of the pipeline's weight update among those of all pipelines of the pass; `None`
-    /// if the update is no phase of its own.
+    /// The pipeline's weight update, as an index into the distinct updates of all pipelines that
+    /// are examined; `None` if the update is no phase of its own.
     pub update: Option<usize>,
-    /// The flows (tensors with the same users), and the ranges in which the tensors of each take
-    /// bytes; `None` without a pipeline.
+    /// The flows (tensors with the same users), and the ranges in which the tensors of each flow
+    /// take bytes; `None` without a pipeline.
     pub patterns: Option<Patterns<'a>>,
     /// The number of columns of peaks of each range: its lower bound and, in a pipeline, its bytes
     /// with 0, 1, ... stages after it.
     columns: usize,
-    /// The highest bytes of any tile so far, in columns, of [`AT_ONCE`] ranges each, with the same
-    /// start and neighbouring last positions; ordered by start and then by last position. Allocated
-    /// when one of the ranges is first needed.
+    /// The highest bytes of any tile so far, in columns. An entry has [`AT_ONCE`] ranges with the
+    /// same start and neighbouring last positions, and is allocated when one of these ranges is
+    /// first needed. Entries are ordered by start and then by last position.
     peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
@@ -84,8 +84,8 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Do the same variables count at the same steps in the pipelines of `self` and `other`, so
-    /// that both can be examined at once? What the pipelines add may differ.
+    /// Are the same variables live at the same steps in the pipelines of `self` and `other`, so
+    /// that both can be examined at once? The bytes that the pipelines add may differ.
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         let mut numbers = 0..model.model.variables.uses().len() as u32;
@@ -103,8 +103,8 @@ impl<'a> PipelineRanges<'a> {
         &part[last % AT_ONCE * self.columns..][..self.columns]
     }
 
-    /// Returns for how many numbers of stages after it (0, 1, ...) a range that ends before the
-    /// position `end` has bytes: each of these stages needs at least one position.
+    /// Returns how many numbers of later stages (0, 1, ...) are possible for a range that ends
+    /// before the position `end`: each later stage needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
@@ -193,8 +193,8 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Returns for each lane (tile) the bytes above which a tile raises the peak of the current
-    /// range for any number of stages after it, if the pipeline adds `beside` to them in addition to
-    /// what it adds in every phase.
+    /// range for any number of stages after it, if the pipeline adds `beside` to these bytes,
+    /// besides the bytes that it adds in every phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -205,15 +205,16 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Raises the peaks of the current range, for each number of stages after it, to `bytes`, by
-    /// lane (tile), plus what the pipeline adds in every phase.
+    /// lane (tile), plus the bytes that the pipeline adds in every phase.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
             raise(peak, &plus(bytes, column));
         }
     }
 
-    /// Raises the lower bound of the current range to `bytes`, by lane (tile), plus the least that
-    /// the pipeline adds. If it then exceeds the limit on any tile, longer ranges are not examined.
+    /// Raises the lower bound of the current range to `bytes`, by lane (tile), plus the fewest
+    /// bytes that the pipeline adds. If the bound then exceeds the limit on any tile, longer ranges
+    /// are not examined.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -228,8 +229,8 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 
     /// Raises the peaks of the current range to its bytes in the weight update, if that is a phase
-    /// of its own. `fixed` has the range's code and always-live variables on `tiles`, by lane,
-    /// `updates` the bytes of weight updates.
+    /// of its own. `fixed` has the bytes of the range's code and always-live variables on `tiles`,
+    /// by lane; `updates` has the bytes of weight updates.
     pub fn raise_in_update(
         &mut self,
         (tiles, fixed): (&[TileOverhead], &[u64; N]),
@@ -244,10 +245,10 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 }
 
-/// Raises `peak` to the highest lane of `bytes`, if that is more.
+/// Raises `peak` to the highest lane of `bytes` if that is higher.
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
-    // Most tiles raise nothing, and a read is much cheaper than a write.
+    // Most tiles do not raise the peak, and reading it is much cheaper than writing it.
     if peak.load(Relaxed) < highest {
         peak.fetch_max(highest, Relaxed);
     }

@@ -1,4 +1,5 @@
-//! Examines all ranges of layers on some tiles, in all pipelines in which the same variables count.
+//! Examines all ranges of layers on some tiles, in all pipelines in which the same variables are
+//! live.
 
 use super::blocks::Blocks;
 use super::pipelines::InPipeline;
@@ -10,8 +11,8 @@ use crate::memory::pipeline::TileFlows;
 use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
 
-/// The bytes on up to `N` tiles that ranges from the current start gain at each position, by
-/// what has them.
+/// The bytes on up to `N` tiles that ranges from the current start gain at each position, by kind
+/// of memory.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
     /// Bytes of the variables that are not live at every step, at each step at which a peak is
@@ -21,19 +22,20 @@ pub(super) struct Entered<B, const N: usize> {
     pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
     pub code: GrowingSums<N, 4>,
-    /// Bytes of each weight update, as
-    /// [`PipelineRanges::update`](super::pipelines::PipelineRanges::update) numbers them.
+    /// Bytes of each weight update;
+    /// [`PipelineRanges::update`](super::pipelines::PipelineRanges::update) is an index into this
+    /// list.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
-/// The examination of all ranges on some neighbouring tiles, in pipelines in which the same variables
-/// count at the same steps.
+/// The examination of all ranges on some neighbouring tiles, in pipelines in which the same
+/// variables are live at the same steps.
 pub(super) struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
     pub uses: &'a NeighbourUses<N>,
     pub variables: &'a EnteringVariables<N>,
     pub flows: &'a TileFlows<N>,
-    /// The weight updates of `pipelines`, with their numbers.
+    /// The weight updates of `pipelines`, each with its index in [`Entered::updates`].
     pub updates: Vec<(usize, &'a UpdatePhase)>,
     /// A buffer, except for `always`, `code` and `updates`, which must be loaded.
     pub entered: &'a mut Entered<B, N>,
@@ -117,7 +119,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let without_fragmentation = totals;
             add_fragmentation(tiles, &mut totals);
-            // Only a total above the peak so far changes it; a peak of 0 may not have been set.
+            // Only a total above the peaks so far (`known`) changes a peak; a peak of 0 may not
+            // have been set.
             if totals
                 .iter()
                 .zip(&known)
@@ -140,7 +143,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// by lane (tile) that are the same in every phase, such as code.
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.variables.phases.iter().enumerate() {
-            // Without steps there is only one phase, in which nothing is live.
+            // A model without steps has only the first phase, in which no variable is live.
             let is_only = phase == 0 && self.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;

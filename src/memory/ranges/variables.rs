@@ -18,14 +18,15 @@ pub(super) struct Stretch {
     pub row: u32,
 }
 
-/// A live range of the variables of one row, in the stages that count them there.
+/// A live range of the variables of one row (a use on neighbouring tiles), and the stages that have
+/// it.
 struct LiveRange {
     /// The half-open steps at which the variables are live.
     steps: (u32, u32),
     /// The row of the variables in [`NeighbourUses`].
     row: u32,
-    /// The positions that count the variables, and a position that a stage must have too; `None` for
-    /// no such condition.
+    /// The set of positions of which a stage with the variables has at least one, and a position
+    /// that the stage must have too; `None` for no such condition.
     part: (PlaceSet, Option<u32>),
 }
 
@@ -55,8 +56,8 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// For each step that has a mark: the number of places before it. Entries of other steps have
     /// no meaning.
     rank: Vec<u32>,
-    /// The variables that are not live at every step, as items that ranges gain at layers. Those
-    /// that every stage has are gained at one more layer, after the last.
+    /// The variables that are not live at every step, as items that ranges gain at layers.
+    /// Variables that every stage has are gained at an additional layer after the last.
     pub moving: Entries<Stretch>,
     /// The sum of the bytes of all live ranges, on the tile where it is highest: no sum of live
     /// bytes exceeds it.
@@ -64,8 +65,8 @@ pub(super) struct EnteringVariables<const N: usize> {
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Replaces the contents by the variables of `uses`. Those that are live at every step replace
-    /// the contents of `always` instead.
+    /// Replaces the contents by the variables of `uses`. Variables that are live at every step
+    /// replace the contents of `always` instead.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -191,8 +192,8 @@ impl<const N: usize> EnteringVariables<N> {
     }
 
     /// Returns the smallest window of places (end exclusive) that covers `window` and the steps
-    /// `layer` of one more layer (first and last, inclusive). `None` stands for no steps in all
-    /// three.
+    /// `layer` of one more layer (first and last, inclusive). `None` stands for no steps, in both
+    /// arguments and in the result.
     pub fn widened(
         &self,
         window: Option<(usize, usize)>,
