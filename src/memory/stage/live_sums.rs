@@ -4,13 +4,13 @@ use crate::memory::lanes::{self, Bytes};
 use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
-/// (tile). Stages are numbered in the order in which they are computed.
+/// (tile). Stages have the indices that they have in the list of stages to compute.
 #[derive(Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// For each stage: its live bytes at the current step, without variables that every stage has.
-    /// One more entry has the live bytes of these variables.
+    /// An additional last entry has the live bytes of the variables that every stage has.
     pub live: Vec<[B; N]>,
-    /// The number of the current phase (see [`PHASES`]).
+    /// The index of the current phase (see [`PHASES`]).
     pub phase: usize,
     /// For each stage and phase: the highest live bytes of the steps so far.
     pub highest: Vec<[Highest<B, N>; PHASES]>,
@@ -43,8 +43,8 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         self.live.resize(self.highest.len() + 1, none);
     }
 
-    /// Compares the live bytes of a stage at `step`, the current one, with the highest so far in
-    /// the phase, and keeps the higher ones with their step. `stage` is the number of the stage.
+    /// Compares the live bytes of the stage with the index `stage` at the current step, `step`,
+    /// with its highest live bytes so far in the phase, and keeps the higher bytes with their step.
     #[inline]
     pub fn raise_highest(&mut self, stage: usize, step: u32) {
         let (mut all, common) = (self.live[stage], self.live[self.highest.len()]);
@@ -60,8 +60,8 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     }
 }
 
-/// For each step, the numbers of *rows* that begin or cease to be live at it. The user defines what
-/// a row is. The buffers are reused for the next tiles.
+/// For each step, the numbers of *rows* that begin or cease to be live at it. The user of the lists
+/// defines what a row is. The buffers are reused for the next tiles.
 #[derive(Default)]
 pub(super) struct LiveChanges {
     /// For two lists of each step, the index in `rows` where the list starts: first the rows that
@@ -96,7 +96,7 @@ impl LiveChanges {
             self.rows[*start as usize] = row;
             *start += 1;
         }
-        // Each start has become the start of the next list.
+        // The loop has moved each entry of `starts` to the start of the next list.
         self.starts.rotate_right(1);
         self.starts[0] = 0;
     }
@@ -111,7 +111,7 @@ impl LiveChanges {
         self.at(2 * step as usize + 1)
     }
 
-    /// Returns the numbers of the rows in the list with the index `list`: each step has two lists,
+    /// Returns the numbers of the rows in the list with the index `place`: each step has two lists,
     /// first of ends, then of begins.
     fn at(&self, place: usize) -> &[u32] {
         &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]

@@ -1,11 +1,11 @@
 //! Computes the memory of stages in full (docs/model.md, "The memory of a stage").
 //!
-//! This does not reuse `ranges`, which only gives the highest bytes of any tile and skips all
-//! tiles, blocks and steps whose bounds are lower. A stage needs the first peak step of each tile,
-//! and the bytes at that step by their contents. Without its bounds, `ranges` would be the loop
-//! over steps that is here, and would also have to keep steps and the bytes of each stage. So both
-//! only share the preparation (uses of neighbours, lanes, flows, updates), and tests compare them
-//! with each other and with a reference model.
+//! This module does not reuse `ranges`, which only gives the highest bytes of any tile and skips
+//! all tiles, blocks and steps whose bounds are lower. A stage needs the first peak step of each
+//! tile, and the bytes at that step by their contents. Without its bounds, `ranges` would be the
+//! loop over steps of this module, and would also have to keep steps and the bytes of each stage.
+//! So both modules only share the preparation (uses of neighbours, lanes, flows, updates), and
+//! tests compare them with each other and with a reference model.
 
 mod live_sums;
 mod parts;
@@ -28,7 +28,7 @@ use std::ops::Range;
 /// The memory that one stage takes on each tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageMemory {
-    /// For each tile: its bytes at the step at which it takes the most, divided by what they hold.
+    /// For each tile: its bytes at the step at which it takes the most, broken down by contents.
     pub tiles: Vec<Parts>,
     /// For each tile: the first step at which it takes the most bytes; `None` if the stage has no
     /// steps.
@@ -37,8 +37,8 @@ pub struct StageMemory {
     /// forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,
     /// All bytes on the fullest tile if the pipeline restores stashed tensors as late as it can, as
-    /// its compiler may do. `None` if the stage has no copies of activations to restore, or if this
-    /// was not computed.
+    /// its compiler may do. `None` if the stage has no copies of activations to restore, or if late
+    /// restores were not computed.
     pub late_restores: Option<u64>,
     /// For each tile: its bytes in the weight update; empty if all optimizer state stays on the
     /// chip between updates.
@@ -58,8 +58,8 @@ pub struct UpdateOnTile {
     /// The part of `bytes` that the update adds to always-live bytes: loaded state, landing pads,
     /// gathered tensors, and tensors that the update makes.
     pub taken: u64,
-    /// The number of this update, as [`MemoryModel::weights_of_update`] takes it; `None` if no
-    /// update takes bytes on the tile.
+    /// The number of the weight update, for [`MemoryModel::weights_of_update`]; `None` if no update
+    /// takes bytes on the tile.
     pub update: Option<u32>,
 }
 
@@ -92,7 +92,7 @@ impl StageMemory {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Returns the bytes summed over all tiles, divided by what they hold.
+    /// Returns the bytes of the stage summed over all tiles, broken down by contents.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -102,8 +102,9 @@ impl StageMemory {
     }
 }
 
-/// Maximum bytes of buffers of the stages that are computed in one pass over the variables: for
-/// each stage, peaks by tile and roles by flow.
+/// Maximum bytes of the buffers of stages that are computed in one pass over the variables. Each
+/// stage has buffers for its peak on each tile and its role in each flow (tensors with the same
+/// users).
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
@@ -152,7 +153,8 @@ impl MemoryModel<'_> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // A single layer has its optimizer state, and everything that it keeps.
+        // Without flows and update phase, variables are live as in the profile, also all optimizer
+        // state.
         let alone = Self {
             flows: None,
             update: None,
@@ -161,8 +163,9 @@ impl MemoryModel<'_> {
         alone.compute(&layers, Wanted::Layers)
     }
 
-    /// Computes the memory of `stages`, in their order; `wanted` says which bytes. It takes several
-    /// passes over the variables if there are so many stages that buffers would become too large.
+    /// Computes the memory of `stages`, in their order; `wanted` selects the bytes. The computation
+    /// takes several passes over the variables if there are so many stages that buffers would
+    /// become too large.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, |flows| flows.list.len());
@@ -233,7 +236,7 @@ impl MemoryModel<'_> {
     }
 
     /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of
-    /// the code of those sets of positions for which `is_wanted` is true.
+    /// the code that is needed by sets of positions for which `is_wanted` is true.
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         by_tile(
             self.code.iter().filter(|item| is_wanted(item.set)),
@@ -243,7 +246,7 @@ impl MemoryModel<'_> {
 }
 
 impl StagesToCompute<'_> {
-    /// Assembles the memory of the stage with the number `stage` from its code and from `peaks`,
+    /// Assembles the memory of the stage with the index `stage` from its code and from `peaks`,
     /// which has the peaks of all stages for each tile.
     fn stage_memory(&self, stage: usize, peaks: &[Vec<StagePeak>]) -> StageMemory {
         let memory = self.memory;
@@ -270,8 +273,9 @@ impl StagesToCompute<'_> {
     }
 
     /// Computes the bytes of a stage on one tile from its `code` and its `peak` there. Returns the
-    /// bytes when they are highest (in the first such phase, or in the update if that takes more)
-    /// and the step of this peak; and the bytes in the update if that is a phase of its own.
+    /// bytes when they are highest (in the first phase with the highest bytes, or in the update if
+    /// the update takes more) and the step of this peak; and the bytes in the update if that is a
+    /// phase of its own.
     fn on_tile(
         &self,
         (code, overhead): (Parts, &TileOverhead),
@@ -279,7 +283,7 @@ impl StagesToCompute<'_> {
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let shares = peak.update.map_or(0, |update| update.shares);
         let of_shares = overhead.fragmentation_of_shares(shares);
-        // Fragmentation is in proportion to the code and `bytes`.
+        // Fragmentation is in proportion to the bytes of code plus `bytes`.
         let with_code = |mut parts: Parts, bytes: u64| {
             parts.add(&code);
             if self.with_overhead {
@@ -295,7 +299,7 @@ impl StagesToCompute<'_> {
             .into_iter()
             .zip(&self.memory.phases)
             .enumerate()
-            // In a model without steps, the first phase counts as having some.
+            // In a model without steps, the first phase is looked at as if it had steps.
             .filter(|&(phase, (_, steps))| !steps.is_empty() || (phase == 0 && all_steps == 0))
             .map(|(_, ((parts, step), _))| (with_code(parts, most_live), step))
             .rev()
@@ -305,7 +309,7 @@ impl StagesToCompute<'_> {
             return (in_passes, step, None);
         };
         let always = update.variables + update.overhead;
-        // After both passes, transfer buffers are empty.
+        // The last phase is after both passes, so that transfer buffers are empty.
         let [.., (after, _)] = peak.phases;
         let with = |taken: u64| {
             let parts = Parts {

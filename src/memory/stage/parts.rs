@@ -1,4 +1,4 @@
-//! The bytes of a stage, divided by what they hold.
+//! The bytes of a stage, broken down by contents.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,8 @@ fn is_zero(bytes: &u64) -> bool {
 }
 
 impl Parts {
-    /// Returns each field with its name in printed tables, in the order in which they show them.
+    /// Returns each field with its name in printed tables, in the order in which tables show the
+    /// fields.
     fn fields(&mut self) -> [(&'static str, &mut u64); 12] {
         [
             ("variables", &mut self.variables),

@@ -30,8 +30,8 @@ type StageScratches = (StageScratch<i32, LANES>, StageScratch<u64, 1>);
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// How stages count the variables that are not live at every step. The variables of one use may
-    /// have several rows, if they are live at different steps in different stages.
+    /// Which stages have the variables that are not live at every step. The variables of one use
+    /// may have several rows, if they are live at different steps in different stages.
     rows: Vec<StageRow>,
     /// Live ranges of `rows`: triples of the first step, the end (exclusive) and the index of the
     /// row.
@@ -39,8 +39,8 @@ pub(super) struct StageScratch<B, const N: usize> {
     changes: LiveChanges,
     /// For each stage: its live bytes at the current step, and the highest so far.
     sums: LiveSums<B, N>,
-    /// For each stage: the bytes of its variables that are live at every step, without those that
-    /// every stage has. One more entry has the bytes of these.
+    /// For each stage: the bytes of its variables that are live at every step, without variables
+    /// that every stage has. An additional last entry has the bytes of the latter.
     always: Vec<[u64; N]>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
@@ -94,7 +94,7 @@ impl StagesToCompute<'_> {
         Some(peaks)
     }
 
-    /// Returns for each lane (tile) the peak of the stage with the number `stage`.
+    /// Returns for each lane (tile) the peak of the stage with the index `stage`.
     fn peaks_of<B: Bytes, const N: usize>(
         &self,
         stage: usize,
@@ -135,9 +135,9 @@ impl StagesToCompute<'_> {
         })
     }
 
-    /// Prepares the variables of the tiles whose uses are in `scratch`: adds up those that are live
-    /// at every step for each stage, and lists the steps at which all others begin and cease to be
-    /// live.
+    /// Prepares the variables of the tiles whose uses are in `scratch`: adds up the variables that
+    /// are live at every step for each stage, and lists the steps at which all other variables
+    /// begin and cease to be live.
     fn prepare<B: Bytes, const N: usize>(&self, scratch: &mut StageScratch<B, N>) {
         let StageScratch {
             uses,
@@ -173,9 +173,9 @@ impl StagesToCompute<'_> {
         changes.load(self.memory.model.steps(), live);
     }
 
-    /// Goes through all steps and finds the highest live bytes of each stage in each phase. Sums
-    /// are only compared where they can be highest: where a variable begins to be live, and at the
-    /// first step of a stage or phase.
+    /// Goes through all steps and finds the highest live bytes of each stage in each phase. Live
+    /// bytes are only compared with the highest so far where they can be higher: where a variable
+    /// begins to be live, and at the first step of a stage or phase.
     fn step_through<B: Bytes, const N: usize>(&self, scratch: &mut StageScratch<B, N>) {
         let StageScratch {
             uses,

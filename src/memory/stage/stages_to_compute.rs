@@ -1,4 +1,4 @@
-//! The stages that are computed together, and the variables that each of them counts.
+//! The stages whose memory is computed together, and the variables that each of them has.
 
 use crate::memory::pipeline::{PlacedStage, StageFlows};
 use crate::memory::{MemoryModel, Rules};
@@ -6,7 +6,7 @@ use crate::model::{EVERYWHERE, PlaceSet, meets};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Which bytes of stages are computed.
+/// The bytes of stages that are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Every byte that the stages take in a split, including overhead and what a pipeline adds.
@@ -24,10 +24,11 @@ pub(super) struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
     pub wanted: Wanted,
-    /// For each set of positions, by its index: the numbers (in `stages`) of the stages that have
+    /// For each set of positions, by its index: the indices into `stages` of the stages that have
     /// any of these positions. The list of [`EVERYWHERE`] is empty.
     stages_of: Vec<Vec<u32>>,
-    /// For each stage: the half-open steps at which its bytes count; from 0 to 0 if there are none.
+    /// For each stage: the half-open steps at which its live bytes are looked at; from 0 to 0 if
+    /// there are none.
     pub windows: Vec<Range<u32>>,
     /// The first step of each stage that has steps.
     pub starts: BTreeSet<u32>,
@@ -38,17 +39,17 @@ pub(super) struct StagesToCompute<'a> {
     pub roles: Vec<Option<StageFlows>>,
 }
 
-/// Which stages count the variables of one use (one class and use set) at some steps.
+/// The stages that have the variables of one use (one class and use set) at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
     /// The row of the variables in [`NeighbourUses`](crate::memory::uses::NeighbourUses).
     pub of_use: u32,
-    /// The positions that count the variables: a stage with any of them has their bytes. Then a
-    /// position that a stage must also have to count the variables; `None` for no such condition.
+    /// The set of positions of which a stage must have any to have the variables' bytes, and a
+    /// position that the stage must also have; `None` for no such condition.
     pub part: (PlaceSet, Option<u32>),
     /// The number of the flow that the variables belong to, if stages restore late
-    /// ([`Wanted::LateRestores`]): a stage that keeps this flow for its backward pass does not
-    /// count them. Otherwise `None`.
+    /// ([`Wanted::LateRestores`]): a stage that keeps this flow for its backward pass is left out.
+    /// Otherwise `None`.
     pub kept_late: Option<u32>,
 }
 
@@ -83,8 +84,8 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with the number of each stage that counts the variables of `row`; only once,
-    /// with the number of stages, if every stage counts them as overhead.
+    /// Calls `visit` with the index of each stage that has the variables of `row`; or once, with
+    /// the number of stages in place of an index, if every stage has them as overhead.
     #[inline]
     pub fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;
