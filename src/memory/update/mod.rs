@@ -1,9 +1,10 @@
 //! The weight update as a phase of its own, if optimizer state is off the chip or sharded between
 //! two updates (docs/model.md, "Optimizer state elsewhere").
 //!
-//! The passes run without this state, and without variables that only updates make. Then the state
-//! of one weight after the other is loaded or gathered, and the bytes of its update (`tile`) are
-//! added to those of always-live variables. `ranges` does this for all ranges of layers at once.
+//! The forward and backward passes run without this state, and without variables that only updates
+//! make. Then the state of one weight after the other is loaded or gathered, and the bytes of its
+//! update (`tile`) are added to those of always-live variables. `ranges` does this for all ranges
+//! of layers at once.
 
 mod parts;
 mod ranges;
@@ -21,8 +22,8 @@ use crate::model::{Model, Placement, TooManyPlaces, VariableUse};
 use parts::{UpdateRole, Updates};
 use std::sync::Arc;
 
-/// The weight update as a phase of its own: the role of all variables in it. Weights are updated
-/// one after the other; *updates* are numbered from 0.
+/// The weight update as a phase of its own: the role of each variable in it. Weights are updated
+/// one after the other, each in an *update*; updates are numbered from 0.
 #[derive(Debug, Clone)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
@@ -32,7 +33,7 @@ pub(crate) struct UpdatePhase {
     /// updates.
     of_uses: Arc<[InUpdate]>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
-    /// weight is assumed for each.
+    /// weight is assumed for each weight.
     has_gradients: bool,
     /// For each update: whether any of its optimizer state is sharded among replicas.
     is_shared_out: Arc<[bool]>,
@@ -45,7 +46,7 @@ pub(crate) struct UpdatePhase {
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
     /// Whether the variables are parameters (live at the first and the last step) that are not live
-    /// at some steps in between. An update counts all their bytes.
+    /// at some steps in between. All their bytes are on the chip in an update.
     has_holes: bool,
     /// The numbers of the updates that use the variables, in ascending order; empty without a role.
     updates: Box<[u32]>,
@@ -105,7 +106,7 @@ impl UpdatePhase {
         }))
     }
 
-    /// Is `other`, of the same model, the same phase?
+    /// Is `other`, an update phase of the same model, equal to `self`?
     pub fn is_like(&self, other: &Self) -> bool {
         (self.place, self.replicas) == (other.place, other.replicas)
     }
@@ -115,8 +116,9 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Does an update have all bytes of the use with this number in
-    /// [`CountedUses`](crate::memory::uses::CountedUses), though it is not live at every step?
+    /// Are all variables of the use with this number in
+    /// [`CountedUses`](crate::memory::uses::CountedUses) on the chip in an update, though the
+    /// profile does not have them live at every step?
     pub fn fills_holes(&self, number: u32) -> bool {
         self.of(number)
             .is_some_and(|own| own.has_holes && !own.is_away())
@@ -141,8 +143,9 @@ impl MemoryModel<'_> {
             .is_some_and(InUpdate::is_away)
     }
 
-    /// Returns the distinct names of the weights that the update with this number changes; if none
-    /// has a name, those of its optimizer state. Empty if the update is no phase of its own.
+    /// Returns the distinct names of the weights that the update with this number changes; if no
+    /// weight has a name, the names of the update's optimizer state. Empty if the update is no
+    /// phase of its own.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();
@@ -163,8 +166,8 @@ impl MemoryModel<'_> {
     }
 
     /// Returns for each position the bytes over all tiles of the optimizer state that would be
-    /// loaded in each update if state were off the chip. State that several positions use counts at
-    /// the first of them; state that every stage has counts at position 0.
+    /// loaded in each update if state were off the chip. State that several positions use is
+    /// attributed to the first of them, and state that every stage has to position 0.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.

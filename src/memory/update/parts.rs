@@ -50,11 +50,11 @@ impl UpdateRole {
 pub(super) struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
-    /// For each use set: the role of its parameters ([`Model::is_parameter`]). The role of state
-    /// stands for any state; its size is not considered.
+    /// For each use set: the role of its parameters ([`Model::is_parameter`]).
+    /// [`UpdateRole::SHARED_STATE`] stands for optimizer state of any size.
     of_parameters: Vec<Option<UpdateRole>>,
     /// For each use set: whether all operations that use its variables belong to updates, and there
-    /// is one.
+    /// is at least one such operation.
     is_of_updates: Vec<bool>,
     /// For each use set: the bytes, over all tiles, of the whole tensor that its parameters are a
     /// part of.
@@ -97,7 +97,7 @@ impl<'a> Updates<'a> {
     }
 
     /// Returns the role of `variable` (the variables of one class and use set) in updates; `None`
-    /// if they have none, or are optimizer state that stays on the chip.
+    /// if they have no role, or are optimizer state that stays on the chip.
     pub fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
         if !self.model.is_parameter(class, set) {
             return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
@@ -108,8 +108,8 @@ impl<'a> Updates<'a> {
         }
     }
 
-    /// Returns the role of the optimizer state with the use set `set`, by its size and the settings
-    /// of the pipeline; `None` if it stays whole on the chip between updates.
+    /// Returns the role of the optimizer state with the use set `set`, by the size of the state and
+    /// the settings of the pipeline; `None` if it stays whole on the chip between updates.
     fn state(&self, set: u32) -> Option<UpdateRole> {
         let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
         let has = |elements| match self.model.recording.framework {
@@ -143,7 +143,7 @@ impl<'a> Updates<'a> {
     fn number_updates(&mut self, is_update: &[bool]) {
         let mut sets_of_groups = GroupSets((0..is_update.len() as u32).collect());
         let mut has_weight = vec![false; is_update.len()];
-        // Scalars belong to no weight, and neither do sets without variables.
+        // Use sets of scalars belong to no weight, and neither do use sets without variables.
         let is_large = |set: &usize| self.elements(*set as u32) >= FEWEST_ELEMENTS;
         let sets = || {
             (0..self.groups.len())
@@ -198,7 +198,8 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     Ok(groups)
 }
 
-/// Determines [`Updates::of_parameters`] from the fields with the same names as the last arguments.
+/// Determines the role of the parameters of each use set ([`Updates::of_parameters`]).
+/// `is_of_updates` and `groups` are the fields of [`Updates`] with these names.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,

@@ -22,10 +22,10 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// For each update: its number in [`UpdatePhase`], and the bytes of its variables that every
     /// stage has.
     common: Vec<(u32, Amounts<N>)>,
-    /// The same updates as in `common`, in the same order: the number, and the bytes of the
-    /// variables that the current range has.
+    /// For each entry of `common`: the number of the update in [`UpdatePhase`], and the bytes of
+    /// its variables that the current range has.
     sums: Vec<(u32, Amounts<N>)>,
-    /// The highest bytes that any update takes if only the variables count that every stage has.
+    /// The highest bytes that any update takes with only the variables that every stage has.
     everywhere: ByLane<u64, N>,
     start: usize,
     /// The highest bytes that any update takes in the current range (see [`UpdatePhase::taken`]).

@@ -14,8 +14,9 @@ use std::ops::Range;
 /// reused for the next tiles.
 #[derive(Default)]
 pub(crate) struct TileUpdates<const N: usize> {
-    /// For each update, by its number: sets of positions that count some of its variables, ascending,
-    /// with the bytes that a stage has if it has any of these positions.
+    /// For each update, by its number: sets of positions to which some of its variables are
+    /// attributed, in ascending order, each with the bytes of a stage that has any of these
+    /// positions.
     pub(super) entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
     /// The bytes of one replica's share of optimizer state that is sharded on the chip.
     pub shares: Vec<Placing<N>>,
@@ -55,9 +56,9 @@ impl<const N: usize> Amounts<N> {
 
 impl UpdatePhase {
     /// Returns the bytes by lane (tile) that the update with the number `update` takes besides
-    /// parameters that are on the chip anyway. The first result has landing pads (buffers into
-    /// which state is loaded) for all state at once, the second a pad for only one tensor of state
-    /// at a time.
+    /// parameters that are on the chip anyway. The first number is with landing pads (buffers into
+    /// which state is loaded) for all state at once, the second with a pad for only one tensor of
+    /// state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -128,7 +129,7 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // Without positions, a stage only has what every stage has.
+        // A stage without positions has only the variables that every stage has.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
