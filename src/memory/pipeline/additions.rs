@@ -17,8 +17,8 @@ pub(crate) struct TileFlows<const N: usize> {
     pub bytes: Vec<FlowBytes<N>>,
     /// The numbers, in [`Flows`], of the flows that have bytes on any of the tiles.
     pub met: Vec<u32>,
-    /// Entries of a set of positions and the bytes, by lane (tile), of accumulators that stages
-    /// with any of these positions count. A set may have several entries.
+    /// Pairs of a set of positions and the bytes, by lane (tile), of accumulators that stages with
+    /// any of these positions have. A set may have several pairs.
     pub accumulators: Vec<Placing<N>>,
 }
 
@@ -33,9 +33,9 @@ pub(crate) struct FlowBytes<const N: usize> {
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Replaces the bytes by those of `uses`, summed up by flow. Weights that get an accumulator go
-    /// to `accumulators`; other parameters, constants, and variables that no operation with a place
-    /// uses are skipped.
+    /// Replaces the bytes by those of `uses`, summed up by flow. Bytes of accumulators that weights
+    /// get go to `accumulators`; other parameters, constants, and variables that no operation with
+    /// a place uses are skipped.
     pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
         for &flow in &self.met {
             self.bytes[flow as usize] = FlowBytes::default();
@@ -81,7 +81,8 @@ pub(super) struct StageRoles {
     /// Role of the stage in each flow, by the number of the flow in [`Flows`].
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
-    /// this one. In TensorFlow's pipelines this holds for Out if it is on the first IPU.
+    /// this pipeline stage. In TensorFlow's pipelines this holds for Out if Out is on the first
+    /// IPU.
     waits: bool,
 }
 
@@ -103,9 +104,9 @@ impl StageFlows {
 
 impl Flows {
     /// Returns for each lane (tile) of `tiles`, and then for each phase (see [`PHASES`]), the bytes
-    /// that the pipeline adds to `stage`, except optimizer state. `roles` is what [`Flows::in_stage`]
-    /// returns for the stage; if it is `None`, these are only the accumulators. `memory` has the
-    /// positions of the sets in `tiles`.
+    /// that the pipeline adds to `stage`, except optimizer state. `roles` is what
+    /// [`Flows::in_stage`] returns for the stage; if it is `None`, only accumulators are added.
+    /// `memory` has the positions of the sets in `tiles`.
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -157,8 +158,8 @@ impl Flows {
         start..if is_whole { self.places } else { end }
     }
 
-    /// Is Out a pipeline stage of its own on the IPU of the stage that runs `places`? So it is for
-    /// the first stage if Out is on the first IPU, unless this stage has all places.
+    /// Is Out a pipeline stage of its own on the IPU of the stage that runs `places`? It is if Out
+    /// is on the first IPU and `places` are those of the first stage, unless they are all places.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
@@ -185,7 +186,7 @@ impl Flows {
     }
 
     /// Adds up the bytes in `tiles` of the flows by what a stage with these `roles` does with them:
-    /// for each [`Quantity`], and what it keeps for its backward pass.
+    /// for each [`Quantity`], and the bytes that the stage keeps for its backward pass.
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -216,8 +217,8 @@ impl Flows {
 
     /// Returns by lane (tile) the bytes of the additional copies of tensors for micro-batches in
     /// flight, in a stage with the sums `stage` and `depth` forward pipeline stages after it. If
-    /// Out is on the same IPU and takes tensors from the stage, the stage holds these for all
-    /// pipeline stages between.
+    /// Out is on the same IPU and takes tensors from the stage, the stage holds these tensors once
+    /// for each pipeline stage from itself to Out.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));

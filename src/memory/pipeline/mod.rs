@@ -1,9 +1,9 @@
 //! The memory that a pipeline adds to the memory of layers (docs/model.md, "Pipelines").
 //!
 //! The profile is of one IPU, which runs each micro-batch through the whole model before the next
-//! one. The stages of a pipeline work on several micro-batches at once, so each stage keeps a stash
-//! of tensors (those that [`Flow::role_of`](flows::Flow::role_of) selects). The number of copies
-//! grows with the number of stages after it ([`Schedule::copies`]). The added bytes are summed
+//! one. The stages of a pipeline work on several micro-batches at once, so each stage keeps a
+//! stash: copies of the tensors that [`Flow::role_of`](flows::Flow::role_of) selects. The number of
+//! copies grows with the number of later stages ([`Schedule::copies`]). The added bytes are summed
 //! stage by stage (`additions`) and for all ranges of layers at once (`ranges`).
 
 mod additions;

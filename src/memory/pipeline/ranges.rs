@@ -1,11 +1,11 @@
 //! The bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
 //! after the range.
 //!
-//! The ranges in which each flow counts are the same on all tiles, so they are computed once
-//! ([`Patterns`]). There the definition ([`Flow::role_of`]) is evaluated only where a range gains or
-//! loses a place (In, a layer or Out) that can change the result. Tiles differ in the bytes of each
-//! flow. Ranges are visited by start, then layer
-//! by layer, as in `memory::ranges`.
+//! The ranges whose stages add the bytes of a flow (tensors with the same users) are the same on
+//! all tiles, so they are computed once ([`Patterns`]). For this, the definition
+//! ([`Flow::role_of`]) is evaluated only where a range gains or loses a place (In, a layer or Out)
+//! that can change the result. Tiles differ in the bytes of each flow. Ranges are visited by start,
+//! then layer by layer, as in `memory::ranges`.
 
 use super::Recompute;
 use super::additions::{StageRoles, TileFlows};
@@ -48,8 +48,8 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// The sums of the current range: of the bytes that it stashes, receives, sends, forwards and
     /// keeps.
     range: Transfers<N>,
-    /// The same sums of Out as a pipeline stage of its own, if it is on the first IPU; otherwise
-    /// `None`.
+    /// The sums, as in `range`, of Out as a pipeline stage of its own, if Out is on the first IPU;
+    /// otherwise `None`.
     out: Option<Transfers<N>>,
     /// Whether Out is on the first IPU as a pipeline stage of its own, beside the current range.
     is_beside_out: bool,
@@ -58,7 +58,7 @@ pub(crate) struct RangeAdditions<const N: usize> {
 
 impl<const N: usize> RangeAdditions<N> {
     /// Loads the flows (tensors with the same users) and accumulators of `tiles`. `patterns` has
-    /// the ranges in which each flow counts.
+    /// for each flow the ranges whose stages add its bytes.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -152,7 +152,8 @@ impl<const N: usize> RangeAdditions<N> {
         } else {
             last + 1
         };
-        // Of all places of a range, the largest bytes and the greatest backward pass count.
+        // The bytes that a range keeps are the largest of any of its places; its backward pass is
+        // the greatest of them.
         let kept = &mut self.range.kept;
         for place in &self.of_place[last..end] {
             kept.backward = kept.backward.max(place.backward);
@@ -205,11 +206,11 @@ pub(super) struct FlowStretch {
 }
 
 /// For each flow (tensors with the same users), the ranges of positions whose stages do something
-/// with its tensors, and what.
+/// with its tensors, and what they do.
 pub(crate) struct Patterns<'a> {
     pub flows: &'a Flows,
-    /// For each flow, by its number in [`Flows`]: the ranges of positions in which its bytes count,
-    /// for each quantity.
+    /// For each flow, by its number in [`Flows`]: the ranges of positions whose stages add its
+    /// bytes to a quantity, for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
     /// What Out, as a pipeline stage of its own, does with the tensors of each flow, if Out is on
     /// the first IPU; otherwise `None`.
@@ -259,8 +260,8 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns places (In, layers or Out, by number), in any order. The role of a range in `flow` can
-/// only change when the range loses one of them at its start.
+/// Returns the numbers of places (In, layers or Out), in any order. The role of a range in `flow`
+/// can only change when the range loses one of these places at its start.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     match flows.pipeline.recompute {
@@ -285,14 +286,16 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     turns
 }
 
-/// Returns places (In, layers or Out, by number), in any order. The role in `flow` of a range that
-/// begins with the place `start` can only change when the range gains one of them at its end.
+/// Returns the numbers of places (In, layers or Out), in any order. The role in `flow` of a range
+/// that begins with the place `start` can only change when the range gains one of these places at
+/// its end.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
     let forward = &flow.forward[from(&flow.forward)..];
     let backward = &flow.backward[from(&flow.backward)..];
     let ends = [backward.first(), forward.last(), backward.last()];
-    // In and the first layer run again together, the last pipeline stage does not.
+    // In and the first layer run again together; the last pipeline stage (with the last place) does
+    // not run again.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
         // A range of all positions also contains Out.

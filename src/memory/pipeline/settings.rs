@@ -40,8 +40,8 @@ impl Schedule {
     }
 
     /// Returns the number of micro-batches in a step if the schedule needs at least `least` of them
-    /// ([`Schedule::least_accumulation`]) and the user wants `wanted`. It is the larger of both;
-    /// for TensorFlow's grouped and interleaved schedules it is rounded up to a multiple of
+    /// ([`Schedule::least_accumulation`]) and the user wants `wanted`. The result is the larger of
+    /// both; for TensorFlow's grouped and interleaved schedules it is rounded up to a multiple of
     /// `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         let least = least.max(1);
@@ -52,7 +52,7 @@ impl Schedule {
         }
     }
 
-    /// Is it one of TensorFlow's schedules that work on several micro-batches at once?
+    /// Is the schedule one of TensorFlow's that work on several micro-batches at once?
     pub(crate) fn is_of_tensorflow(self) -> bool {
         matches!(self, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
@@ -147,8 +147,8 @@ impl Pipeline {
         }
     }
 
-    /// Returns the settings with those reset that do not change the memory: without a pipeline, all
-    /// but the place of optimizer state and the number of replicas.
+    /// Returns the settings, where all that do not change the memory have their defaults: without a
+    /// pipeline, all but the place of optimizer state and the number of replicas.
     pub(crate) fn in_effect(self) -> Self {
         if self.is_on() {
             return self;
@@ -185,8 +185,8 @@ impl Pipeline {
     }
 
     /// Returns the pipelines among which a search may choose: those of [`Pipeline::possible`] that
-    /// work on several micro-batches at once. Sequential stages do not, so they are included only
-    /// if `self` has them. `requested` has the settings of the user.
+    /// work on several micro-batches at once. A sequential pipeline does not, so it is included
+    /// only if `self` is sequential. `requested` has the settings of the user.
     pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         let mut open = self.possible(requested, is_training);
         open.retain(|other| {
@@ -211,8 +211,8 @@ impl Pipeline {
     }
 
     /// Returns all pipelines of the framework of a model whose usual pipeline is `self`, which
-    /// comes first: each of its schedules with each recomputation. Settings in `requested` are
-    /// fixed. Without a pipeline or without training (`is_training`), only `self` is possible.
+    /// comes first: each schedule of the framework with each recomputation. Settings in `requested`
+    /// are fixed. Without a pipeline or without training (`is_training`), only `self` is possible.
     pub fn possible(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         if self.schedule == Schedule::None || !is_training {
             return vec![self];
@@ -240,8 +240,8 @@ impl Pipeline {
     }
 }
 
-/// The settings of a pipeline that the user requests. What is `None` follows from the framework of
-/// the model ([`PipelineOptions::choose`]).
+/// The settings of a pipeline that the user requests. A setting that is `None` follows from the
+/// framework of the model ([`PipelineOptions::choose`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PipelineOptions {
     /// The order in which stages work on micro-batches; `None` for the default of the framework.
@@ -289,8 +289,8 @@ impl PipelineOptions {
 
     /// Returns the places of optimizer state to try, in groups one after the other until the model
     /// fits: on the chip, off the chip, sharded, both. Places in one group are compared by time:
-    /// off the chip with on the chip if `streaming_is_timed`. Only the requested place if there is
-    /// one.
+    /// off the chip with on the chip if `streaming_is_timed`. If the user requests a place, the
+    /// result has only this place.
     pub fn states(self, streaming_is_timed: bool) -> Vec<Vec<StatePlace>> {
         use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
         match self.state {

@@ -20,7 +20,7 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 /// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
-    /// The sum of the bytes that count for each [`Quantity`], as an index.
+    /// For each [`Quantity`], as an index: the sum of its bytes.
     pub sums: [ByLane<u64, N>; QUANTITIES],
     /// How the stage runs backward, and the bytes that it keeps from its forward to its backward
     /// pass.
@@ -35,8 +35,8 @@ impl<const N: usize> Transfers<N> {
 }
 
 /// How a stage or place runs backward, and the bytes, by lane (tile), that it keeps from its
-/// forward to its backward pass. They are those of its largest use (variables with one class and
-/// use set), or of all if another pipeline stage runs on the IPU in between
+/// forward to its backward pass. The bytes are those of its largest use (variables with one class
+/// and use set), or of all its uses if another pipeline stage runs on the IPU between these passes
 /// ([`StageRoles::waits`](super::additions::StageRoles)).
 #[derive(Clone, Copy, Default)]
 pub(super) struct Kept<const N: usize> {
@@ -63,31 +63,34 @@ impl Flows {
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
-                // Where another layer's call has the steps, tensors wait for the own call or follow
-                // it. What goes through the stage is live there too.
+                // If the steps are those of another layer's call of a function, tensors wait for
+                // the call of this stage or follow it, and tensors that go through the stage are
+                // live too.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
                 }
                 // Tensors that leave frozen layers are live at the last step of these layers anyway.
                 _ if !backward.goes_back => (0, 0, 0),
-                // Only a whole stage is recomputed after its gradients have arrived. In its first
-                // run none has, but what enters stays for the second.
+                // A stage is recomputed as a whole after its gradients have arrived. In the first
+                // forward run no gradient has arrived, but tensors that enter stay for the second
+                // run.
                 (Sequential, Stage) => (gradient_in.max(enters_last), 0, 0),
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),
                 // Gradients of a layer are live at the steps at which the layer is recomputed.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // FIFOs run at the end of the forward pass, or before the backward pass when gradients
-                // have arrived.
+                // FIFOs, which stash tensors, run at the end of the forward pass, or before the
+                // backward pass when gradients have arrived.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),
                     enters,
                 ),
-                // In the first run what enters waits for its FIFO. In the second run gradients have
-                // arrived, and so has what enters for the next forward pass.
+                // In the first forward run, tensors that enter wait for their FIFO. In the second
+                // run, gradients have arrived, and so have tensors that enter for the next forward
+                // pass.
                 (TfGrouped, Stage) => (
                     (enters + gradient_in).max(leaves.max(enters_last) + gradient_out),
                     0,
@@ -100,8 +103,8 @@ impl Flows {
                 ),
                 // Tensors are copied to other stages after each half of a cycle.
                 (TfInterleaved, Recompute::None) => (0, kept + leaves.max(gradient_in), 0),
-                // In the first run what enters waits for its FIFO. In the second run what leaves waits
-                // for its copy, or gradients have arrived.
+                // In the first forward run, tensors that enter wait for their FIFO. In the second
+                // run, tensors that leave wait for their copy, or gradients have arrived.
                 (TfInterleaved, Stage) => (gradient_in.max(leaves).max(enters_last), 0, 0),
                 (TfInterleaved, Layer) => (0, leaves, 0),
             };
@@ -117,8 +120,8 @@ impl Flows {
 
     /// Returns by phase (see [`PHASES`]) the bytes of tensors of a stage with the sums `moves` that
     /// are live when it calls a function, but not at the steps of another place's call, under which
-    /// the profile lists the function: in the forward pass, what comes from earlier stages waits for
-    /// the own call; in the backward pass, gradients wait for it or follow it.
+    /// the profile lists the function: in the forward pass, tensors from earlier stages wait for
+    /// the stage's own call; in the backward pass, gradients wait for this call or follow it.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -127,7 +130,7 @@ impl Flows {
                 let enters = of(Quantity::EntersFromStage);
                 [enters, enters, gradients, 0]
             }
-            // The largest buffers of any phase are enough.
+            // In TensorFlow's schedules, the largest buffers of any phase also cover these tensors.
             Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
         }
     }
@@ -154,8 +157,8 @@ impl Flows {
 
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
     /// `moves`, if it cannot be told in which pass a step is. So all three phases of the passes get
-    /// the highest bytes of any pass; the phase after them gets 0. `phases` are the bytes if it
-    /// could be told.
+    /// the highest bytes of any pass; the phase after them gets 0. `phases` has the bytes by phase
+    /// if the pass of each step were known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -179,8 +182,8 @@ impl Flows {
 
     /// Returns by phase (see [`PHASES`]), on the tile that has the lane `lane`, the bytes of the
     /// transfer buffers on the IPU of a stage with the sums `stage`, and those of the tensors that
-    /// it forwards. `out` has the sums of Out if it is a later pipeline stage on the same IPU, which
-    /// runs between the passes of this one; otherwise it is `None`.
+    /// it forwards. `out` has the sums of Out if it is a later pipeline stage on the same IPU,
+    /// which runs between the passes of this stage; otherwise it is `None`.
     pub(super) fn in_phases<const N: usize>(
         &self,
         stage: &Transfers<N>,

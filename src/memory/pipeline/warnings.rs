@@ -13,10 +13,10 @@ use std::ops::Range;
 const MIN_SHARE: u64 = 100;
 
 impl MemoryModel<'_> {
-    /// Returns a warning if no operation of a training pipeline updates weights, or if none updates
-    /// those of some stages. No accumulators are counted for these weights, so predictions may be
-    /// too low. `stages` are ranges of positions (end exclusive); their indices are the numbers of
-    /// their IPUs.
+    /// Returns a warning if no operation of a training pipeline updates weights, or if no operation
+    /// updates the weights of some stages. No accumulators are counted for these weights, so
+    /// predictions may be too low. `stages` are ranges of positions (end exclusive); their indices
+    /// are the numbers of their IPUs.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
         let [not_updated, updated] = self.weights(&(0..self.layers()));
         if updated == 0 && not_updated > 0 {
@@ -68,7 +68,8 @@ impl MemoryModel<'_> {
     }
 
     /// Sums up the bytes of the weights that a stage with the positions `range` (end exclusive)
-    /// counts: those that no operation updates, and those that one does; 0 without a pipeline.
+    /// has: first of the weights that no operation updates, then of those that an operation
+    /// updates; 0 without a pipeline.
     fn weights(&self, range: &Range<usize>) -> [u64; 2] {
         let mut weights = [0; 2];
         let Some(flows) = &self.flows else {

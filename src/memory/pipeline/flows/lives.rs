@@ -20,8 +20,8 @@ pub(super) struct StageLives {
 }
 
 /// The steps (half-open) at which variables are live in some stages: in those that have any of
-/// `places` or, if that is `None`, in all that count the variables. Several such parts of a use add
-/// up.
+/// `places` or, if that is `None`, in all stages that have the variables. Several such parts of a
+/// use add up.
 #[derive(Debug)]
 pub(crate) struct PartOfLife {
     pub places: Option<PlaceSet>,
@@ -99,7 +99,8 @@ struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The segments of layers that are recomputed; none unless the pipeline recomputes layers.
+    /// The segments (layers that are recomputed one by one); none unless the pipeline recomputes
+    /// layers.
     again: Segments,
     sets: &'l mut PlaceSets,
     /// The index in `lives` of each result so far whose positions all need the variables at the
@@ -173,8 +174,8 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Like [`Loading::of_all`], for variables that each position needs at its own steps, as `own`
-    /// says, but not from the step `end` on.
+    /// Like [`Loading::of_all`], for variables that each position needs at other steps, which `own`
+    /// has, cut off at the step `end` (exclusive).
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -191,7 +192,7 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // Additional steps count only in stages with a user of the tensor besides its maker.
+        // The steps in `more` apply only to stages with a user of the tensor other than its maker.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -221,7 +222,8 @@ impl Loading<'_> {
     }
 }
 
-/// Merges the steps of all entries of `held`, without the places that stages must have.
+/// Merges the steps of all entries of `held`, ignoring the place of each entry, which stages must
+/// have.
 fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
 }

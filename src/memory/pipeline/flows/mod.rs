@@ -46,7 +46,7 @@ pub(crate) struct Flows {
     /// For some uses, numbered as in `of_uses`: the steps at which each position needs the
     /// variables. All positions need the variables of other uses whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// The gradients that end with the passes, since an accumulator takes them there.
+    /// The gradients that are live until the end of the passes, where an accumulator takes them.
     summed: Arc<SummedGradients>,
     /// The steps at which variables are live in stages of the pipeline; `None` before
     /// [`Flows::in_pipeline`].
@@ -150,8 +150,8 @@ impl Flows {
     }
 
     /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use, and
-    /// the first and the last place (inclusive) that use them in it. `None` if they have no flow,
-    /// or no user in it. `number` is as in [`Flows::of_uses`].
+    /// the first and the last place (inclusive) that use the variables in this pass. `None` if the
+    /// variables have no flow, or no user in the pass. `number` is as in [`Flows::of_uses`].
     pub fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -161,7 +161,7 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Does the pipeline recompute the activations of each layer? No without training.
+    /// Does the pipeline recompute the activations of each layer? Never without training.
     pub fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
@@ -210,7 +210,8 @@ impl UseInPipeline {
     ) -> Arc<[Self]> {
         let parameters = Self::of_parameters(model, &placement.by_pass);
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-            // A weight or constant may not be live at all steps.
+            // A weight or constant may be live at some steps only, so its label decides, not its
+            // live ranges.
             let is_parameter =
                 [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
@@ -220,7 +221,8 @@ impl UseInPipeline {
             let first = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => known.number(forward, backward),
-                // If there are several places, the class decides which of them use the variable.
+                // If several places use the variables of the use set, the live ranges of the class
+                // decide which of them use this variable.
                 _ => {
                     let (forward, backward) = windows.users(model, (forward, backward), class);
                     known.number(&forward, &backward)
@@ -231,9 +233,10 @@ impl UseInPipeline {
         model.variables.uses().iter().map(flow).collect()
     }
 
-    /// Determines for each use set the role of its parameters (variables live at the first and last
-    /// step, or of the framework by their context) in a pipeline (docs/model.md, "Accumulators and updates"). Without a backward pass, or if
-    /// the profile has accumulators already, no parameter counts as a weight.
+    /// Determines for each use set the role of its parameters (variables that are live at the first
+    /// and last step, or weights and constants by their debug context) in a pipeline
+    /// (docs/model.md, "Accumulators and updates"). Without a backward pass, or if the profile has
+    /// accumulators already, no parameter counts as a weight.
     fn of_parameters(model: &Model, by_pass: &PassPlaces) -> Vec<Self> {
         let sets = model.use_sets.len();
         if model.backward_start.is_none() || model.recording.accumulates {
@@ -247,7 +250,7 @@ impl UseInPipeline {
                 let label = model.label_of(set);
                 let (forward, _) = by_pass.places(set);
                 let may_be_weight = if has_kinds {
-                    // Names of optimizer state have these marks before the name of the weight.
+                    // Names of accumulators and optimizer state begin with one of these marks.
                     let is_state = ["Accum___", "Accl"]
                         .iter()
                         .any(|mark| label.tensor.starts_with(mark));

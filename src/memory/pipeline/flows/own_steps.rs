@@ -1,5 +1,6 @@
 //! The steps at which the operations of each position need a variable. A stage has only some of the
-//! positions (docs/model.md, "Pipelines").
+//! positions, so its variables may be live at fewer steps than in the profile (docs/model.md,
+//! "Pipelines").
 //!
 //! * Variables of a function body are live at each call of it; in a stage, only at the calls of the
 //!   stage.
@@ -78,7 +79,7 @@ impl<'a> OwnSteps<'a> {
     /// Returns, for each of `ranges` (half-open, ascending) and then for each of `positions`, the
     /// step (exclusive) at which the last operation ends that uses variables with the use set `set`
     /// at this position and in this range; at most the end of the range. `None` if there is no such
-    /// operation. An operation without places of its own counts at all positions.
+    /// operation. An operation without places of its own is attributed to all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
         for &((first, end), own) in self

@@ -18,8 +18,8 @@ use super::{Flow, Life, PassWindows};
 use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use std::collections::BTreeMap;
 
-/// A forward pass that runs a second time (recomputation), right before the backward pass of
-/// `place`.
+/// The forward pass of a place (In or a layer) that runs a second time (recomputation), right
+/// before the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
     /// The place whose backward pass needs the recomputed tensors.
@@ -33,13 +33,13 @@ struct Rerun {
 }
 
 /// The segments of a model in a pipeline that recomputes each layer. A segment is a run of places
-/// whose forward pass runs again before its backward pass: each layer is one, and In belongs to
-/// that of the first layer. Out is not recomputed.
+/// whose forward pass runs again before its backward pass: each layer is a segment, and In belongs
+/// to the segment of the first layer. Out is not recomputed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     /// For each place: the first step of the backward pass before which it is recomputed, and the
-    /// steps between its forward and its backward pass at which tensors are not live that only its
-    /// segment uses. `None` if the place is not recomputed, so that all its tensors are kept.
+    /// steps between its forward and its backward pass at which tensors that only its segment uses
+    /// are not live. `None` if the place is not recomputed, so that all its tensors are kept.
     of_places: Vec<Option<(u32, Steps)>>,
     reruns: Vec<Rerun>,
 }
@@ -50,8 +50,8 @@ impl Segments {
     pub fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
-        // The profile may list some steps of a place elsewhere, so they count until the next place
-        // starts.
+        // The profile may list some forward steps of a place under another place, so a forward pass
+        // lasts until that of the next place starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
             let ((first, last), _) = known(place)?;
@@ -91,10 +91,10 @@ impl Segments {
         self.of_places.get(place as usize)?.as_ref()
     }
 
-    /// Returns steps of recomputed forward passes at which variables must stay live, although they
-    /// are not live there in the profile (`ranges`, half-open, ascending): they are live in the
-    /// profile when the backward pass begins that needs this forward pass. Only backward passes of
-    /// places for which `is_of` is true are looked at.
+    /// Returns the steps of recomputed forward passes at which variables must stay live, since the
+    /// profile has them live when the backward pass begins that needs this forward pass. Steps at
+    /// which the profile has them live anyway (`ranges`, half-open, ascending) are left out. Only
+    /// backward passes of places for which `is_of` is true are looked at.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
@@ -177,7 +177,8 @@ impl Segments {
     }
 
     /// Returns the liveness of variables that are live at `ranges` (half-open) in every stage that
-    /// counts them, and also during recomputed forward passes while these need them.
+    /// has them, and also during each forward pass that is recomputed for a backward pass at whose
+    /// first step they are live.
     fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
         let mut everywhere = self.held(ranges, |_| true);
         everywhere.push((None, ranges.into()));
@@ -202,14 +203,14 @@ impl Segments {
 }
 
 /// Half-open steps at which variables are live. The place is one that a stage must have for these
-/// steps to count; `None` if they count in every stage that has the variables.
+/// steps to apply; `None` if they apply to every stage that has the variables.
 pub(super) type Held = (Option<u32>, Steps);
 
 /// The steps at which variables of one flow (tensors with the same users) are live in stages with
 /// recomputed layers.
 #[derive(Default)]
 pub(super) struct Lives {
-    /// Steps at which the variables are live in every stage that counts them.
+    /// Steps at which the variables are live in every stage that has them.
     pub everywhere: Vec<Held>,
     /// Further steps at which the variables are live, in stages that have any of `others`.
     pub beside: Vec<Held>,

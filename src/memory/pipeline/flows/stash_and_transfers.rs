@@ -1,5 +1,5 @@
 //! Which tensors a stage stashes and in how many copies, and which tensors it transfers: the role
-//! of the stage in a flow. `additions.rs` sums their bytes.
+//! of the stage in a flow. `additions.rs` sums the bytes of these tensors.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
@@ -81,8 +81,9 @@ pub(crate) struct StageRole {
     pub counts: [bool; QUANTITIES],
 }
 
-/// A sum, for one stage, of the bytes of all flows with which the stage does one thing. The bytes
-/// that a pipeline adds to the stage follow from these sums.
+/// A sum, for one stage, of the bytes of all flows (tensors with the same users) with which the
+/// stage does one thing, such as stashing. The bytes that a pipeline adds to the stage follow from
+/// these sums.
 #[derive(Clone, Copy)]
 pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
@@ -104,11 +105,11 @@ pub(crate) enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
-    /// Tensors that enter, and that neither a later stage nor the own backward pass needs. The last
-    /// pipeline stage, which is not recomputed, counts none.
+    /// Tensors that enter, and that neither a later stage nor the backward pass of this stage
+    /// needs. The last pipeline stage, which is not recomputed, has no such tensors.
     EntersLast,
     /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
-    /// uses. What the host sends to this stage is not among them: it is live from then on.
+    /// uses. Tensors that the host sends to this stage are left out: they are live from then on.
     EntersFromStage,
 }
 
@@ -202,7 +203,7 @@ impl Flow {
         let layers = users.iter().copied().filter(|&user| user > 0);
         let is_made_once =
             |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
-        // The output of a layer is a checkpoint. In counts as part of the first layer.
+        // The output of a layer is a checkpoint. In is taken as part of the first layer.
         let is_end = |maker: u32| {
             places.contains(&maker) && users.iter().any(|&user| user.max(1) != maker.max(1))
         };

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
 /// The number of flows that have the same users: one for each [`Life`], once with tensors from the
-/// host and once with others.
+/// host and once with other tensors.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
 /// All flows (tensors with the same users) so far. For each pair of forward and backward places,
@@ -15,8 +15,8 @@ const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 /// the host.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// For the forward places, [`u32::MAX`] and the backward places, in one list: the index in
-    /// `list` of the first flow with these places.
+    /// Keys are the forward places, [`u32::MAX`] and the backward places in one list; values are
+    /// the index in `list` of the first flow with these places.
     numbers: FxHashMap<Vec<u32>, u32>,
     /// The number of the place of Out if it is on the first IPU; otherwise `None`.
     out: Option<u32>,
@@ -96,8 +96,8 @@ pub(crate) struct PlaceSteps {
     pub bodies: Steps,
 }
 
-/// How a stage or place runs backward. Values are ordered: a range of places has the greatest one
-/// of its places.
+/// How a stage or place runs backward. Values are ordered: a range of places has the greatest value
+/// of any of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BackwardPass {
     /// Whether there is a backward operation. The layers at the start of a model have none if they
@@ -117,7 +117,8 @@ impl PassWindows {
                 .entry((operation.group, operation.window))
                 .or_default() += 1;
         }
-        // Out may be a place after all positions.
+        // Out on the first IPU is a place after all positions, so there may be one more place than
+        // positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
@@ -159,10 +160,11 @@ impl PassWindows {
         &self.0[place as usize]
     }
 
-    /// Returns those of the places `forward` and `backward` (users of a variable in the two passes)
-    /// whose operations run during one live range of the variable's class. The range is the first
-    /// that is live when the backward pass starts, or else that with the most users. All callers of
-    /// a function use its variables, but each live range belongs to one call.
+    /// Returns, of the places `forward` and `backward` (users of a variable in the forward and in
+    /// the backward pass), those whose operations run during one live range of the variable's
+    /// class. The range is the first that includes the start of the backward pass, or else the
+    /// range with the most users. All callers of a function use its variables, but each live range
+    /// belongs to one call.
     pub fn users(
         &self,
         model: &Model,
