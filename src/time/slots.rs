@@ -59,7 +59,8 @@ pub(crate) struct SlotKind {
 
 /// All slots of a step, grouped by the stages that work in them.
 pub(crate) struct Slots {
-    /// The slots by kind, in no particular order. Two kinds may have the same working stages.
+    /// The slots of the step by kind, in no particular order. Two kinds may have the same working
+    /// stages.
     pub kinds: Vec<SlotKind>,
 }
 

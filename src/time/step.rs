@@ -88,7 +88,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Compares two rates: `Less` if this one takes fewer cycles per micro-batch.
+    /// Compares two rates: `Less` if `self` has fewer cycles per micro-batch.
     pub fn compare(self, other: Self) -> Ordering {
         let scaled = |cycles: u128, batches: u64| cycles.saturating_mul(batches.into());
         scaled(self.cycles, other.micro_batches).cmp(&scaled(other.cycles, self.micro_batches))
