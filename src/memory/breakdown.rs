@@ -14,13 +14,13 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Default)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always
-    /// live. A lower available memory proportion bounds them.
+    /// live. A lower available memory proportion limits these bytes.
     pub temporaries: u64,
     /// The name of the weight whose operation groups use the most temporaries, and the bytes of
     /// these temporaries; `None` if no named weight is used by a group with temporaries.
     pub by_weight: Option<(String, u64)>,
-    /// Bytes of always-live variables whose elements take 32 bits; 16-bit elements would halve
-    /// them.
+    /// Bytes of always-live variables whose elements take 32 bits; elements of 16 bits would halve
+    /// these bytes.
     pub wide: u64,
 }
 

@@ -95,7 +95,8 @@ pub(super) fn by_tile<'a>(
     sums
 }
 
-/// Returns the runs of tiles in `bytes` that contain at least one of `tiles`, in full length.
+/// Returns the runs of tiles in `bytes` that contain at least one of `tiles`; runs that reach
+/// beyond `tiles` are not cut.
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let runs = bytes.runs();
     let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];

@@ -5,11 +5,11 @@ use std::ops::Range;
 /// For every range of consecutive positions that can fit, the bytes on its fullest tile if it is a
 /// stage.
 ///
-/// Positions are indices in the layer order; position 0 is In or None. Each range has a lower bound
-/// on its bytes, which never falls when a position is added, so from each start the table ends
-/// before the first range whose bound exceeds the limit. In a pipeline the bytes also depend on the
-/// number of stages after the range (docs/model.md, "Pipelines"); there a longer range may need
-/// less than a shorter one.
+/// Positions are indices in the layer order; position 0 is In or, for operations without a layer,
+/// None. Each range has a lower bound on its bytes, which never falls when a position is added, so
+/// from each start the table ends before the first range whose bound exceeds the limit. In a
+/// pipeline the bytes also depend on the number of stages after the range (docs/model.md,
+/// "Pipelines"); there a longer range may need less than a shorter one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
@@ -84,7 +84,8 @@ impl RangeCosts {
         Self::new(self.least.clone())
     }
 
-    /// Returns the number of positions in the layer order, including In and Out or None.
+    /// Returns the number of positions in the layer order, including In and Out, or None
+    /// (operations without a layer).
     pub fn layers(&self) -> usize {
         self.least.len()
     }
@@ -116,7 +117,7 @@ impl RangeCosts {
     }
 
     /// Returns the lower bound on the bytes of `range` (end exclusive), wherever it is in a split;
-    /// `None` if the bound exceeds the limit. It never falls when the range grows.
+    /// `None` if the bound exceeds the limit. The bound never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         self.least_from(range.start)
             .get(range.len().checked_sub(1)?)
@@ -130,14 +131,14 @@ impl RangeCosts {
     }
 
     /// Returns the lower bounds on the bytes of the ranges that start at the position `from`: index
-    /// `n` is for the range `from..from + n + 1`. They never fall from one index to the next. Empty
-    /// if the table has no range from there.
+    /// `n` is for the range `from..from + n + 1`. Bounds never fall from one index to the next.
+    /// Empty if the table has no range from there.
     pub fn least_from(&self, from: usize) -> &[u64] {
         self.least.get(from).map_or(&[], Vec::as_slice)
     }
 
-    /// Iterates over all ranges in the table, each with the lower bound on its bytes; by start, and
-    /// from each start the shortest first.
+    /// Iterates over all ranges in the table, each with the lower bound on its bytes, in the order
+    /// of starts; ranges with the same start come shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         self.least.iter().enumerate().flat_map(|(from, row)| {
             (from + 1..)

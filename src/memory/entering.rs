@@ -17,7 +17,8 @@ pub(super) struct Entries<Item> {
     /// which it applies. Ranges that begin at this start or later, up to the layer, gain the item
     /// when they grow to the layer.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries that were added for all starts, including entries that were left out.
+    /// The number of entries for all starts, including entries that were left out because there
+    /// were too many.
     count: usize,
 }
 
@@ -94,7 +95,7 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 /// these positions. The user of the sums defines the kinds, as indices below `KINDS`.
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// Items for the ranges: each is a kind with its bytes.
+    /// Items that ranges gain: pairs of a kind and its bytes by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,
     /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
@@ -113,7 +114,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Adds `bytes`, by lane, of the kind with the index `kind`. A range has them once if it
+    /// Adds `bytes`, by lane, of the kind with the index `kind`. A range has the bytes once if it
     /// contains any position of `set`; with [`EVERYWHERE`], every range has them. `memory` has the
     /// positions of sets.
     pub fn enter(&mut self, memory: &MemoryModel<'_>, set: PlaceSet, kind: usize, bytes: [u64; N]) {
@@ -124,8 +125,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
-    /// Starts an empty range before the position `start`. Starts must come one after the other,
-    /// from 0.
+    /// Starts an empty range before the position `start`. The method must be called for the starts
+    /// 0, 1, ... in this order.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());
@@ -136,8 +137,7 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.sums = self.everywhere;
     }
 
-    /// Adds the position `last` to the end of the current range; it must be the one after the
-    /// range.
+    /// Adds the position `last` to the end of the current range, which it must directly follow.
     pub fn add(&mut self, last: usize) {
         for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
             lanes::add(sums, added);

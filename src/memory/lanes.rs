@@ -27,7 +27,7 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// Returns `self` minus `other`, with wrap-around.
     fn minus(self, other: Self) -> Self;
 
-    /// Returns the number as an unsigned 64-bit integer.
+    /// Returns this number of bytes as an unsigned 64-bit integer.
     fn sum(self) -> u64;
 }
 
@@ -113,18 +113,18 @@ pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; 
     change_lanes(sums, bytes, B::minus);
 }
 
-/// Raises each lane of `highest` to the same lane of `bytes` if that is more.
+/// Raises each lane of `highest` to the same lane of `bytes` if the latter is higher.
 #[inline]
 pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
     change_lanes(highest, bytes, |a, b| if a > b { a } else { b });
 }
 
-/// Lowers each lane of `lowest` to the same lane of `bytes` if that is less.
+/// Lowers each lane of `lowest` to the same lane of `bytes` if the latter is lower.
 pub(super) fn lower<const N: usize>(lowest: &mut [u64; N], bytes: &[u64; N]) {
     change_lanes(lowest, bytes, u64::min);
 }
 
-/// Is any lane of `bytes` more than the same lane of `known`?
+/// Is any lane of `bytes` higher than the same lane of `known`?
 #[inline]
 pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {
     let mut is_above = false;

@@ -4,8 +4,8 @@ use super::MemoryModel;
 use super::steps::each_stretch;
 use std::cmp::Reverse;
 
-/// A run of consecutive steps that all belong to one layer. Steps of no layer between them belong
-/// to the run too.
+/// A run of consecutive steps that all belong to one layer. Steps without a layer that lie between
+/// these steps belong to the run too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSpan {
     /// The position of the layer in the layer order.
@@ -16,16 +16,16 @@ pub struct LayerSpan {
     pub to: u32,
 }
 
-/// Maximum number of runs that [`MemoryModel::layer_spans`] returns. If there would be more, it
-/// cuts all steps into this number of stretches, each of one layer.
+/// Maximum number of runs that [`MemoryModel::layer_spans`] returns. If there would be more, the
+/// method cuts all steps into this number of stretches, each of one layer.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
     /// Returns the runs of steps of each layer, in the order of steps. A step belongs to the layer
     /// of the operation that runs it or, if several operations overlap, to the layer of the
-    /// shortest one. Steps of no layer belong to a run if they are between steps of its layer;
-    /// otherwise to none. If there are more than 600 runs, all steps are cut into at most 600 equal
-    /// stretches instead, and a stretch belongs to the layer with most of its steps.
+    /// shortest one. Steps without a layer belong to a run if they are between steps of its layer;
+    /// otherwise they belong to no run. If there are more than 600 runs, all steps are cut into at
+    /// most 600 equal stretches instead, and a stretch belongs to the layer with most of its steps.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);
@@ -62,8 +62,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Turns the layer of each step into runs of steps. Steps of no layer between two steps of the same
-/// layer belong to its run; others to no run.
+/// Turns the layer of each step into runs of steps. Steps without a layer between two steps of the
+/// same layer belong to its run; other steps without a layer belong to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let steps = (0u32..).zip(layers);
     let of_layers: Vec<_> = steps

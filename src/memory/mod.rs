@@ -61,8 +61,8 @@ pub struct MemoryModel<'a> {
     model: &'a Model,
     /// The positions (In, layers, Out) to which operations and variables are attributed.
     placement: &'a Placement,
-    /// The memory model: the full model counts all bytes of a tile, the classic one those that the
-    /// original tool counted.
+    /// The memory model: the full model includes all bytes of a tile, the classic model only the
+    /// bytes that the original tool included.
     rules: Rules,
     /// The positions in each set of positions ([`PlaceSet`]), whether the set comes from the
     /// placement, from code or from pipelines.
@@ -72,7 +72,7 @@ pub struct MemoryModel<'a> {
     code: Arc<[CodeItem]>,
     /// For each tile: the bytes that every stage needs whatever its positions, and the fragmentation.
     overhead: Arc<[TileOverhead]>,
-    /// Groups of tensors with the same users, from which the bytes follow that a pipeline adds to
+    /// Groups of tensors with the same users, which determine the bytes that a pipeline adds to
     /// stages; `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
@@ -149,9 +149,9 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// Returns the settings of the pipeline that the stages belong to, as far as they change the
-    /// memory; those of no pipeline ([`Pipeline::default`]) unless [`MemoryModel::in_pipeline`] set
-    /// one.
+    /// Returns the settings of the pipeline that the stages belong to, as far as the settings
+    /// change the memory. Unless [`MemoryModel::in_pipeline`] set a pipeline, there is none
+    /// ([`Pipeline::default`]).
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
     }
@@ -195,16 +195,16 @@ impl<'a> MemoryModel<'a> {
         &self.placement.positions
     }
 
-    /// Returns the number of positions in the layer order.
+    /// Returns the number of positions in the layer order (In or None, layers, Out).
     pub fn layers(&self) -> usize {
         self.windows.len()
     }
 
     /// Returns the first and the last step (both inclusive) at which the live bytes of a stage with
     /// the positions `layers` (end exclusive) are looked at; `None` if there is no such step. In
-    /// the full memory model these are all steps of the profile. In the classic model they span the
-    /// steps of the stage's layers; position 0, which has the operations without a layer, is
-    /// ignored unless the stage has no other position.
+    /// the full memory model these are all steps of the profile. In the classic model the result
+    /// spans the steps of the stage's layers; position 0, which has the operations without a layer,
+    /// is ignored unless the stage has no other position.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -215,8 +215,8 @@ impl<'a> MemoryModel<'a> {
 
     /// Returns the first and the last step (both inclusive) that the position `layer` adds to
     /// [`MemoryModel::window`]. In the full memory model these are all steps. In the classic model
-    /// they are the steps of its operations, and `None` for position 0 (operations without a layer)
-    /// and for positions without operations.
+    /// these are the steps of the position's operations, and the result is `None` for position 0
+    /// (operations without a layer) and for positions without operations.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),

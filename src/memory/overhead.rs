@@ -95,7 +95,7 @@ impl TileOverhead {
         (u128::from(total) * u128::from(self.rest) / all.max(1)) as u64
     }
 
-    /// Returns `code`, the bytes of a stage's operations by
+    /// Returns `code`, the bytes of code of a stage's operations by
     /// [`CodeKind`](crate::profile::CodeKind), each limited to the recorded bytes of its kind:
     /// operations may share code, so their sum may be too high.
     pub fn capped(&self, code: [u64; 4]) -> [u64; 4] {

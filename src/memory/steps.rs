@@ -11,8 +11,8 @@ pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// The bytes that are live at the first step of the window, by lane (tile).
     at_start: ByLane<u64, N>,
-    /// Pairs of a later step of the window and the change of the live bytes at it, by lane (tile),
-    /// which wraps around. Not sorted; a step may have several pairs.
+    /// Pairs of a later step of the window and the change of the live bytes at this step, by lane
+    /// (tile), with wrap-around. Not sorted; a step may have several pairs.
     changes: Vec<(u32, [u64; N])>,
 }
 
@@ -32,8 +32,8 @@ impl<const N: usize> StepSums<N> {
         self.changes.clear();
     }
 
-    /// Adds `bytes`, which has a number for each lane (tile), at the steps of the half-open
-    /// `ranges` that lie in the window.
+    /// Adds the live bytes of a variable (`bytes`, by lane: one for each tile) at the steps of the
+    /// half-open `ranges` that lie in the window.
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -91,7 +91,7 @@ pub(super) fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
     ranges.iter().any(|&(from, to)| (from..to).contains(&step))
 }
 
-/// Sorts half-open ranges of steps and merges those that overlap or touch.
+/// Sorts half-open ranges of steps and merges ranges that overlap or touch.
 pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
@@ -179,7 +179,7 @@ pub(super) fn each_stretch<T: Copy + Ord>(
 }
 
 /// Returns the first and the last step of all `windows` (first and last step, both inclusive)
-/// together; `None` if all of them are `None`.
+/// together; `None` if all windows are `None`.
 pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     windows
         .iter()

@@ -32,17 +32,17 @@ impl MemoryModel<'_> {
     }
 
     /// Returns for each boundary of the layer order (index n is between the positions n and n + 1)
-    /// the bytes of the variables that flow across it, as [`LayerTraffic::cut_bytes`] computes
-    /// them.
+    /// the bytes of the variables that flow across the boundary, as [`LayerTraffic::cut_bytes`]
+    /// computes them.
     pub fn cut_bytes(&self) -> Vec<u64> {
         // Most variables belong to one layer and cross no boundary.
         self.used_by(2).cut_bytes()
     }
 
     /// Returns for each boundary of the layer order (index n is between the positions n and n + 1)
-    /// the bytes, over all tiles, that a pipeline with a cut there sends for one micro-batch: in
-    /// the forward and in the backward pass. If Out is on the first IPU, one more boundary follows,
-    /// between the last position and Out.
+    /// the bytes, over all tiles, that a pipeline with a cut at the boundary sends for one
+    /// micro-batch: in the forward and in the backward pass. If Out is on the first IPU, one more
+    /// boundary follows, between the last position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
         let mut changes = [(); 2].map(|()| vec![0i128; flows.places as usize]);

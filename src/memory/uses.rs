@@ -138,8 +138,8 @@ impl<'a> MemoryModel<'a> {
         lanes::sum(counted.map(|&(_, bytes)| bytes))
     }
 
-    /// Returns the half-open step ranges at which variables with this class are live in the
-    /// profile; `None` if they are live at every step.
+    /// Returns the half-open step ranges at which variables with the equivalence class `class` are
+    /// live in the profile; `None` if they are live at every step.
     #[inline]
     pub(super) fn live_ranges(&self, class: u32) -> Option<&'a [(u32, u32)]> {
         let classes = &self.model.classes;
@@ -177,8 +177,8 @@ pub(super) struct NeighbourUses<const N: usize> {
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Replaces the rows by those of the uses on `tiles`, at most `N` tiles; the first tile is lane
-    /// 0.
+    /// Replaces the rows by the rows of the uses on `tiles`, at most `N` tiles; the first tile is
+    /// lane 0.
     pub fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.rows.clear();
         let mut data = [(0, &[][..]); N];
@@ -221,7 +221,8 @@ impl<const N: usize> NeighbourUses<N> {
         &self.rows[row as usize].1
     }
 
-    /// Returns the sum of the bytes of all rows, on the tile where it is highest; 0 without rows.
+    /// Returns the sum of the bytes of all rows on the tile where this sum is highest; 0 without
+    /// rows.
     pub fn most(&self) -> u64 {
         lanes::highest(&lanes::sum(
             self.rows.iter().map(|(_, bytes)| bytes.map(u64::from)),

@@ -26,7 +26,7 @@ pub(crate) struct TileFlows<const N: usize> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FlowBytes<const N: usize> {
     is_met: bool,
-    /// The sum of the bytes of all variables of the flow.
+    /// The sum of the bytes of all variables of the flow (tensors with the same users).
     pub all: ByLane<u64, N>,
     /// The bytes of the largest use of the flow: the variables with the same class and use set.
     pub largest: ByLane<u64, N>,
@@ -75,7 +75,7 @@ impl<const N: usize> TileFlows<N> {
 }
 
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
-/// flow, and how it runs backward.
+/// flow (tensors with the same users), and how the stage runs backward.
 pub(super) struct StageRoles {
     backward: BackwardPass,
     /// Role of the stage in each flow, by the number of the flow in [`Flows`].

@@ -29,8 +29,8 @@ use std::ops::Range;
 pub struct PlacedStage {
     /// The positions of the layer order (end exclusive) that the stage runs.
     pub positions: Range<usize>,
-    /// The number of stages of the split after this one. If `None`, the place in the split is open,
-    /// and computations give the least bytes of any stage with these positions.
+    /// The number of stages of the split after this stage. If `None`, the place of the stage in the
+    /// split is open, and computations give the least bytes of any stage with these positions.
     pub after: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ impl PlacedStage {
             .collect()
     }
 
-    /// Makes a stage of these positions whose place in a split is open.
+    /// Makes a stage with the positions `positions` whose place in a split is open.
     pub fn anywhere(positions: Range<usize>) -> Self {
         Self {
             positions,

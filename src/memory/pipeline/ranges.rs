@@ -121,7 +121,7 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     /// Starts an empty range before the position `start`. `tiles` must be those of the last
-    /// [`RangeAdditions::load`]. Starts must come one after the other, from 0.
+    /// [`RangeAdditions::load`]. The method must be called for the starts 0, 1, ... in this order.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
             let bytes = &tiles.bytes[event.flow as usize].all;
@@ -140,8 +140,7 @@ impl<const N: usize> RangeAdditions<N> {
         self.start = start;
     }
 
-    /// Adds the position `last` to the end of the current range; it must be the one after the
-    /// range.
+    /// Adds the position `last` to the end of the current range, which it must directly follow.
     pub fn add(&mut self, last: usize) {
         self.accumulators.add(last);
         add(&mut self.range.sums, &self.changes[last]);
@@ -152,8 +151,8 @@ impl<const N: usize> RangeAdditions<N> {
         } else {
             last + 1
         };
-        // The bytes that a range keeps are the largest of any of its places; its backward pass is
-        // the greatest of them.
+        // The bytes that a range keeps are the largest of any of its places; it runs backward as
+        // the place with the greatest `Kept::backward`.
         let kept = &mut self.range.kept;
         for place in &self.of_place[last..end] {
             kept.backward = kept.backward.max(place.backward);

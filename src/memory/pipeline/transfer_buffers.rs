@@ -12,7 +12,8 @@ use crate::memory::lanes::{self, ByLane};
 /// micro-batch is in flight.
 pub(crate) const PHASES: usize = 4;
 
-/// Returns `bytes` in the phases of both passes, and 0 in the phase after them.
+/// Returns `bytes` in the three phases ([`PHASES`]) of the forward and backward pass, and 0 in the
+/// phase after the passes.
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
@@ -46,9 +47,9 @@ pub(super) struct Kept<const N: usize> {
 
 impl Flows {
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
-    /// `moves`, on the tile that has the lane `lane`. Tensors that are live at the steps of the
-    /// stage anyway are not counted again. The steps of the forward pass also stand for its second
-    /// run if it is recomputed.
+    /// of bytes `moves`, on the tile that has the lane `lane`. Tensors that are live at the steps
+    /// of the stage anyway are not counted again. The steps of the forward pass also stand for its
+    /// second run if it is recomputed.
     fn transfer_buffers<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let [enters, leaves, gradient_in, gradient_out, enters_last] = [
             Quantity::Enters,
@@ -118,10 +119,11 @@ impl Flows {
         }
     }
 
-    /// Returns by phase (see [`PHASES`]) the bytes of tensors of a stage with the sums `moves` that
-    /// are live when it calls a function, but not at the steps of another place's call, under which
-    /// the profile lists the function: in the forward pass, tensors from earlier stages wait for
-    /// the stage's own call; in the backward pass, gradients wait for this call or follow it.
+    /// Returns by phase (see [`PHASES`]) the bytes of tensors of a stage with the sums of bytes
+    /// `moves` that are live when it calls a function, but not at the steps of another place's
+    /// call, under which the profile lists the function: in the forward pass, tensors from earlier
+    /// stages wait for the stage's own call; in the backward pass, gradients wait for this call or
+    /// follow it.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -135,9 +137,9 @@ impl Flows {
         }
     }
 
-    /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums `moves`
-    /// forwards without using them. In schedules in which a stage runs one pass at a time, these
-    /// tensors leave it at the end of that pass.
+    /// Returns by phase (see [`PHASES`]) the bytes of tensors that a stage with the sums of bytes
+    /// `moves` forwards without using them. In schedules in which a stage runs one pass at a time,
+    /// these tensors leave it at the end of that pass.
     fn forwarded<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward, lane);
         let backward = moves.of(Quantity::PassesBackward, lane);
@@ -156,9 +158,9 @@ impl Flows {
     }
 
     /// Returns by phase (see [`PHASES`]) the bytes of the transfer buffers of a stage with the sums
-    /// `moves`, if it cannot be told in which pass a step is. So all three phases of the passes get
-    /// the highest bytes of any pass; the phase after them gets 0. `phases` has the bytes by phase
-    /// if the pass of each step were known.
+    /// of bytes `moves`, if it cannot be told in which pass a step is. So all three phases of the
+    /// passes get the highest bytes of any pass; the phase after them gets 0. `phases` has the
+    /// bytes by phase if the pass of each step were known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -181,9 +183,9 @@ impl Flows {
     }
 
     /// Returns by phase (see [`PHASES`]), on the tile that has the lane `lane`, the bytes of the
-    /// transfer buffers on the IPU of a stage with the sums `stage`, and those of the tensors that
-    /// it forwards. `out` has the sums of Out if it is a later pipeline stage on the same IPU,
-    /// which runs between the passes of this stage; otherwise it is `None`.
+    /// transfer buffers on the IPU of a stage with the sums of bytes `stage`, and the bytes of the
+    /// tensors that it forwards. `out` has the sums of Out if it is a later pipeline stage on the
+    /// same IPU, which runs between the passes of this stage; otherwise it is `None`.
     pub(super) fn in_phases<const N: usize>(
         &self,
         stage: &Transfers<N>,

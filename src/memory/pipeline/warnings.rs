@@ -14,7 +14,7 @@ const MIN_SHARE: u64 = 100;
 
 impl MemoryModel<'_> {
     /// Returns a warning if no operation of a training pipeline updates weights, or if no operation
-    /// updates the weights of some stages. No accumulators are counted for these weights, so
+    /// updates the weights of some stages. No accumulators are added for these weights, so
     /// predictions may be too low. `stages` are ranges of positions (end exclusive); their indices
     /// are the numbers of their IPUs.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {

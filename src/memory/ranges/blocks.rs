@@ -13,8 +13,8 @@ const UNSEEN: usize = usize::MAX;
 
 /// The live bytes of a range of layers that grows at its end, by lane (tile), at each *place*: a
 /// step at which a peak is possible. Places are divided into blocks of [`BLOCK`], whose sums are
-/// computed only if the block may have a peak. The variables that every range has are stored like
-/// those of one more layer, after the last.
+/// computed only if the block may have a peak. The variables that every range has are stored as the
+/// variables of an additional layer after the last.
 #[derive(Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
@@ -125,7 +125,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut range.seen, self.blocks, UNSEEN);
     }
 
-    /// Adds `layer` to the end of the current range; it must be the one after the range.
+    /// Adds `layer` to the end of the current range, which it must directly follow.
     pub fn add(&mut self, layer: usize) {
         if self.is_stale[layer] {
             self.sum_up(layer);

@@ -14,7 +14,7 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 pub(super) struct Stretch {
     pub from: u32,
     pub to: u32,
-    /// The row of the variables in [`NeighbourUses`].
+    /// The index of the row of the variables in [`NeighbourUses`].
     pub row: u32,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Stretch {
 struct LiveRange {
     /// The half-open steps at which the variables are live.
     steps: (u32, u32),
-    /// The row of the variables in [`NeighbourUses`].
+    /// The index of the row of the variables in [`NeighbourUses`].
     row: u32,
     /// The set of positions of which a stage with the variables has at least one, and a position
     /// that the stage must have too; `None` for no such condition.
@@ -65,8 +65,8 @@ pub(super) struct EnteringVariables<const N: usize> {
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Replaces the contents by the variables of `uses`. Variables that are live at every step
-    /// replace the contents of `always` instead.
+    /// Replaces the contents by the variables of `uses`, the uses of some tiles. Variables that are
+    /// live at every step replace the contents of `always` instead.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

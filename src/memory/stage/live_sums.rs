@@ -4,7 +4,7 @@ use crate::memory::lanes::{self, Bytes};
 use crate::memory::pipeline::PHASES;
 
 /// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
-/// (tile). Stages have the indices that they have in the list of stages to compute.
+/// (tile). Lists of stages are in the order of the stages to compute.
 #[derive(Default)]
 pub(super) struct LiveSums<B, const N: usize> {
     /// For each stage: its live bytes at the current step, without variables that every stage has.
@@ -73,9 +73,9 @@ pub(super) struct LiveChanges {
 }
 
 impl LiveChanges {
-    /// Replaces the lists by those of `live`: half-open live ranges of rows, as triples of the
-    /// first step, the end and the number of the row. No end may exceed `steps`, the number of
-    /// steps.
+    /// Replaces the lists by the changes that follow from `live`: half-open live ranges of rows, as
+    /// triples of the first step, the end and the number of the row. No end may exceed `steps`, the
+    /// number of steps.
     pub fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);

@@ -37,7 +37,8 @@ pub(super) struct StageScratch<B, const N: usize> {
     /// row.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
-    /// For each stage: its live bytes at the current step, and the highest so far.
+    /// For each stage: its live bytes at the current step, and its highest live bytes so far in
+    /// each phase.
     sums: LiveSums<B, N>,
     /// For each stage: the bytes of its variables that are live at every step, without variables
     /// that every stage has. An additional last entry has the bytes of the latter.

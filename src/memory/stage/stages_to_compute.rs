@@ -15,7 +15,7 @@ pub(super) enum Wanted {
     /// single layers.
     Layers,
     /// Like [`Wanted::All`], as if stages restored their stashed tensors as late as possible:
-    /// tensors that are kept for the backward pass do not count as live.
+    /// tensors that are kept for the backward pass are not live in the meantime.
     LateRestores,
 }
 
@@ -34,15 +34,16 @@ pub(super) struct StagesToCompute<'a> {
     pub starts: BTreeSet<u32>,
     /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
-    /// If a pipeline adds bytes: what each stage does with the flows of the model (`None` if the
-    /// number of stages after it is open). Otherwise empty.
+    /// If a pipeline adds bytes: what each stage does with the flows (tensors with the same users)
+    /// of the model (`None` if the number of stages after it is open). Otherwise empty.
     pub roles: Vec<Option<StageFlows>>,
 }
 
 /// The stages that have the variables of one use (one class and use set) at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
-    /// The row of the variables in [`NeighbourUses`](crate::memory::uses::NeighbourUses).
+    /// The index of the row of the variables in
+    /// [`NeighbourUses`](crate::memory::uses::NeighbourUses).
     pub of_use: u32,
     /// The set of positions of which a stage must have any to have the variables' bytes, and a
     /// position that the stage must also have; `None` for no such condition.

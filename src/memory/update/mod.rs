@@ -116,7 +116,7 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Are all variables of the use with this number in
+    /// Are all variables of the use (one class and use set) with this number in
     /// [`CountedUses`](crate::memory::uses::CountedUses) on the chip in an update, though the
     /// profile does not have them live at every step?
     pub fn fills_holes(&self, number: u32) -> bool {
@@ -124,17 +124,17 @@ impl UpdatePhase {
             .is_some_and(|own| own.has_holes && !own.is_away())
     }
 
-    /// Returns the role in updates of the variables of the use with this number in
-    /// [`CountedUses`](crate::memory::uses::CountedUses); `None` for a use of code.
+    /// Returns the role in updates of the variables of the use (one class and use set) with this
+    /// number in [`CountedUses`](crate::memory::uses::CountedUses); `None` for a use of code.
     fn of(&self, number: u32) -> Option<&InUpdate> {
         self.of_uses.get(number as usize)
     }
 }
 
 impl MemoryModel<'_> {
-    /// Are the variables of the use with this number in
-    /// [`CountedUses`](crate::memory::uses::CountedUses) off the chip, or not yet made,
-    /// during both passes? Never if all optimizer state stays on the chip.
+    /// Are the variables of the use (one class and use set) with this number in
+    /// [`CountedUses`](crate::memory::uses::CountedUses) off the chip, or not yet made, during both
+    /// passes? Never if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update

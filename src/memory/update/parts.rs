@@ -27,8 +27,8 @@ const ELEMENT: u64 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UpdateRole {
     /// Optimizer state that is not whole on the chip between two updates. If `is_shared_out`, each
-    /// replica keeps only a share of it, on the chip or off it; otherwise all of it is off the
-    /// chip.
+    /// replica keeps only a share of the state, on the chip or off it; otherwise all of the state
+    /// is off the chip.
     State { is_shared_out: bool },
     /// A tensor that only updates make and use.
     Temporary,
@@ -157,7 +157,8 @@ impl<'a> Updates<'a> {
         for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::SHARED_STATE)) {
             let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
             let weights = ascending(firsts.filter(|&first| has_weight[first as usize]));
-            // A tensor that several weights use, such as a learning rate, belongs to none of them.
+            // A tensor that several weights use, such as a learning rate, belongs to none of these
+            // weights.
             if weights.len() < 2 {
                 sets_of_groups.merge_all(groups);
                 has_weight[sets_of_groups.first(groups[0]) as usize] |= !weights.is_empty();
@@ -233,8 +234,8 @@ fn of_parameters(
         .collect()
 }
 
-/// Returns for each use set the bytes, over all tiles, of all parameters with the same label; if it
-/// has no label, of its own parameters.
+/// Returns for each use set the bytes, over all tiles, of all parameters with the same label; if a
+/// use set has no label, the bytes of only its own parameters.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
@@ -254,12 +255,12 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
         .collect()
 }
 
-/// Disjoint sets of operation groups (union-find). The entry of a group is itself, or an earlier
-/// group of its set.
+/// Disjoint sets of operation groups (union-find). The entry of a group is the group itself, or an
+/// earlier group of the same set.
 struct GroupSets(Vec<u32>);
 
 impl GroupSets {
-    /// Returns the first group of the set that contains `group`.
+    /// Returns the first operation group of the set that contains the operation group `group`.
     fn first(&mut self, group: u32) -> u32 {
         let mut first = group;
         while self.0[first as usize] != first {
@@ -270,7 +271,7 @@ impl GroupSets {
         first
     }
 
-    /// Merges the sets of all `groups` into one.
+    /// Merges the sets that contain the operation groups `groups` into one set.
     fn merge_all(&mut self, groups: &[u32]) {
         for pair in groups.windows(2) {
             let (a, b) = (self.first(pair[0]), self.first(pair[1]));

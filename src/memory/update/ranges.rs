@@ -15,9 +15,9 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// Bytes of two kinds: (0) a replica's shares of optimizer state that is sharded on the chip;
     /// (1) parameters that are not live at some steps.
     lasting: GrowingSums<N, 2>,
-    /// For each position: bytes of updates that ranges gain there. An entry has the first start to
-    /// which it applies (ranges from earlier starts have the bytes already), the index of the
-    /// update in `common`, and the bytes.
+    /// For each position: bytes of weight updates that ranges gain when they reach the position. An
+    /// entry has the first start to which it applies (ranges from earlier starts have the bytes
+    /// already), the index of the update in `common`, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each update: its number in [`UpdatePhase`], and the bytes of its variables that every
     /// stage has.
@@ -74,8 +74,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.lasting.entries.check()
     }
 
-    /// Starts an empty range before the position `start`. Starts must come one after the other,
-    /// from 0.
+    /// Starts an empty range before the position `start`. The method must be called for the starts
+    /// 0, 1, ... in this order.
     pub fn begin(&mut self, start: usize) {
         self.start = start;
         self.lasting.begin(start);
@@ -83,8 +83,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.taken = self.everywhere;
     }
 
-    /// Adds the position `last` to the end of the current range; it must be the one after the
-    /// range. `phase` is the update phase that the bytes were loaded from.
+    /// Adds the position `last` to the end of the current range, which it must directly follow.
+    /// `phase` is the update phase that the bytes were loaded from.
     pub fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.lasting.add(last);
         for (from, number, amounts) in &self.gained[last] {

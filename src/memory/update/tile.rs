@@ -25,8 +25,8 @@ pub(crate) struct TileUpdates<const N: usize> {
 }
 
 /// The bytes of the variables of one weight update, by what the update does with them, on each of
-/// `N` neighbouring tiles (by lane). [`UpdatePhase::taken`] computes from them what the update
-/// takes.
+/// `N` neighbouring tiles (by lane). [`UpdatePhase::taken`] computes from these amounts the bytes
+/// that the update takes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
     /// The bytes of optimizer state that the update loads from memory outside the IPUs: only this
@@ -44,7 +44,7 @@ pub(super) struct Amounts<const N: usize> {
 }
 
 impl<const N: usize> Amounts<N> {
-    /// Adds `other`, the bytes of the same update for another set of positions.
+    /// Adds `other`, the bytes of the same weight update for another set of positions.
     pub fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
@@ -56,9 +56,9 @@ impl<const N: usize> Amounts<N> {
 
 impl UpdatePhase {
     /// Returns the bytes by lane (tile) that the update with the number `update` takes besides
-    /// parameters that are on the chip anyway. The first number is with landing pads (buffers into
-    /// which state is loaded) for all state at once, the second with a pad for only one tensor of
-    /// state at a time.
+    /// parameters that are on the chip outside of updates too. The first number is with landing
+    /// pads (buffers into which state is loaded) for all state at once, the second with a pad for
+    /// only one tensor of state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -188,15 +188,16 @@ fn add_row<const N: usize>(
 /// The bytes of a stage on one tile in the weight update that takes the most there.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Updating {
-    /// Bytes of the stage's own parameters in the update: here only those that are not live at some
-    /// steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live ones.
+    /// Bytes of the stage's own parameters in the update: here only the parameters that are not
+    /// live at some steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live
+    /// ones.
     pub variables: u64,
     /// Like `variables`, for the parameters that every stage has.
     pub overhead: u64,
     /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
     pub shares: u64,
-    /// The highest bytes that any update takes besides parameters that are on the chip anyway, with
-    /// landing pads (buffers into which state is loaded) for all state at once.
+    /// The highest bytes that any update takes besides parameters that are on the chip outside of
+    /// updates too, with landing pads (buffers into which state is loaded) for all state at once.
     pub taken: u64,
     /// Like `taken`, with a landing pad for only one tensor of state at a time.
     pub taken_at_least: u64,

@@ -30,8 +30,8 @@ pub(crate) struct Flows {
     pub pipeline: Pipeline,
     /// Whether the model has a backward pass.
     pub is_training: bool,
-    /// The number of places: In, each layer, and Out, numbered in this order. Unlike a position,
-    /// Out is a place of its own even on the first IPU.
+    /// The number of places: In, each layer, and Out, numbered in this order. Out is a place of its
+    /// own even if it is on the first IPU, where it shares a position with In.
     pub places: u32,
     /// Whether Out, the last place, is in one position with In, on the first IPU.
     pub out_is_first: bool,
@@ -139,8 +139,8 @@ impl Flows {
             .unwrap_or(UseInPipeline::Other)
     }
 
-    /// Returns the number of the flow of the variables of a use; `None` if they belong to none.
-    /// `number` is as in [`Flows::of_uses`].
+    /// Returns the number of the flow of the variables of a use; `None` if the variables belong to
+    /// no flow. `number` is as in [`Flows::of_uses`].
     #[inline]
     pub fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
@@ -288,8 +288,9 @@ impl Accumulator {
     }
 }
 
-/// Returns for some uses, numbered as in `of_uses` (their roles), the steps at which each position
-/// needs the variables; uses that all positions need whenever they are live are left out.
+/// Returns, by the number of the use, the steps at which each position needs the variables of the
+/// use. Uses whose variables all positions need whenever they are live are left out. `of_uses` has
+/// the role of each use.
 fn own_steps(
     model: &Model,
     placement: &Placement,

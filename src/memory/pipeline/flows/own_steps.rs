@@ -13,8 +13,8 @@ use super::{Flow, Life};
 use crate::memory::steps::StepsOfPosition;
 use crate::model::{Model, PlaceSet, Placement, VariableUse};
 
-/// The half-open steps of an operation, and the places (In, layers, Out) that run it; `None` if a
-/// rule assigned it to places for lack of places of its own.
+/// The half-open steps of an operation, and the places (In, layers, Out) that run it; `None` if the
+/// operation has no places of its own, but only places that a rule assigned.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The steps and places of the operations of each group, from which it follows at which steps a
@@ -44,9 +44,9 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns for each position that counts the variables of a use (`variable`) the steps at which
-    /// it needs them; `None` if all positions need them whenever they are live. `flow` is the flow
-    /// that the variables belong to.
+    /// Returns, for each position to which the variables of a use (`variable`) are attributed, the
+    /// steps at which the position needs the variables; `None` if all positions need the variables
+    /// whenever they are live. `flow` is the flow that the variables belong to.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -150,7 +150,8 @@ pub(super) struct SummedGradients {
     /// For each use set: whether an operation that starts after both passes computes with its
     /// variables.
     is_used_after: Vec<bool>,
-    /// The first step after both passes: gradients are live only before it.
+    /// The first step after both passes: gradients that an accumulator takes are live only before
+    /// this step.
     end: u32,
 }
 
@@ -169,8 +170,8 @@ impl SummedGradients {
     }
 
     /// Returns the step (exclusive) at which variables of `flow` with the use set `set` end in a
-    /// stage, since an accumulator takes them; `None` if they are no such gradients. `ranges` are
-    /// the half-open steps at which they are live in the profile.
+    /// stage, since an accumulator takes them; `None` if the variables are no gradients of weights
+    /// with an accumulator. `ranges` are the half-open steps at which they are live in the profile.
     pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;

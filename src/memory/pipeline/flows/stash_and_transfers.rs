@@ -90,7 +90,8 @@ pub(crate) enum Quantity {
     /// flight, whose number ([`Flows::copies`]) multiplies the sum.
     Stash,
     /// Tensors that the stage does not stash and that Out takes, which is a pipeline stage of its
-    /// own on the same IPU. The stage holds them once for each pipeline stage.
+    /// own on the same IPU. The stage holds the tensors once for each pipeline stage from itself to
+    /// Out.
     ForOut,
     /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
@@ -117,15 +118,16 @@ pub(crate) enum Quantity {
 pub(crate) const QUANTITIES: usize = 10;
 
 impl Flow {
-    /// Returns the number of the place that makes the tensors, the first that uses them in the
-    /// forward pass. `None` if the host sends them, or no place uses them in the forward pass.
+    /// Returns the number of the place that makes the tensors of the flow: the first place that
+    /// uses them in the forward pass. `None` if the host sends them, or no place uses them in the
+    /// forward pass.
     pub fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Are the tensors live across both passes, and do all positions that count variables of `set`
-    /// use them? Only then can it be determined which place makes them again if layers are
-    /// recomputed.
+    /// Are the tensors live across both passes, and do all positions to which variables of the use
+    /// set `set` are attributed use the tensors? Only then is it known which place makes the
+    /// tensors again if layers are recomputed.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -143,8 +145,9 @@ impl Flow {
             && counted.iter().all(|&place| is_used(place))
     }
 
-    /// Determines what a stage that runs `places` does with the tensors, directly by the
-    /// definitions of docs/model.md, "Pipelines". `flows` has the settings of the pipeline.
+    /// Determines what a stage that runs `places` (In, layers, Out, by number) does with the
+    /// tensors of the flow, directly by the definitions of docs/model.md, "Pipelines". `flows` has
+    /// the settings of the pipeline.
     pub fn role_of(&self, places: &Range<u32>, flows: &Flows) -> StageRole {
         let met = |users: &[u32]| !users_in(users, places).is_empty();
         let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
