@@ -109,7 +109,7 @@ const addPlot = (parent, plot) => {
     const [base, highest] = plot.range(from, to);
     const low = isOnlyMoving ? Math.max(base - (highest - base) * .1, 0) : 0;
     const { limit: own = 0 } = plot;
-    const isNear = own < (isOnlyMoving ? base + (highest - base) * 3 : highest * 1.6);
+    const isNear = own < low + (highest - low) * 1.6;
     return [low, low + Math.max((isNear ? Math.max(own, highest) : highest) - low, 1) * 1.06];
   };
 
