@@ -46,7 +46,7 @@ fn small_and_large_models_are_solved() {
         "--layers=2 --tiles=1216 --bytes-per-tile=262144".to_owned(),
         "--layers=2 --tiles=1472 --bytes-per-tile=638976".to_owned(),
         "--layers=1 --tiles=4".to_owned(),
-        format!("--layers={} --tiles=4", 400 / share(3)),
+        format!("--layers={} --tiles=4", 400 / share(5)),
     ] {
         let case = Case::new();
         let options = format!("{options} --vars-per-layer-tile=1");

@@ -81,16 +81,12 @@ impl Page {
     pub fn of_proportions(model: &str, options: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a folder");
         let recorded = |own: &str| {
-            let path = folder.path().join(own);
-            std::fs::create_dir(&path).expect("a folder");
-            generate(
-                &path,
-                &format!("{model} --temporaries 40 --proportion {own}"),
-            );
-            path.display().to_string()
+            let options = format!("{model} --temporaries 40 --proportion {own}");
+            let [profile, _] = generate(&folder.path().join(own), &options);
+            profile
         };
-        let profile = PathBuf::from(recorded("0.6")).join("profile.pop");
-        let (some, little) = (recorded("0.3"), recorded("0.05"));
+        let [profile, some, little] = ["0.6", "0.3", "0.05"].map(recorded);
+        let (some, little) = (some.display(), little.display());
         let options = format!("{options} --amp=0.6 --amp=0.3={some} --amp=0.05={little}");
         Self::open_in(folder, &profile, &options, 1440, "#view=split")
     }

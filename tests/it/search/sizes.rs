@@ -2,7 +2,7 @@
 //! of the answers to each profile alone.
 
 use super::number;
-use crate::support::models::generate;
+use crate::support::models::{generate, pairs};
 use crate::support::{Run, popliner};
 use serde_json::Value;
 use std::path::Path;
@@ -86,6 +86,8 @@ const MODELS: [&str; 3] = [
     "--framework poptorch --mode inference --layers 5 --tiles 4 --execution",
 ];
 
+const MORE: [&str; 3] = ["--num-ipus=4", "--num-ipus=2 --splits=1", "--sweep"];
+
 #[test]
 fn the_answer_is_the_best_of_those_to_each_size_alone() {
     let (mut chosen, mut refused) = (Vec::new(), 0);
@@ -93,20 +95,15 @@ fn the_answer_is_the_best_of_those_to_each_size_alone() {
         let sizes = Sizes::new(model);
         let wide = sizes.alone(8, &["--solve", "--num-ipus=4", "--mem-per-tile=100000000"]);
         let recorded = number(&wide["memory"]["tiles"]["total"].as_array().expect("tiles")[0]);
-        for share in [3, 5, 8, 12, 20] {
-            let limit = format!("--mem-per-tile={}", recorded * share / 10);
-            for more in [
-                &["--num-ipus=4"][..],
-                &["--num-ipus=2", "--splits=1"],
-                &["--sweep"],
-            ] {
-                let options = [&["--solve", &limit], more].concat();
-                let alone = SIZES.map(|size| sizes.alone(size, &options));
-                let report = sizes.together(1, &options).report();
-                check(&report, &alone, &format!("{model}: {options:?}"));
-                chosen.extend(report["step"]["micro_batch"].as_u64());
-                refused += usize::from(report["split"]["fits"] == false);
-            }
+        for (&tenths, more) in pairs(&[3, 5, 8, 12, 20], &MORE, 2) {
+            let limit = recorded * tenths / 10;
+            let line = format!("--solve --mem-per-tile={limit} {more}");
+            let options: Vec<&str> = line.split(' ').collect();
+            let alone = SIZES.map(|size| sizes.alone(size, &options));
+            let report = sizes.together(1, &options).report();
+            check(&report, &alone, &format!("{model}: {options:?}"));
+            chosen.extend(report["step"]["micro_batch"].as_u64());
+            refused += usize::from(report["split"]["fits"] == false);
         }
     }
     assert!(SIZES.iter().all(|size| chosen.contains(size)), "{chosen:?}");

@@ -1,7 +1,6 @@
 //! Pages of generated models.
 
 use super::Page;
-use serde_json::Value;
 
 /// A stage with only frozen layers recomputes nothing; frozen layers beside others do.
 #[test]
@@ -23,12 +22,9 @@ fn frozen_layers_run_again_where_others_of_their_stage_do() {
 #[test]
 fn stages_of_moved_cuts_have_the_best_proportions() {
     let model = "--framework poptorch --mode training --layers 6 --tiles 4 --execution";
-    let options =
-        "--solve --num-ipus=4 --schedule=popart --recompute=stage --optimizer-state=on-chip";
     for objective in ["cycles", "peak"] {
-        let options = format!("{options} --objective={objective}");
+        let options = format!("--solve --num-ipus=4 --recompute=stage --objective={objective}");
         let mut page = or_skip!(Page::of_proportions(model, &options));
-        assert_eq!(page.at::<Vec<Value>>("/what_if/profiles").len(), 3);
         page.check();
         for cuts in ["2,4,6", "3", "1,2", "none"] {
             page.run(&format!("choose({{ cuts: '{cuts}' }})"));
