@@ -160,14 +160,14 @@ impl Request {
         })
     }
 
-    /// Returns the number of IPUs over all replicas: the number in the request, else one for each
-    /// of several amounts of memory, else the number in the split that the user gave, else the
-    /// number that the original tool assumed, if its solver or rules are selected, else the
-    /// smallest on which the model fits.
+    /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
+    /// `--num-ipus`; the number of entries of `--mem-per-tile`, if it lists several; the number of
+    /// stages of the user's split; the default of the original tool, with its solver or its memory
+    /// model; the smallest number on which the model fits.
     ///
     /// # Errors
-    /// If `--num-ipus` differs from the number of several amounts of memory, or is lower than the
-    /// number of replicas.
+    /// If `--num-ipus` differs from the number of entries of a list in `--mem-per-tile`, or is
+    /// lower than the number of replicas.
     pub(crate) fn all_ipus(&self) -> Result<IpuCount> {
         let replicas = usize::try_from(self.options.replicas()).unwrap_or(usize::MAX);
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);

@@ -30,7 +30,7 @@ pub enum SoftwareLayer {
     XlaOp,
     /// XLA wrote the debug context, for an instruction of its intermediate language HLO.
     HloInstruction,
-    /// Other software wrote the debug context, or the context has no key `layer`.
+    /// The debug context has no key `layer`, or that of software that no other variant stands for.
     #[default]
     Other,
 }
@@ -70,8 +70,8 @@ pub enum ContextField {
     Gradients,
     /// Type of a tensor's elements, such as `FLOAT16`: key `elementType` in contexts of `popart`.
     ElementType,
-    /// When PopART runs the operation, such as in the weight update: key `__execution_context` in
-    /// the `attributes` of a context of `popart`.
+    /// The phase in which PopART runs the operation, such as the weight update: key
+    /// `__execution_context` in the `attributes` of a context of `popart`.
     ExecutionContext,
     /// `YES` on an operation that PopART recomputes in the backward pass: key `recompute` in the
     /// `attributes` of a context of `popart`. Other values are not kept.

@@ -40,8 +40,8 @@ impl<'a> CountedUses<'a> {
             .chain(self.code.map_or(&[][..], VariableGroups::uses))
     }
 
-    /// Returns the use (variables with one class and use set) with the number `number` (see
-    /// [`CountedUses`]).
+    /// Returns the use with index `number` (see [`CountedUses`]): a group of variables that share
+    /// an equivalence class and a use set.
     #[inline]
     pub fn of(&self, number: u32) -> &VariableUse {
         let (data, number) = (self.data.uses(), number as usize);

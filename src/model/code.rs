@@ -265,8 +265,8 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns the recorded bytes on each tile of each of `compute_sets`, without duplicates; `None` if
-/// the profile lacks the bytes of any of them.
+/// Returns, for each distinct compute set in `compute_sets`, the bytes of its vertex state that the
+/// profile records on each tile; `None` if it lacks those of any compute set.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);

@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One operation of the model, such as a matrix multiplication, at one place in the program. A
-/// function that is called twice has two operations for each operation of its body.
+/// One operation of the model, such as a matrix multiplication, at one place in the program. Each
+/// operation in the body of a function that is called twice is two operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Index into [`Model::operation_groups`](super::Model::operation_groups) of the group that

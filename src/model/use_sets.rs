@@ -299,9 +299,9 @@ pub(super) enum Role {
     Host,
 }
 
-/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending,
-/// each once. `set_of` has the use set of each variable. `seen` must have `false` for each use set,
-/// and has so again afterwards.
+/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending and
+/// without duplicates. `set_of` maps each variable to its use set. `seen` has one entry for each
+/// use set; all must be `false`, and are `false` again on return.
 fn sets_of(
     lists: &VariableLists,
     position: usize,

@@ -194,7 +194,8 @@ pub(super) fn read_compute_sets(
             }
         }
         let added = lists.members.len() - before;
-        // The number of members is bounded, since a few bytes of a row can list all variables.
+        // Bounds the variables of all lists together: a row of a few bytes can list every variable,
+        // so that a small file could fill the memory.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
         }

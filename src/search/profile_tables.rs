@@ -197,8 +197,9 @@ impl<'a> ProfileTables<'a> {
         Ok(indices.iter().map(known).collect())
     }
 
-    /// Computes ranges on all critical tiles in the pipelines at `indices` in `computed`, except
-    /// pipelines that already have them as far as `reach` and on `tiles`.
+    /// Computes the bytes of ranges on the critical tiles `tiles`, for the pipelines at `indices`
+    /// in `computed`. Leaves out pipelines whose ranges are already computed on these tiles as far
+    /// as `reach`.
     fn compute(
         &self,
         indices: &[usize],

@@ -1,5 +1,5 @@
-//! The result of a search: the answer to the user's request, and the answers to changed requests
-//! that a report mentions with it.
+//! The result of a search: the answer to the user's request, and the answers to variants of the
+//! request, such as one with fewer IPUs, that the report mentions.
 
 use super::advice::{Advice, OverLimit};
 use super::candidate::Candidate;

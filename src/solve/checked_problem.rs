@@ -134,7 +134,7 @@ impl<'a> CheckedProblem<'a> {
             .all(|pin| pin.1 == stage)
     }
 
-    /// Does `plan` obey all limits and constraints, and has it an allowed number of stages?
+    /// Returns whether `plan` obeys all limits and constraints and has an allowed number of stages.
     pub fn allows(&self, plan: &Plan) -> bool {
         let stage_of = plan.stage_of();
         let mut constraints = self.problem.constraints.iter();

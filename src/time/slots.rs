@@ -81,8 +81,8 @@ impl Slots {
     pub fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let micro_batches = order.every.map_or(1, |_| u64::MAX);
         Self::of(order, stages, micro_batches, |passes, every| {
-            // The first slot in which all passes have begun; micro-batches are endless here, so
-            // that none ends.
+            // The first slot in which all passes run. One more pass begins in each slot, and none
+            // runs out of work, since the number of micro-batches has no bound here.
             let full = passes.saturating_sub(1);
             let turns = if passes == 0 { 0 } else { every };
             (full..full + turns).map(|slot| (slot, 1)).collect()

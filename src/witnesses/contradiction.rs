@@ -106,8 +106,8 @@ pub struct Contradiction {
     /// The number in the table, in bytes unless the check compares counts. For missing data: the
     /// bytes that depend on the data, on `tile`.
     pub recorded: u64,
-    /// The number that follows from the rest of the profile, in the unit of `recorded`; 0 for
-    /// missing data.
+    /// The value that `recorded` should have according to the rest of the profile, in the unit of
+    /// `recorded`; 0 if the contradiction is that data are missing.
     pub computed: u64,
     /// The difference of `recorded` and `computed`, rounded up, such as `98.3 %`: as a percentage
     /// of the fullest tile, of the most live bytes at a step (`live-by-steps`), or of all required

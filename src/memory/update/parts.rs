@@ -157,8 +157,8 @@ impl<'a> Updates<'a> {
         for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::SHARED_STATE)) {
             let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
             let weights = ascending(firsts.filter(|&first| has_weight[first as usize]));
-            // A tensor that several weights use, such as a learning rate, belongs to none of these
-            // weights.
+            // A tensor that the updates of several weights use, such as a learning rate, belongs to
+            // none of these weights.
             if weights.len() < 2 {
                 sets_of_groups.merge_all(groups);
                 has_weight[sets_of_groups.first(groups[0]) as usize] |= !weights.is_empty();

@@ -8,7 +8,7 @@ use crate::model::Operation;
 use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// One run of a module, a row of the tree that `--list-layers` shows.
+/// One execution of a module in the forward pass: a row of the tree that `--list-layers` prints.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ModuleRow {
     /// Number of modules that contain this module: its indentation in the list.

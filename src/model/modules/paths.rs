@@ -428,9 +428,9 @@ impl Lookup {
     }
 }
 
-/// Returns the hash of a path's beginning from `beginning`, the hash of its components but the
-/// last, and the last `component`. Separators do not change the hash, because frameworks write the
-/// separators of one path in different ways.
+/// Extends the hash `beginning` of the first components of a path by the next `component`.
+/// Separators do not change the hash, because frameworks write the separators of a path in
+/// different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
     hash((beginning, bare(component)))
 }
