@@ -1,8 +1,9 @@
-//! Runs the analysis, from two files to a report. [`Analysis`] reads the files into a model,
-//! [`Layers`] assigns each operation of the model to a layer, and [`Analysis::split`] finds the
-//! best split for a [`Request`] (`answer.rs`), and the splits for changed requests (`claims.rs`).
-//! [`Compilation`] reads a model that was compiled for several IPUs, and says whether it fits. The
-//! command line program calls these functions one by one, since it prints messages in between.
+//! Runs the whole analysis, from a profile and a debug file to a report. [`Analysis`] reads the two
+//! files into a model, [`Layers`] assigns each operation of the model to a layer, and
+//! [`Analysis::split`] finds the best split for a [`Request`] (`answer.rs`) and for changed
+//! requests (`claims.rs`). [`Compilation`] reads a model that was compiled for several IPUs, and
+//! tells whether each IPU has enough memory. The command line program calls these functions one by
+//! one, since it prints messages between the calls.
 
 mod answer;
 mod changed;
@@ -41,7 +42,7 @@ use std::path::Path;
 pub struct Analysis {
     /// The operations, variables and recorded memory of the model.
     pub model: Model,
-    /// Finds lowered variables of the profile by name. `None` for a saved model, and if
+    /// Index that finds lowered variables of the profile by name. `None` for a saved model, and if
     /// [`ReadOptions::names`] was not set.
     lookup: Option<ProfileLookup>,
     /// Where the model comes from: the paths of the files, the version of Poplar and the time of
@@ -50,8 +51,9 @@ pub struct Analysis {
     /// Number of lowered variables read from the profile, and number of contexts read from the
     /// debug file, in this order; `None` for a saved model.
     pub counts: Option<(usize, usize)>,
-    /// Warnings about the files, each with the path of its file. They do not include contradictions
-    /// in the files: the report says whether these could turn its verdict.
+    /// Warnings about the files, each with the path of its file. Contradictions between tables of
+    /// the files are not among these warnings: the report states whether they could change its
+    /// verdict.
     pub warnings: FileWarnings,
 }
 
@@ -62,11 +64,11 @@ pub struct ReadOptions {
     /// Whether to find the tile and step at which the whole model takes the most memory, with the
     /// names of the variables that are live there.
     pub memory_peak: bool,
-    /// Whether to build an index that finds lowered variables by name. A full report needs it. It
-    /// takes some 20 bytes for each lowered variable.
+    /// Whether to build an index that finds lowered variables by name. A full report needs this
+    /// index. The index takes about 20 bytes for each lowered variable.
     pub names: bool,
     /// Whether to accept a profile whose tables contradict each other, and a debug file that is
-    /// damaged or belongs to another compilation. The report then has no verdict.
+    /// damaged or belongs to another compilation. The report on such files has no verdict.
     pub allow_incomplete: bool,
 }
 
@@ -84,8 +86,8 @@ impl Analysis {
         Self::read_with(profile, debug, options, &Progress::new())
     }
 
-    /// Reads the profile and the debug file in parallel, joins them into a model, and reports
-    /// progress to `progress`.
+    /// Reads the profile and the debug file in parallel, and joins them into a model. Shows the
+    /// progress of the work in `progress`.
     pub(crate) fn read_with(
         profile: &Path,
         debug: &Path,
@@ -104,7 +106,8 @@ impl Analysis {
             .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
-        // Warnings about debug contexts are part of the model, so that a saved model has them too.
+        // Warnings about the debug file are stored in the model, so that a saved model has them
+        // too.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
         model.warnings.splice(0..0, of_contexts);
         Ok(Self {
@@ -148,16 +151,18 @@ impl Analysis {
         saved::save(&self.model, file).with_context(|| displayed(file))
     }
 
-    /// Returns the path of the profile, or of the saved model, escaped for a message.
+    /// Returns the path of the profile (or of the saved model), escaped so that a message can show
+    /// it.
     fn displayed(&self) -> String {
         printable(&self.provenance.files.profile)
     }
 }
 
-/// Returns the warnings of a model, each with the path of the profile.
+/// Returns the warnings of `model`, each with the path of the profile.
 ///
 /// # Errors
-/// If a contradiction affects an unknown number of bytes, and `allow_incomplete` is false.
+/// If a contradiction in the files affects an unknown number of bytes, and `allow_incomplete` is
+/// false.
 fn warnings_of(
     model: &Model,
     (profile, debug): (&Path, &Path),

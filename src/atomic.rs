@@ -1,4 +1,4 @@
-//! Writes files completely or not at all, also if a signal ends the process.
+//! Writes files completely or not at all, even if a signal ends the process.
 
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,25 +7,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-/// Locked while a temporary file exists, so that no signal ends the process then: a process that a
-/// signal ends runs no destructors and would leave the file behind.
+/// This lock is held while a temporary file exists, so that no signal ends the process during that
+/// time. A process that a signal ends runs no destructors, and would leave the file behind.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Locks [`WRITING`]. A poisoned lock is taken too: the panic that poisoned it dropped, and so
-/// removed, the temporary file.
+/// Locks [`WRITING`], even if the lock is poisoned: the thread that panicked has dropped, and so
+/// removed, its temporary file.
 fn writing() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Exit code of a process that a signal ended, as shells report it for Ctrl-C.
+/// Exit code of a process that a signal ended: the code that shells report after Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Makes Ctrl-C, SIGTERM and SIGHUP end the process with exit code 130, after the file that is
-/// being written, if any, is complete. A process that was started with one of these signals
-/// ignored, as by `nohup`, keeps the system's handling of all of them.
+/// Makes Ctrl-C, SIGTERM and SIGHUP end the process with exit code 130. If a file is being written,
+/// the process first completes the file. If the process was started with one of these signals
+/// ignored, as by `nohup`, all of these signals keep the handling of the system.
 ///
 /// # Errors
-/// If a signal is ignored, or the system refuses to install a handler or start its thread.
+/// If one of the signals is ignored, or if the system refuses to install a handler or to start the
+/// thread of the handler.
 pub fn end_on_signals() -> Result<(), ctrlc::Error> {
     ctrlc::try_set_handler(|| {
         let _no_file_is_incomplete = writing();
@@ -58,15 +59,17 @@ impl From<io::Error> for WriteError {
 }
 
 /// Writes `bytes` to the file at `path`, after following links (see [`target`]). The bytes go to a
-/// temporary file in the same folder, which is renamed once it is complete on disk. An existing
-/// file is replaced, and its permissions are kept. On failure the temporary file is removed.
+/// temporary file in the same folder, and this file is renamed once all bytes are on disk. An
+/// existing file is replaced, and the new file keeps its permissions. On failure, the temporary
+/// file is removed.
 ///
 /// # Errors
 /// If the folder cannot be written to, or `path` exists and is not a regular file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let path = target(path);
     let old = replaced(&path)?;
-    // On an error, `file` is dropped before `_guard`, so the file is removed under the lock.
+    // On an error, `file` is dropped before `_guard`, so the temporary file is removed while the
+    // lock is held.
     let _guard = writing();
     let mut file = temporary(folder_of(&path), old.as_ref())?;
     file.write_all(bytes)?;
@@ -75,11 +78,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Checks that a file can be written at `path`, after following links (see [`target`]), by creating
-/// and removing a temporary file in its folder.
+/// Checks that a file can be written at `path`, after following links (see [`target`]). Creates and
+/// removes a temporary file in the folder of the file.
 ///
 /// # Errors
-/// As [`write()`], except that a full disk may go unnoticed.
+/// Returns the same errors as [`write()`], except that a full disk may go unnoticed.
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
     replaced(&path)?;
@@ -88,8 +91,8 @@ pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Returns the metadata of the regular file at `path`, which a new file would replace; `None` if
-/// there is no file. An error if `path` is no regular file.
+/// Returns the metadata of the regular file at `path`, which a new file would replace. Returns
+/// `None` if there is no file at `path`, and an error if `path` is not a regular file.
 fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
     match file_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -104,8 +107,8 @@ fn folder_of(path: &Path) -> &Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Returns the metadata of a regular file. Refuses folders, pipes and devices, since writing would
-/// replace them, or reading might never end.
+/// Returns the metadata of the regular file at `path`. Refuses folders, pipes and devices, since
+/// writing would replace them, or reading them might never end.
 ///
 /// # Errors
 /// If `path` is not a regular file, or does not exist.
@@ -119,7 +122,7 @@ pub fn file_metadata(path: &Path) -> io::Result<Metadata> {
     }
 }
 
-/// Returns the first `count` bytes of the file at `path`; all of its bytes if it has fewer.
+/// Returns the first `count` bytes of the file at `path`, or all bytes if the file has fewer.
 pub fn first_bytes(path: &Path, count: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     fs::File::open(path)?.take(count).read_to_end(&mut bytes)?;
@@ -129,9 +132,9 @@ pub fn first_bytes(path: &Path, count: u64) -> io::Result<Vec<u8>> {
 /// Maximum number of symbolic links that are followed from one path, as in Linux.
 const LINKS: usize = 40;
 
-/// Returns the path to which `path` leads through all links, even if there is no file yet. All
-/// spellings of one path give the same result. Writing to the returned path replaces the file that
-/// a link leads to, and keeps the link.
+/// Returns the path to which `path` leads after all links are followed, even if no file exists
+/// there yet. All spellings of one path give the same result. Writing to the returned path replaces
+/// the file that a link leads to, and keeps the link.
 pub fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -148,9 +151,9 @@ pub fn target(path: &Path) -> PathBuf {
         .unwrap_or_else(|| std::path::absolute(&path).unwrap_or(path))
 }
 
-/// Creates a temporary file in `folder`, which is removed when it is dropped unless it is renamed
-/// first. The file gets the permissions of `old`, the file that it is to replace, or of any new
-/// file if `old` is `None`.
+/// Creates a temporary file in `folder`. Unless the file is renamed, it is removed when the
+/// returned value is dropped. The file gets the permissions of `old`, the file that it is to
+/// replace; if `old` is `None`, it gets the permissions of any new file.
 fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".popliner-");
@@ -159,7 +162,7 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // Only the kind of the error is kept: its text names the temporary file.
+    // The error keeps only its kind, since its text names the temporary file.
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;
@@ -170,8 +173,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
     Ok(file)
 }
 
-/// Gives `file` the owner, group and permissions of `old` as far as the system allows. If the group
-/// cannot be set, the group of `file` gets no permissions.
+/// Gives `file` the owner, group and permissions of `old`, as far as the system allows. If the
+/// group cannot be set, the group that `file` has gets no permissions.
 #[cfg(unix)]
 fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};

@@ -1,4 +1,5 @@
-//! Escaping of names from files, with one function for each language that results are written in.
+//! Escapes names that come from files. There is one function for each language in which results are
+//! written.
 //!
 //! | language | |
 //! |---|---|
@@ -9,8 +10,8 @@
 //! | Markdown | [`markdown`] |
 //! | command lines | [`shell`] |
 //!
-//! `report::html` escapes the HTML of the page; its scripts insert names only as text nodes and
-//! attributes, after their own version of [`printable`].
+//! `report::html` escapes the HTML of the page. The scripts of the page insert names only as text
+//! nodes and attributes, after escaping the names with their own version of [`printable`].
 
 use std::fmt::Write;
 
@@ -32,9 +33,9 @@ pub fn printable(name: &str) -> String {
     })
 }
 
-/// Escapes, in a JSON text, the characters that a terminal or viewer would act on (see
-/// [`is_obeyed`]). `text` must be JSON that `serde_json` wrote: there, DEL and non-ASCII characters
-/// occur only in strings.
+/// Escapes the characters in a JSON text on which a terminal or viewer would act (see
+/// [`is_obeyed`]). `text` must be JSON that `serde_json` wrote, since in such JSON, DEL and
+/// non-ASCII characters occur only in strings.
 pub fn json(text: String) -> String {
     if text.bytes().all(|byte| byte < 0x7f) {
         return text;
@@ -50,7 +51,7 @@ pub fn json_in_script(text: String) -> String {
     replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
 }
 
-/// Returns the text in double quotes, as a string that is valid in YAML and in Python.
+/// Returns `text` in double quotes, as a string that is valid in YAML and in Python.
 pub fn quoted(text: &str) -> String {
     let text = replaced(text, |c| match c {
         '"' | '\\' => Some(format!("\\{c}")),
@@ -61,8 +62,8 @@ pub fn quoted(text: &str) -> String {
     format!("\"{text}\"")
 }
 
-/// Returns the text of a table cell that neither a spreadsheet nor a terminal executes: a `'` is
-/// put before a formula, as OWASP recommends. Numbers are unchanged. The CSV writer adds quotes.
+/// Returns `text` as a table cell that neither a spreadsheet nor a terminal executes. A formula
+/// gets a `'` before it, as OWASP recommends. Numbers are unchanged. The CSV writer adds quotes.
 pub fn cell(text: &str) -> String {
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
@@ -71,8 +72,8 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Returns whether `cell` is digits with an optional sign before and an optional point between
-/// them.
+/// Returns whether `cell` consists of digits, optionally with a sign before them and a point
+/// between them.
 fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])
         .unwrap_or(cell)
@@ -94,7 +95,8 @@ pub fn markdown(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
-    // Some viewers turn a text with `www.` into a link, so the dots of such a text are escaped.
+    // Some viewers turn a text that contains `www.` into a link, so the dots of such a text are
+    // escaped.
     let harmless = if text.to_ascii_lowercase().contains("www.") {
         "/-,"
     } else {
@@ -140,8 +142,8 @@ fn in_utf16(c: char) -> String {
     text
 }
 
-/// Returns `text` with each character replaced by the result of `escape`; a character for which
-/// `escape` returns `None` is kept.
+/// Returns `text` with each character replaced by the result of `escape`. If `escape` returns
+/// `None`, the character is kept.
 fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,6 +1,6 @@
 //! PopLiner finds pipeline split points in the profiles that Poplar writes.
 //!
-//! Data flows in one direction, and each module only uses those before it in this list:
+//! Data flows in one direction, and each module uses only modules before it in this list:
 //!
 //! ```text
 //! profile.pop ─ profile ────┐
@@ -13,31 +13,33 @@
 //!   exchanges, liveness steps and classes, and every lowered variable.
 //! * [`debug_info`] reads `debug.cbor` as a stream: contexts, their chains of parents, and their
 //!   names.
-//! * [`witnesses`] checks both files: it compares data that they state twice, and computes how many
-//!   bytes of memory depend on missing data.
-//! * [`model`] joins both files: it walks the program tree, groups programs into operations, names
-//!   them, and finds the operations that use each variable. A [`Layering`](model::Layering) assigns
-//!   operations to layers.
+//! * [`witnesses`] checks both files: it compares data that the files state twice, and computes how
+//!   many bytes of memory depend on missing data.
+//! * [`model`] joins both files: it walks the program tree, groups programs into operations, gives
+//!   names to the operations, and finds the operations that use each variable. A
+//!   [`Layering`](model::Layering) assigns operations to layers.
 //! * [`saved`] writes and reads a model in one file.
 //! * [`memory`] computes the bytes of any range of layers, tile by tile, including the bytes that a
 //!   [`Pipeline`](memory::Pipeline) adds to a stage.
 //! * [`time`] computes the cycles of a stage in each pass, and of one step of the whole pipeline.
 //! * [`solve`] finds the best split into stages, by an integer program and by a dynamic program
 //!   that must agree, for any [`Goal`](solve::Goal) and [`Constraint`](solve::Constraint)s. If no
-//!   split fits, it returns a certificate of that.
-//! * [`search`] keeps the costs of all ranges of positions for one layering, by pipeline (a
-//!   [`Space`](search::Space)), and has the solver find [`Candidate`](search::Candidate)s: the best
-//!   split of a pipeline for a number of IPUs. It computes the stages of the chosen split in full.
+//!   split fits, it returns a certificate, which proves that no split fits.
+//! * [`search`] keeps the costs of all ranges of positions for one layering and each pipeline (a
+//!   [`Space`](search::Space)), and lets the solver find [`Candidate`](search::Candidate)s: the
+//!   best split in one pipeline on one number of IPUs. It computes the stages of the chosen split
+//!   in full.
 //! * [`report`] builds one [`Report`](report::Report) from all results, and writes it in the forms
 //!   that people and programs read: JSON, tables, Markdown, a page for the browser, configuration,
-//!   and a comparison with an earlier report. A [`CompiledProfile`](profile::CompiledProfile) of
-//!   any number of IPUs goes there directly: whether it [fits](report::Fit), how far it is from a
-//!   prediction, and the reserve that would have been enough.
+//!   and a comparison with an earlier report. It also reports directly on a
+//!   [`CompiledProfile`](profile::CompiledProfile) of any number of IPUs: whether the compilation
+//!   [fits](report::Fit), how far its memory is from a prediction, and the reserve that would have
+//!   been enough.
 //! * [`analysis`] calls the modules above for a [`Request`](analysis::Request):
 //!   [`Analysis`](analysis::Analysis) leads to a split, [`Compilation`](analysis::Compilation) to
 //!   whether a compiled model fits. One function, `answer` in `analysis/answer.rs`, chooses the
-//!   layers, the place of optimizer state, the pipeline and the split. Whatever the report says
-//!   about other options, limits and numbers of IPUs is the answer of this function to a changed
+//!   layers, the place of optimizer state, the pipeline and the split. Each statement of the report
+//!   about other options, limits or numbers of IPUs is the answer of this function to a changed
 //!   request (`analysis/claims.rs`).
 //! * [`app`] is the command `popliner`: it turns options into a request, opens files, prints
 //!   messages and sets the exit code.
@@ -52,7 +54,7 @@
 //! |---|---|
 //! | which layers and places of optimizer state are tried, in which order | `analysis/answer.rs` |
 //! | a way out, a row of a plan, or another statement about a changed request | `analysis/claims.rs`; the words that such a change adds to the command line, `analysis/changed.rs` |
-//! | what the solver is asked, by `--num-ipus` and all other options | `analysis/request.rs`; before it, `app/options/mod.rs` puts the options into a [`Request`](analysis::Request) |
+//! | how `--num-ipus` and all other options become a request to the solver | `analysis/request.rs`; before it, `app/options/mod.rs` puts the options into a [`Request`](analysis::Request) |
 //! | an objective; `--objective` is a [`Goal`](solve::Goal), the order in which objectives are compared | `solve/objectives.rs` |
 //! | several profiles of one model in one search | `analysis/further.rs`; the costs of a stage in each profile, `search/cost_tables.rs` |
 //! | a column of a table | `report/tables.rs` |
@@ -62,7 +64,7 @@
 //! | which modules are layers | `model/modules/which_are_layers.rs` |
 //! | whether Out runs on the first IPU, beside In | `OutOn` in `model/placement/mod.rs`; the bytes that this adds to the first stage, `memory/pipeline/additions.rs` |
 //!
-//! CONTRIBUTING.md has more such tasks, with all places that each changes.
+//! CONTRIBUTING.md has more such tasks, with all places in the code that each task changes.
 //!
 //! # The main job in a few lines
 //!

@@ -43,7 +43,8 @@ pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with 
 /// End of a message about a file that is no report: what the user can do.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
-/// An error of the operating system on reading a file or folder, whose name the caller adds.
+/// An error of the operating system while a file or folder was read. The caller adds the name of
+/// the file or folder.
 #[derive(Debug, Error)]
 pub enum Unreadable {
     /// The user lacks permission to read the file or a folder above it.
@@ -83,7 +84,8 @@ impl FileError {
     }
 }
 
-/// Returns the error that a file cannot be used, with a message as for [`FileError::new`].
+/// Returns an error result that says that a file cannot be used. `text` is the message, with the
+/// same rules as for [`FileError::new`].
 pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
     Err(FileError::new(text))
 }
@@ -107,10 +109,10 @@ impl Warning {
     }
 }
 
-/// Warnings about files. Each pair has the path of the file as a message shows it, and the warning.
+/// Warnings about files, as pairs: the path of the file as messages show it, and the warning.
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
-/// Returns copies of `warnings`, which are about the file at `path`.
+/// Returns a copy of each of `warnings`, paired with `path`: the file that the warnings are about.
 pub(crate) fn about<'w>(
     path: &Path,
     warnings: impl IntoIterator<Item = &'w Warning>,
@@ -121,7 +123,7 @@ pub(crate) fn about<'w>(
         .collect()
 }
 
-/// Returns the path as a message shows it, with characters escaped that a terminal would act on.
+/// Returns `path` as messages show it, with those characters escaped that a terminal would act on.
 pub(crate) fn displayed(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }

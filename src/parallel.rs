@@ -1,5 +1,5 @@
-//! Creates and visits lists of millions of entries with all threads, since the first access to so
-//! much new memory takes longer than the work on the entries.
+//! Creates and visits lists of millions of entries with all threads, since the first access to this
+//! much new memory takes longer than the computation on the entries.
 
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
@@ -21,7 +21,8 @@ pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         Ok(pool) if count > 1 => pool.install(work),
         _ => {
             let pool = ThreadPoolBuilder::new().num_threads(1);
-            // `build_global` fails if a global pool was built before; then that pool does the work.
+            // `build_global` fails if a global pool already exists; then the existing pool does the
+            // work.
             let _ = pool.use_current_thread().build_global();
             work()
         }

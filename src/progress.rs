@@ -16,7 +16,7 @@ const BAR: &str = "{prefix:27} [{wide_bar}] {percent:>3} %, {eta} left";
 /// Template of the progress display of a task whose number of units is unknown.
 const SPINNER: &str = "{prefix:27} {spinner}";
 
-/// All tasks of a run. Its copies have the same tasks.
+/// All tasks of a run, with their progress bars and durations. Clones share the same tasks.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bars: MultiProgress,
@@ -65,8 +65,9 @@ impl Progress {
         }
     }
 
-    /// Begins a task, which ends when the returned handle is dropped. `what` describes it (as in
-    /// "reading profile.pop"); `total` is its number of units, 0 if unknown.
+    /// Begins a task, which ends when the returned handle is dropped. `what` describes the task,
+    /// such as "reading profile.pop". `total` is the number of units of work in the task, 0 if
+    /// unknown.
     pub fn begin(&self, what: &'static str, total: u64) -> Task {
         let template = if total > 0 { BAR } else { SPINNER };
         let style = ProgressStyle::with_template(template);
@@ -84,7 +85,8 @@ impl Progress {
         }
     }
 
-    /// Returns the description and duration of each ended task, in the order of the ends.
+    /// Returns the description and duration of each ended task, in the order in which the tasks
+    /// ended.
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
         let ended = self.ended.lock();
         ended.unwrap_or_else(PoisonError::into_inner).clone()
@@ -92,13 +94,14 @@ impl Progress {
 }
 
 impl Task {
-    /// Adds `units` to the number of units that are finished. Each call reads the clock, so a task
-    /// of millions of units should add many at a time.
+    /// Adds `units` to the number of finished units of the task. Each call reads the clock, so for
+    /// a task of millions of units, a call should add many units at a time.
     pub fn add(&self, units: u64) {
         self.bar.inc(units);
     }
 
-    /// Returns a reader that adds the number of bytes read to the task.
+    /// Returns a reader that passes on the bytes of `reader`, and adds their number to the finished
+    /// units of the task.
     pub fn reading(&self, reader: impl Read) -> impl Read {
         self.bar.wrap_read(reader)
     }

@@ -10,7 +10,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,
-/// `1,472 tiles`, `7 micro-batches`. `thing` is the singular.
+/// `1,472 tiles`, `7 micro-batches`. `thing` is the noun in the singular.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
     // A count beyond 64 bits does not occur.
     let number = number.try_into().unwrap_or(u64::MAX);
@@ -29,8 +29,8 @@ pub fn option_name(value: &impl ValueEnum) -> String {
     value.map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// Lists names in a sentence: `a`, `a and b`, `a, b and c`. Of more than 8 names, only the first 8
-/// are listed, followed by `and N more`.
+/// Lists names in a sentence: `a`, `a and b`, `a, b and c`. If there are more than 8 names, only
+/// the first 8 are listed, followed by `and N more`.
 pub fn listed(names: &[String]) -> String {
     const MAX: usize = 8;
     match names.len().checked_sub(MAX) {
@@ -92,8 +92,8 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
     format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
 }
 
-/// Escapes a name from a file with [`printable`], as a report shows it. Of more than 160
-/// characters, only the first 160 are kept, followed by `…`.
+/// Escapes a name from a file with [`printable`], as a report shows it. If the name has more than
+/// 160 characters, only the first 160 are kept, followed by `…`.
 pub fn displayed(name: &str) -> String {
     const MAX_CHARACTERS: usize = 160;
     match name.char_indices().nth(MAX_CHARACTERS) {
@@ -122,8 +122,8 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 impl Units {
-    /// Returns the unit in which `bytes` are written: for [`Units::Auto`], the largest unit of
-    /// which they make up at least 1; otherwise `self`.
+    /// Returns the unit in which `bytes` are written. For [`Units::Auto`], this is the largest unit
+    /// of which `bytes` are at least 1; for all other values, it is `self`.
     pub fn for_bytes(self, bytes: u64) -> Self {
         match self {
             Self::Auto if bytes >= MIB => Self::MiB,
@@ -133,8 +133,8 @@ impl Units {
         }
     }
 
-    /// Writes an amount of bytes with its unit, such as `624.1 KiB`. In KiB and MiB it is rounded
-    /// up to a tenth, so that an amount over a limit never looks like the limit.
+    /// Writes an amount of bytes with its unit, such as `624.1 KiB`. In KiB and MiB the number is
+    /// rounded up to a tenth, so that an amount over a limit never looks like the limit.
     pub fn amount(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Self::KiB => tenths(bytes, KIB) + " KiB",

@@ -1,16 +1,16 @@
 //! Answers a request: chooses the layers, the place of optimizer state and the pipeline, and finds
 //! the best split.
 //!
-//! Places of optimizer state are tried in groups, one after the other: on the chip, off the chip,
-//! sharded. In each group, whole layers are tried first. If no split of whole layers fits and there
-//! are several IPUs, the modules inside the layers become layers. The first combination with a
-//! split that fits is the answer, so that more IPUs or more memory never turn a model that fits
-//! into one that does not. If the model was recorded with several micro-batch sizes, the best of
-//! the answers for each size is the answer. If nothing fits, the answer is the split with the
-//! lowest peak of all splits that were tried.
+//! Places of optimizer state are tried in groups, one group after the other: on the chip, off the
+//! chip, sharded. In each group, whole layers are tried first. If no split of whole layers fits and
+//! there are several IPUs, the modules inside the layers become layers. The first group and layers
+//! with a split that fits give the answer, so that more IPUs or more memory never turn a model that
+//! fits into a model that does not fit. If the model was recorded with several micro-batch sizes,
+//! there is one answer for each size, and the best of them is the answer. If nothing fits, the
+//! answer is the split with the lowest peak of all splits that were tried.
 //!
-//! Reports on other options, limits or numbers of IPUs are answers to changed requests
-//! (`claims.rs`).
+//! Statements of the report about other options, limits or numbers of IPUs are answers to changed
+//! requests (`claims.rs`).
 
 use super::further::check_same;
 use super::{Analysis, FurtherProfile, Layers, Request};
@@ -27,31 +27,32 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// All layerings of the model that requests have needed so far, with the memory and time of their
-/// ranges of layers.
+/// Answers requests about one model. Keeps every layering that a request has needed so far, with
+/// the memory and time of the ranges of its layers.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
     pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// The layerings found so far, as indices into `levels`; `None` where there is no further
-    /// layering.
+    /// One entry per layering that a request has asked for so far: the key of the layering, and its
+    /// index into `levels`. The index is `None` if the model has no such finer layering.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
 
-/// A profile of the model, with its micro-batch size.
+/// A profile of the model, with the number of samples in its micro-batches.
 #[derive(Clone, Copy)]
 pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
-    /// Samples of a micro-batch; `None` for the main profile, the first that the user names.
+    /// Number of samples in a micro-batch; `None` for the main profile (the first that the user
+    /// names).
     pub samples: Option<u64>,
 }
 
-/// The key of a layering: the parts of a request that it depends on, its index from the coarsest
-/// (0) to the finest, and the samples of a micro-batch in its profile (`None` for the main
-/// profile).
+/// Key of a layering: the parts of a request that the layering depends on, the index of the
+/// layering from the coarsest (0) to the finest, and the number of samples in a micro-batch of its
+/// profile (`None` for the main profile).
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     named: Vec<String>,
@@ -60,16 +61,16 @@ struct Choice {
     samples: Option<u64>,
 }
 
-/// One layering of one profile, such as whole layers, with the memory and time of its ranges of
+/// One layering of one profile, such as whole layers, with the memory and time of the ranges of its
 /// layers.
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// `layers`, and the same layering in each further profile with another available memory
-    /// proportion, in the order of these profiles.
+    /// One entry per profile: first `layers`, then the same layering in each further profile with
+    /// another available memory proportion, in the order of these profiles.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    /// Number of samples of a micro-batch in the profile; `None` for the main profile.
+    /// Number of samples in a micro-batch of the profile; `None` for the main profile.
     samples: Option<u64>,
 }
 
@@ -90,8 +91,9 @@ pub(crate) struct Answer<'l, 's> {
 }
 
 impl<'s> Answers<'s> {
-    /// Prepares to answer requests about the model of `analysis`, the main profile, and its
-    /// `further` profiles. `layers` is an empty list that stores all layerings.
+    /// Prepares to answer requests about a model. `analysis` is the main profile of the model,
+    /// `further` are its other profiles, and `layers` is an empty list in which all layerings are
+    /// stored.
     pub fn new(
         (analysis, further): (&'s Analysis, &'s [FurtherProfile]),
         layers: &'s FrozenVec<Box<Layers<'s>>>,
@@ -129,7 +131,7 @@ impl<'s> Answers<'s> {
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Returns the main profile, the first that the user names.
+    /// Returns the main profile, which is the first profile that the user names.
     fn own(&self) -> SizedProfile<'s> {
         SizedProfile {
             analysis: self.analysis,
@@ -137,7 +139,8 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile first.
+    /// Iterates over the profiles whose micro-batch sizes `request` allows. The main profile comes
+    /// first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
         let sizes = self.further.iter().map(|other| SizedProfile {
@@ -151,8 +154,9 @@ impl<'s> Answers<'s> {
             .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
     }
 
-    /// Answers `request` with the best split that fits, else with the split with the lowest peak;
-    /// or evaluates the user's split. `None` if no split obeys the constraints.
+    /// Returns the answer to `request`: the evaluated split of the user if `request` has one,
+    /// otherwise the best split that fits or, if no split fits, the split with the lowest peak.
+    /// Returns `None` if no split obeys the constraints.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         if request.judged.is_some() {
             return self.judged(request);
@@ -168,8 +172,9 @@ impl<'s> Answers<'s> {
         self.fitting_in(request, &self.pipelines(request)?)
     }
 
-    /// Returns the best split for `request`, over all profiles it allows, in the first of `groups`
-    /// of pipelines in which a split fits.
+    /// Returns the best split for `request` over all profiles that `request` allows; `None` if no
+    /// split fits. In each profile, the split is in the first of `groups` of pipelines in which a
+    /// split fits.
     pub fn fitting_in(
         &self,
         request: &Request,
@@ -182,8 +187,8 @@ impl<'s> Answers<'s> {
         Ok(fitting.into_iter().flatten().min_by(Answer::compare))
     }
 
-    /// Returns the best split for `request` in one profile, in the first of `groups` of pipelines
-    /// in which a split fits.
+    /// Returns the best split for `request` in one profile; `None` if no split fits. The split is
+    /// in the first of `groups` of pipelines in which a split fits.
     fn fitting_of(
         &self,
         profile: SizedProfile<'s>,
@@ -201,7 +206,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the split with the lowest peak over all profiles, layerings and pipelines that
-    /// `request` allows, whatever its memory limits; `None` if no split obeys the constraints.
+    /// `request` allows. Ignores the memory limits of `request`. Returns `None` if no split obeys
+    /// the constraints.
     fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let pipelines = self.pipelines(request)?.concat();
         let mut lowest: Option<Answer<'_, 's>> = None;
@@ -212,8 +218,9 @@ impl<'s> Answers<'s> {
         Ok(lowest)
     }
 
-    /// Evaluates the split that the user gave, in the first group of pipelines in which it fits; if
-    /// it fits in none, in the pipeline where its peak is lowest.
+    /// Evaluates the split that the user gave in each profile, and returns the best result. In a
+    /// profile, the split has a pipeline of the first group of pipelines in which it fits or, if it
+    /// fits in no group, the pipeline in which its peak is lowest.
     fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let answers = self
             .profiles(request)
@@ -253,13 +260,13 @@ impl<'s> Answers<'s> {
         Ok(best.map(|best| level.answer(question, best)))
     }
 
-    /// Returns the pipelines that `request` allows for the split `plan` of whole layers, in groups
-    /// to try in order; only pipelines whose stages take turns, if `plan` cuts layers that a
-    /// micro-batch runs through several times.
+    /// Returns the pipelines that `request` allows for `plan`, a split of whole layers, in groups
+    /// to try in order. If `plan` cuts layers that a micro-batch runs through several times,
+    /// returns only pipelines whose stages take turns.
     ///
     /// # Errors
-    /// If `request` has a schedule or recomputation without stages that take turns, but `plan`
-    /// needs them.
+    /// If `plan` needs stages that take turns, but the schedule or recomputation in `request` rules
+    /// them out.
     fn pipelines_of(&self, request: &Request, plan: &Plan) -> Result<Vec<Vec<Pipeline>>> {
         let mut groups = self.pipelines(request)?;
         let repeats = &self.whole_layers(request)?.layers.placement.repeats;
@@ -281,8 +288,9 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// Returns `answer` with the parts of each layer joined that its split does not cut. Returns
-    /// `answer` itself if its layers are whole, or if the joined layers do not fit.
+    /// Joins the parts of each layer that the split of `answer` does not cut, and returns the best
+    /// split of the resulting layers. Returns `answer` itself if its layers are whole already, or
+    /// if the joined layers differ between profiles or do not fit.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -318,15 +326,15 @@ impl<'s> Answers<'s> {
         request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
     }
 
-    /// Returns the layerings of all profiles that `request` allows, the coarsest layering of each
-    /// profile first.
+    /// Iterates over the layerings of all profiles that `request` allows. In each profile, the
+    /// coarsest layering comes first.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
         self.profiles(request)
             .flat_map(move |profile| self.levels_of(profile, request))
     }
 
-    /// Returns the layerings of one profile, the coarsest first; only whole layers if there is only
-    /// one IPU.
+    /// Iterates over the layerings of one profile, the coarsest first. If there is only one IPU,
+    /// the only layering is that of whole layers.
     fn levels_of<'l>(
         &'l self,
         profile: SizedProfile<'s>,
@@ -358,8 +366,9 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the layers of each profile, with only the boundaries between layers that exist in
-    /// all profiles; `None` if the layers of the profiles still differ.
+    /// Returns the layers of `all` (one entry per profile), after removing boundaries between
+    /// layers that do not exist in all profiles. Returns `None` if the layers of the profiles still
+    /// differ.
     fn in_common(
         &self,
         request: &Request,
@@ -388,8 +397,9 @@ impl<'s> Answers<'s> {
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
     }
 
-    /// Returns the layering with index `number` (0 for whole layers, then finer) for `request`;
-    /// `find` computes it the first time.
+    /// Returns the layering with index `number` for `request` (0 for whole layers, higher for finer
+    /// layers); `None` if there is no such layering. Calls `find`, which returns the layers in each
+    /// profile, only if no earlier call has found this layering.
     fn choice(
         &self,
         request: &Request,
@@ -423,8 +433,9 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Returns the index in `levels` of the layering `all`: the layers in one profile and in the
-    /// profiles with other available memory proportions. Adds the layering if it is new.
+    /// Returns the index into `levels` of the layering `all`, which is added if it is new. `all`
+    /// has the layers in one profile, followed by those in the profiles with other available memory
+    /// proportions.
     ///
     /// # Errors
     /// If the profiles are of different models.
@@ -456,14 +467,15 @@ impl<'s> Answers<'s> {
         Ok(self.levels.len() - 1)
     }
 
-    /// Turns an error of a search into an error of the command. Constraints or tied weights that
-    /// contradict each other are wrong usage (exit code 2).
+    /// Converts an error of a search into the error that the command reports. Constraints or tied
+    /// weights that contradict each other are wrong usage (exit code 2).
     pub fn explained(&self, error: Error) -> Error {
         match error.downcast_ref() {
             Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
                 refused(error)
             }
-            // An error about finding the layers already names the profile.
+            // An error with a longer chain was found while layers were searched, and already names
+            // the profile.
             _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
                 error.context(self.analysis.displayed())
             }
@@ -471,8 +483,8 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the costs (memory and time) of the layers of `answer` in the pipeline of its split,
-    /// with ranges of layers on all tiles, at least as far as `reach`.
+    /// Returns the costs (memory and time) of ranges of the layers of `answer`, in the pipeline of
+    /// its split and on all tiles. `reach` sets which ranges must be computed at least.
     pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&answer.best, &answer.level.space);
         Ok(PipelineCosts {
@@ -481,8 +493,8 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns `answer`, the answer to a changed request, as a claim. `change` has the changed
-    /// options.
+    /// Turns `answer`, the answer to a changed request, into a claim of the report. `change` has
+    /// the changed options.
     pub fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
         Ok(Claim {
             change,
@@ -493,7 +505,7 @@ impl<'s> Answers<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// Translates `request` into a search request about the positions of these layers.
+    /// Translates `request` into a search request about the positions of this layering.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
         let has_cycles = self.space.has_cycles();
@@ -503,8 +515,8 @@ impl<'s> Level<'s> {
         Ok(self.space.question(request))
     }
 
-    /// Returns the best split of these layers that fits the limits of `request`, in one of
-    /// `pipelines`; `None` if none fits.
+    /// Returns the best split of this layering, in one of `pipelines`, that fits the limits of
+    /// `request`; `None` if no split fits.
     pub fn best(
         &self,
         request: &Request,
@@ -515,8 +527,9 @@ impl<'s> Level<'s> {
         Ok(best.map(|best| self.answer(question, best)))
     }
 
-    /// Returns the split of these layers with the lowest peak in one of `pipelines`, whatever the
-    /// limits of `request`; `None` if no split has a peak lower than the bytes `below`.
+    /// Returns the split of this layering with the lowest peak in one of `pipelines`. Ignores the
+    /// memory limits of `request`. Returns `None` if no split has a peak of fewer than `below`
+    /// bytes.
     pub fn lowest(
         &self,
         request: &Request,
@@ -537,8 +550,8 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns the costs (memory and time) in the pipeline of the answer's split that are already
-    /// computed.
+    /// Returns those costs (memory and time) of ranges of layers that are already computed, in the
+    /// pipeline of the answer's split.
     pub fn costs(&self) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
@@ -547,9 +560,9 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Compares two answers to one request that both fit, for different micro-batch sizes; the
-    /// better one is `Less`. An answer with its complete time is better than one with a part of its
-    /// time unknown.
+    /// Compares two splits that both fit and answer one request for different micro-batch sizes;
+    /// the better split is `Less`. A split whose time is completely known is better than a split
+    /// with a partly unknown time.
     fn compare(&self, other: &Self) -> Ordering {
         let bandwidth = self.question.request.options.step.streaming_bandwidth;
         let lacks_time = |own: &Self| own.best.lacks_time(bandwidth);

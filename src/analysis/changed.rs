@@ -1,4 +1,5 @@
-//! A changed request, and the change as options of the command line.
+//! Defines a changed request: a copy of the user's request with some options changed, and the list
+//! of the changes as options of the command line.
 
 use super::Request;
 use super::judged::JudgedSplit;
@@ -14,7 +15,8 @@ pub(super) struct Changed {
 }
 
 impl Request {
-    /// Returns a copy of this request that other methods can change.
+    /// Returns a copy of this request, with an empty list of changes. The methods of [`Changed`]
+    /// change the copy.
     pub(super) fn changed(&self) -> Changed {
         Changed {
             request: self.clone(),
@@ -30,7 +32,7 @@ impl Changed {
     }
 
     /// Sets the number of IPUs over all replicas. If the request has one amount of memory for each
-    /// IPU, only the amounts of the first IPUs stay.
+    /// IPU of a replica, removes the amounts of the IPUs that a replica no longer has.
     pub fn with_ipus(mut self, ipus: usize) -> Self {
         self.request.ipus = Some(IpuCount::Exactly(ipus));
         let of_replica = ipus / self.request.options.replicas().max(1) as usize;
@@ -103,7 +105,8 @@ impl Changed {
         self
     }
 
-    /// Removes the user's constraints for whose index `is_dropped` returns true.
+    /// Removes each of the user's constraints for whose index into the constraints `is_dropped`
+    /// returns true.
     pub fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
         let all = std::mem::take(&mut self.request.constraints);
         for (index, constraint) in all.into_iter().enumerate() {
@@ -116,7 +119,7 @@ impl Changed {
         self
     }
 
-    /// Allows the shared `weights` on several IPUs (`--untie`).
+    /// Allows the layers that share one of `weights` to be on several IPUs (`--untie`).
     pub fn with_untied(mut self, weights: &[String]) -> Self {
         let untie = &mut self.request.placement.untie;
         match untie {

@@ -1,5 +1,5 @@
-//! Answers to changed requests, for reports on other limits, numbers of IPUs, pipelines and
-//! constraints than the user's.
+//! Answers changed requests, from which the report gets its statements about limits, numbers of
+//! IPUs, pipelines and constraints other than the user's.
 
 use super::Request;
 use super::answer::{Answer, Answers};
@@ -15,17 +15,17 @@ use anyhow::Result;
 #[cfg(test)]
 mod tests;
 
-/// Number of IPUs up to which a sweep or plan tries every number of IPUs, that of a POD16.
+/// A sweep or plan tries every number of IPUs up to this number, which is that of a POD16.
 const TRIED_IPUS: usize = 16;
 
-/// Number of IPUs up to which more IPUs are tried if no split fits on the requested IPUs.
+/// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;
 
-/// Upper bound on the constraints and tied weights that are tried one by one, to see which can
-/// stay.
+/// Maximum number of constraints and tied weights that the search tests one by one. Each test
+/// checks whether the model still fits if this constraint or tied weight stays.
 const MAX_TRIED: usize = 100;
 
-/// Upper bound on the rows that `--plan` prints.
+/// Maximum number of rows that `--plan` prints.
 const MAX_ROWS: usize = 8;
 
 impl<'s> Answers<'s> {
@@ -67,15 +67,15 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the answer to a changed request, whether a split fits or not; `None` if no split
-    /// obeys the constraints.
+    /// Returns the answer to a changed request as a claim, even if no split fits; `None` if no
+    /// split obeys the constraints.
     fn answered(&self, Changed { request, change }: Changed) -> Result<Option<Claim<'s>>> {
         self.answer(&request)?
             .map(|answer| self.claim(&answer, change))
             .transpose()
     }
 
-    /// Returns the answer to a changed request; `None` if no split fits.
+    /// Returns the answer to a changed request as a claim; `None` if no split fits.
     fn answered_if_fitting(
         &self,
         Changed { request, change }: Changed,
@@ -86,7 +86,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the answer on the fewest IPUs on which a split fits with the layers and the place of
-    /// optimizer state of `answer`; `None` if `answer` already uses no more IPUs.
+    /// optimizer state of `answer`. Returns `None` if that is not fewer IPUs than `answer` uses, or
+    /// if `request` has no fixed number of IPUs.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -118,9 +119,9 @@ impl<'s> Answers<'s> {
         Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
 
-    /// Returns the answer on the fewest IPUs, more than those of `request`, on which the model
-    /// fits; `None` if it fits on no number up to [`MOST_IPUS`], or if `request` has one amount of
-    /// memory for each IPU.
+    /// Returns the answer on the fewest IPUs on which the model fits, if these are more IPUs than
+    /// `request` has. Returns `None` if the model fits on no number of IPUs up to [`MOST_IPUS`], or
+    /// if `request` has one amount of memory for each IPU or no fixed number of IPUs.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(now) = request.all_ipus()? else {
             return Ok(None);
@@ -155,8 +156,9 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the answer with the lowest memory of a tile, the same on every IPU, with which the
-    /// model fits on the IPUs of `request`. `answer` is the split with the lowest peak.
+    /// Finds the lowest memory of a tile, the same on every IPU, with which the model fits on the
+    /// IPUs of `request`, and returns the answer with this memory. `answer` must be the split with
+    /// the lowest peak.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -166,9 +168,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(changed)
     }
 
-    /// Returns the split that results if the user's code gets only the number of blocks on each IPU
-    /// of `answer`, and places everything outside blocks by itself; `None` if this is the split of
-    /// `answer`, or no split.
+    /// Returns the split that results if the user's code gets from `answer` only the number of
+    /// blocks on each IPU, and itself decides where all layers outside blocks run. Returns `None`
+    /// if that is the same split as in `answer`, or no split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let (plan, positions) = (
             &answer.best.solution.plan,
@@ -183,9 +185,10 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the answers with other recomputation, another schedule and other places of optimizer
-    /// state than in `answer`. If `answer` does not fit, options that `request` leaves open are
-    /// skipped, since the search for `answer` tried them already.
+    /// Returns the answers to requests with one change each: another recomputation, another
+    /// schedule or another place of optimizer state than in `answer`. If `answer` does not fit,
+    /// options that `request` leaves open are skipped, since the search for `answer` tried them
+    /// already.
     fn with_options(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let (now, model) = (answer.best.pipeline, &self.analysis.model);
         if !now.is_on() || model.backward_start.is_none() {
@@ -211,7 +214,7 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // The answer to an option with which nothing fits either is only shown by `--explain`.
+            // If no split fits with the changed option either, only `--explain` shows the answer.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {
@@ -227,8 +230,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and tied weights without which the model fits: one with
-    /// only constraints and one with only tied weights, as far as they exist, else one with both.
+    /// Returns minimal sets of constraints and tied weights such that the model fits if the user
+    /// gives up the set. Returns a set that has only constraints and a set that has only tied
+    /// weights, as far as they exist; if neither exists, a set that may have both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -241,9 +245,10 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Returns a minimal set of constraints and tied weights without which a split for `request`
-    /// fits, among those that `may_go` accepts. `may_go` gets an index into the constraints of
-    /// `request`, followed by `ties`.
+    /// Returns a minimal set of constraints and tied weights such that a split for `request` fits
+    /// without the set; `None` if there is no such set. The set has only members that `may_go`
+    /// accepts. `may_go` gets an index into the list of the constraints of `request` followed by
+    /// `ties`.
     fn minimal(
         &self,
         request: &Request,
@@ -290,9 +295,10 @@ impl<'s> Answers<'s> {
         }))
     }
 
-    /// Returns the fastest answer with several replicas of a smaller pipeline, if they process more
-    /// samples in a second than `answer`. Only for the goal of the shortest step, on a fixed number
-    /// of IPUs with one amount of memory, if the user requests no replicas; otherwise `None`.
+    /// Returns the fastest answer with several replicas of a smaller pipeline, if these replicas
+    /// process more samples in a second than `answer` does. Returns `None` unless the goal is the
+    /// shortest step, the number of IPUs is fixed, there is one amount of memory for all IPUs, and
+    /// the user requests no replicas.
     fn with_replicas(
         &self,
         request: &Request,
@@ -375,9 +381,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the rows of a plan (`--plan`): `answer` first, then the best split of each pipeline
-    /// on each number of IPUs, with optimizer state in the place of `answer` or off the chip. Rows
-    /// that another row beats in IPUs, time and memory at once are left out.
+    /// Returns the rows of a plan (`--plan`): first `answer`, then the best split of each pipeline
+    /// on each number of IPUs, with optimizer state in the same place as in `answer` or off the
+    /// chip. A row is left out if another row is better in number of IPUs, time and memory at once.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
         let mut front = Front {
             rows: Vec::new(),
@@ -412,15 +418,16 @@ impl<'s> Answers<'s> {
         Ok(front)
     }
 
-    /// Returns the best split in `pipeline` on `ipus` IPUs as a row of a plan; `None` if none fits,
-    /// or if the split uses fewer IPUs than `ipus`.
+    /// Returns a row of a plan: the best split in `pipeline` on `ipus` IPUs. Returns `None` if no
+    /// split fits, or if the split uses fewer IPUs than `ipus`.
     fn row(
         &self,
         request: &Request,
         (pipeline, ipus): (Pipeline, usize),
     ) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
-        // Other places of optimizer state have separate rows in the plan.
+        // Keep the place of optimizer state of `pipeline`: other places have their own rows in the
+        // plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
         let row = self.fitting_in(&changed.request, &groups)?;
@@ -431,9 +438,9 @@ impl<'s> Answers<'s> {
         .transpose()
     }
 
-    /// Returns the pipelines that a plan (`--plan`) tries: all that the framework supports and
-    /// `request` allows, with optimizer state in the place of `answer` and, if `request` leaves the
-    /// place open, also off the chip.
+    /// Returns the pipelines that a plan (`--plan`) tries: all pipelines that the framework
+    /// supports and `request` allows. Their optimizer state is in the same place as in `answer`
+    /// and, if `request` leaves the place open, also off the chip.
     fn planned_pipelines(
         &self,
         request: &Request,
@@ -458,8 +465,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the numbers of IPUs that a plan tries, in ascending order: every number up to
-    /// [`TRIED_IPUS`], then powers of 2, and `most`, which is the maximum. With PopTorch, only
-    /// powers of 2.
+    /// [`TRIED_IPUS`], then powers of 2, and last the maximum `most`. With PopTorch, only powers of
+    /// 2.
     fn numbers(&self, most: usize) -> Vec<usize> {
         (1..=most)
             .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
@@ -468,8 +475,8 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the names of the weights that layers share and that must be on one IPU, without those
-/// that the user untied.
+/// Returns the names of tied weights: several layers share such a weight, so these layers must be
+/// on one IPU. Weights that the user untied are left out.
 fn tied_weights(placement: &Placement) -> Vec<String> {
     placement
         .ties
@@ -479,9 +486,9 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
         .collect()
 }
 
-/// Returns the rows to show in a plan: `first`, then those of `rows` that no other row beats in
-/// IPUs, time and memory at once, the fastest first and rows with a partly unknown time last. Rows
-/// that differ little from the row before them are left out.
+/// Returns the rows to show in a plan: `first`, then the rows of `rows` that no other row beats in
+/// number of IPUs, time and memory at once. The fastest row comes first, and rows with a partly
+/// unknown time come last. A row that differs little from the row before it is left out.
 fn selected<'s>(
     first: Claim<'s>,
     mut rows: Vec<Claim<'s>>,
@@ -508,15 +515,16 @@ fn selected<'s>(
     selected
 }
 
-/// Does `one` use at most as many IPUs as `other`, take at most as much time per micro-batch, and
-/// have at most the same peak memory?
+/// Returns whether `one` uses at most as many IPUs as `other`, takes at most as much time per
+/// micro-batch, and has at most the same peak memory.
 fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     one.best.all_ipus() <= other.best.all_ipus()
         && one.best.by_rate(&other.best).is_le()
         && one.best.peak_bytes() <= other.best.peak_bytes()
 }
 
-/// Do two rows of a plan differ in the number of IPUs, or by at least 5 % in time or memory?
+/// Returns whether two rows of a plan differ in the number of IPUs, or by at least 5 % in time or
+/// peak memory.
 fn differs(one: &Claim<'_>, other: &Claim<'_>) -> bool {
     let apart = |one: u128, other: u128| one.abs_diff(other) * 20 >= one.max(other);
     let rate = |claim: &Claim<'_>| {

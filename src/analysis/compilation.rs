@@ -1,5 +1,5 @@
-//! A model that was already compiled for one or more IPUs, and whether each IPU has enough memory
-//! for its part.
+//! Reads a model that was already compiled for one or more IPUs, and checks whether each IPU has
+//! enough memory for its part of the model.
 
 use super::Request;
 use crate::debug_info::DebugInfo;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// A model that was compiled for one or more IPUs, with information about its files.
 #[derive(Debug)]
 pub struct Compilation {
-    /// The bytes that each IPU takes on each tile, as the profile records them.
+    /// Bytes that the profile records for each tile of each IPU.
     pub profile: CompiledProfile,
     /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
     /// layer.
@@ -36,18 +36,19 @@ pub struct CompilationOptions {
     /// Path of the `debug.cbor`, which gives the layers of operations; `None` if there is no such
     /// file.
     pub debug: Option<PathBuf>,
-    /// Whether the user named the `debug.cbor`. If so, a file that cannot be read is an error;
-    /// otherwise the report then only lacks layers and has a warning.
+    /// Whether the user named the `debug.cbor`. If the user did, a file that cannot be read is an
+    /// error; otherwise the report lacks layers and has a warning.
     pub is_debug_named: bool,
     /// How layers are found from the names of operations.
     pub layers: LayerOptions,
-    /// Whether to accept a profile that contradicts itself. Its report then has no verdict.
+    /// Whether to accept a profile that contradicts itself. The report on such a profile has no
+    /// verdict.
     pub allow_incomplete: bool,
 }
 
 impl Compilation {
-    /// Reads the `profile.pop` at `profile`, and the `debug.cbor` that `options` names, for the
-    /// layers of operations.
+    /// Reads the `profile.pop` at `profile` and, to find the layers of operations, the `debug.cbor`
+    /// that `options` names.
     ///
     /// # Errors
     /// If a file cannot be read or understood, or if the profile contradicts itself by an unknown
@@ -56,8 +57,8 @@ impl Compilation {
         Self::read_with(profile, options, &Progress::new())
     }
 
-    /// Reads the profile and the `debug.cbor` in parallel, and counts the rows and bytes read in
-    /// `progress`. Errors are those of [`read`](Self::read).
+    /// Reads the profile and the `debug.cbor` in parallel, and shows in `progress` the number of
+    /// rows and bytes that were read. Returns the same errors as [`read`](Self::read).
     pub(crate) fn read_with(
         path: &Path,
         options: &CompilationOptions,
@@ -137,8 +138,8 @@ impl Compilation {
 }
 
 /// Returns the layers that run on each IPU, and warnings about the debug contexts. `of_debug` has
-/// the path and the contexts of the debug file, if it was read. The layers are `None` without a
-/// debug file, or if the profile has no program tree.
+/// the path and the contexts of the debug file, if the file was read. The returned layers are
+/// `None` without a debug file, or if the profile has no program tree.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,

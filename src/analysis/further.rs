@@ -1,5 +1,5 @@
-//! Further profiles of the model, recorded with another micro-batch size or another available
-//! memory proportion than the main profile.
+//! Defines further profiles of the model, which were recorded with another micro-batch size or
+//! another available memory proportion than the main profile.
 
 use super::answer::Answers;
 use super::{Analysis, Layers, Request};
@@ -21,14 +21,16 @@ pub enum Setting {
 /// A further profile of the model, recorded with one setting changed.
 #[derive(Debug)]
 pub struct FurtherProfile {
-    /// The setting with which this profile was recorded, and the main profile was not.
+    /// The setting in which this profile differs from the main profile, with its value in this
+    /// profile.
     pub setting: Setting,
     /// The model read from this profile and its `debug.cbor`.
     pub analysis: Analysis,
 }
 
 impl FurtherProfile {
-    /// Returns the samples of a micro-batch; `None` if the setting is another one.
+    /// Returns the number of samples in a micro-batch; `None` if this profile differs from the main
+    /// profile in another setting.
     pub(super) fn samples(&self) -> Option<u64> {
         match self.setting {
             Setting::MicroBatch(samples) => Some(samples),
@@ -37,16 +39,16 @@ impl FurtherProfile {
     }
 }
 
-/// Properties that all profiles of one model have in common: a description of the properties, and
-/// their values in order.
+/// Properties that all profiles of one model have in common: the kind of the properties, and one
+/// entry per property with its value, in order.
 type Properties = (&'static str, Vec<String>);
 
 impl Answers<'_> {
-    /// Checks that the profiles with other micro-batch sizes are of the same model as the main
+    /// Checks that all profiles with other micro-batch sizes are of the same model as the main
     /// profile.
     ///
     /// # Errors
-    /// The errors of [`check_same`].
+    /// Returns the errors of [`check_same`].
     pub(super) fn check_sizes(&self, request: &Request) -> Result<()> {
         let first = self.whole_layers(request)?;
         for profile in self.profiles(request) {
@@ -85,8 +87,8 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Lists the properties of a model that are the same in all of its compilations, the most general
-/// first.
+/// Returns the properties of a model that are the same in all of its compilations, from the most
+/// general to the most specific.
 fn properties(layers: &Layers<'_>) -> Vec<Properties> {
     let (model, placement) = (layers.model(), &layers.placement);
     let pass = match model.backward_start {

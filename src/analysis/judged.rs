@@ -1,4 +1,4 @@
-//! A split that the user gives, to be evaluated and compared with the best one.
+//! Reads a split that the user gives, which is evaluated and compared with the best split.
 
 use super::named_layers::{layer_names, position};
 use crate::escape::printable;
@@ -13,22 +13,23 @@ use regex::Regex;
 use std::fs;
 use std::ops::Range;
 
-/// A split that the user gives (`--splits` or `--layers-per-ipu`), to be evaluated and compared
-/// with the best one.
+/// A split that the user gives (`--splits` or `--layers-per-ipu`), which is evaluated and compared
+/// with the best split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JudgedSplit {
     /// The name of the first layer of each stage except stage 0. `Out` is accepted as a layer.
     FirstLayers(Vec<String>),
-    /// The number of layers on each IPU, from IPU 0; `None` for IPUs that share the remaining
-    /// layers evenly. On the command line, the list may instead have the index of the IPU of each
-    /// layer.
+    /// One entry per IPU, from IPU 0: the number of layers on the IPU; `None` for an IPU that gets
+    /// an equal share of the remaining layers. The command line may instead have one entry per
+    /// layer: the index of the IPU that runs the layer.
     LayersPerIpu(Vec<Option<usize>>),
 }
 
 impl JudgedSplit {
-    /// Reads the value of `--splits`: the first layers of all stages except stage 0, separated by
-    /// commas, or in the form of a configuration file: a list of texts in brackets, or mmcv's list
-    /// with a `layer_to_call` and an `ipu_id` for each stage, whose entry for IPU 0 is ignored.
+    /// Reads the value of `--splits`, which has the first layer of each stage except stage 0. The
+    /// value is one of: names separated by commas; a list of texts in brackets, as in a
+    /// configuration file; or mmcv's list with a `layer_to_call` and an `ipu_id` for each stage, in
+    /// which the entry for IPU 0 is ignored.
     ///
     /// # Errors
     /// If a name between two commas is empty, or if the values of `ipu_id` in mmcv's list do not
@@ -45,9 +46,9 @@ impl JudgedSplit {
         Ok(Self::FirstLayers(unquoted.collect()))
     }
 
-    /// Reads the value of `--layers-per-ipu`: the number of layers on each IPU, such as `3,7,7,7`
-    /// or `[3 7 -1 -1]`, where -1 is an equal share of the remaining layers; or the path of a JSON
-    /// file with such a list at the key `layers_per_ipu`.
+    /// Reads the value of `--layers-per-ipu`: a list of the number of layers on each IPU, such as
+    /// `3,7,7,7` or `[3 7 -1 -1]`, where -1 stands for an equal share of the remaining layers. The
+    /// value may also be the path of a JSON file with such a list at the key `layers_per_ipu`.
     ///
     /// # Errors
     /// If the text is neither a list of numbers nor the path of such a file.
@@ -89,8 +90,8 @@ impl JudgedSplit {
         }
     }
 
-    /// If the value of `--splits` is a single text of several words, returns the text and the split
-    /// with one layer for each word; otherwise `None`.
+    /// If the value of `--splits` is a single text of several words, returns the text, and the
+    /// split in which each word is the first layer of a stage; otherwise `None`.
     pub(super) fn in_words(&self) -> Option<(&str, Self)> {
         let [text] = self.layers() else {
             return None;
@@ -99,16 +100,17 @@ impl JudgedSplit {
         (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
-    /// Can `--layers-per-ipu` be a list of IPU indices, one for each layer, rather than of numbers
-    /// of layers?
+    /// Returns whether the value of `--layers-per-ipu` may be a list of IPU indices, with one entry
+    /// per layer, instead of the numbers of layers on each IPU.
     pub(super) fn may_list_ipus(&self) -> bool {
         matches!(self, Self::LayersPerIpu(list) if list.len() > 1 && list[0] == Some(0) && list.is_sorted())
     }
 
-    /// Converts a `--layers-per-ipu` list with the IPU index of each layer or block, ascending from
-    /// 0, into numbers of layers. The split is `None` if the list has another form, or if its
-    /// numbers add up to the number of layers or blocks. The flag says whether the list has this
-    /// form but is read as numbers of layers.
+    /// Converts a `--layers-per-ipu` list that has the IPU index of each layer or block, ascending
+    /// from 0, into numbers of layers on each IPU. Returns no split (`None`) if the list does not
+    /// have this form, or if its entries add up to the number of layers or blocks. In the latter
+    /// case, the list could be either, and the returned flag is true: it is read as numbers of
+    /// layers.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
         let Self::LayersPerIpu(list) = self else {
             return (None, false);
@@ -138,9 +140,9 @@ impl JudgedSplit {
     /// of IPUs, and the number of amounts in `--mem-per-tile` (0 without the option).
     ///
     /// # Errors
-    /// If a name is unknown, if the layers are not in the order of the model, if the numbers of
-    /// layers do not add up to the layers of the model, or if an IPU would run nothing although
-    /// `requested` rules that out.
+    /// If the model has no layer of a name, if the layers are not in the order of the model, if the
+    /// numbers of layers do not add up to the number of layers in the model, or if an IPU would run
+    /// nothing although `requested` rules that out.
     pub(super) fn plan(
         &self,
         positions: &Positions,
@@ -168,8 +170,9 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns the range of positions on each IPU, from IPU 0; empty for an IPU that runs nothing.
-    /// An error if a layer name is unknown or the numbers of layers do not add up.
+    /// Returns one entry per IPU, from IPU 0: the range of positions on the IPU, which is empty for
+    /// an IPU that runs nothing. Returns an error if a layer name is unknown or the numbers of
+    /// layers do not add up.
     fn positions_by_ipu(&self, positions: &Positions) -> Result<Vec<Range<usize>>> {
         let starts: Vec<usize> = match self {
             Self::FirstLayers(names) => names
@@ -189,12 +192,12 @@ impl JudgedSplit {
     }
 }
 
-/// Returns the layer names in mmcv's list of splits, such as `dict(layer_to_call='backbone.conv1',
-/// ipu_id=0)`, without the layer of IPU 0.
+/// Returns the layer names in mmcv's list of splits, which has items such as
+/// `dict(layer_to_call='backbone.conv1', ipu_id=0)`. The layer of IPU 0 is left out.
 ///
 /// # Errors
 /// If an item lacks `layer_to_call` or `ipu_id`, if its layer is an index, or if the values of
-/// `ipu_id` do not count up.
+/// `ipu_id` do not count up from 0 or 1.
 fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     let value = |item: &str, key: &str| {
         let (_, after) = item.split_once(key)?;
@@ -237,12 +240,12 @@ fn listed_in(path: &str) -> Result<String> {
     Ok(list.to_string())
 }
 
-/// Returns the first position of each IPU except IPU 0; for an IPU that runs nothing, the first
-/// position of the next IPU. `counts` has the number of layers on each IPU, `None` for an even
-/// share. Numbers that add up to the number of layers are numbers of layers; otherwise they are
-/// numbers of blocks (layers with one number in their names), as in configuration files. In is on
-/// the first IPU; Out, if it is a separate position, on the last. An error if the numbers add up to
-/// neither.
+/// Returns one entry per IPU except IPU 0: the first position on the IPU or, if the IPU runs
+/// nothing, the first position on the next IPU. `counts` has the number of layers on each IPU,
+/// `None` for an equal share. If the numbers add up to the number of layers, they are numbers of
+/// layers; otherwise they are numbers of blocks (layers with one number in their names), as in
+/// configuration files. In runs on the first IPU. If Out is a separate position, it runs on the
+/// last IPU. Returns an error if the numbers add up to neither the layers nor the blocks.
 fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names);
@@ -278,9 +281,9 @@ fn sum(counts: &[usize]) -> usize {
         .fold(0, |sum, &count| sum.saturating_add(count))
 }
 
-/// Returns the number of blocks that begin in each stage of `plan` if another split results from
-/// these numbers: if a stage begins inside a block, or outside blocks other than directly after the
-/// last block.
+/// Returns the number of blocks that begin in each stage of `plan`. Returns `None` if these numbers
+/// lead back to the split `plan`: that is so unless a stage begins inside a block, or begins
+/// outside blocks at another position than directly after the last block.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);
@@ -294,8 +297,8 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
 }
 
 /// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the
-/// numbers that the user fixed; IPUs with `None` share the remaining layers evenly, and if there is
-/// a remainder, the first of these IPUs get one more layer each.
+/// numbers that the user fixed; IPUs with `None` share the remaining layers evenly. If the layers
+/// cannot be shared evenly, the first of these IPUs get one more layer each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
     let left = counts
         .iter()
@@ -309,17 +312,17 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the indices of the IPUs that run nothing. `stages` has the range of positions of each
-/// IPU.
+/// Returns the indices of the IPUs that run nothing. `stages` has one entry per IPU: its range of
+/// positions.
 fn idle(stages: &[Range<usize>]) -> Vec<usize> {
     (0..stages.len())
         .filter(|ipu| stages[*ipu].is_empty())
         .collect()
 }
 
-/// Returns an error if an IPU without layers is not allowed: if `ipus`, the requested number of
-/// IPUs, is lower than the number of `stages`, or if there are several `amounts` of memory, one for
-/// each IPU. `stages` has the range of positions of each IPU.
+/// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if `ipus`,
+/// the requested number of IPUs, is lower than the number of `stages`, or if there are several
+/// `amounts` of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
 fn check_idle((ipus, amounts): (Option<IpuCount>, usize), stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = idle(stages).first().copied() else {
         return Ok(());

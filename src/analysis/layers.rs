@@ -1,5 +1,5 @@
-//! Finds the layers of a model as the request asks, and divides layers into finer ones if no split
-//! of whole layers fits.
+//! Finds the layers of a model in the way that the request asks for, and divides layers into finer
+//! layers if no split of whole layers fits.
 
 use super::{Analysis, Request};
 use crate::escape::printable;
@@ -27,10 +27,11 @@ pub struct Layers<'a> {
     /// A message with the number of layers and how they were found. `None` if the user chose how to
     /// find layers, or if the default regex found them.
     pub note: Option<String>,
-    /// Whether modules replaced the layers of the default regex, because no split of those layers
-    /// fits. A later command that names one of the present layers needs `--layer-name-regex auto`.
+    /// Whether modules replaced the layers that the default regex finds, because no split of the
+    /// latter fits. If so, a later command that names one of these modules as a layer needs
+    /// `--layer-name-regex auto`.
     pub are_switched: bool,
-    /// Whether these are the finest layers, the modules inside the requested layers.
+    /// Whether these layers are the finest ones: the modules inside the layers that were requested.
     pub(super) are_parts: bool,
     options: PlacementOptions,
 }
@@ -52,8 +53,9 @@ impl Analysis {
         Ok(layers)
     }
 
-    /// Assigns operations and variables to the layers of `layering`. Operations at the beginning or
-    /// end of the model that use a weight shared by several layers are first moved to In or Out.
+    /// Assigns operations and variables to the layers of `layering`. Before that, operations at the
+    /// beginning or end of the model that use a weight shared by several layers are moved to In or
+    /// Out.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -85,15 +87,15 @@ impl Analysis {
     }
 }
 
-/// Finds the layers for `request`. If its options name parts of a layer, that layer is divided into
-/// its parts. If the user did not choose how to find layers and names layers that exist only among
-/// modules, modules become the layers.
+/// Finds the layers for `request`. If options of `request` name parts of a layer, divides that
+/// layer into its parts. If the user did not choose how to find layers, but names layers that exist
+/// only as modules, the modules become the layers.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_named = |layering: Layering| layering.with_named(model, &names);
     let layering = with_named(Layering::new(model, &request.layers));
-    // Reports print commands that may name modules as layers, so modules become the layers if the
-    // layers of the regex lack these names.
+    // The commands that reports print may name modules as layers. So if the regex finds no layers
+    // of these names, the modules become the layers.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_named(Layering::new(model, &LayerOptions::modules()));
         if has_all(&modules, &names) {
@@ -103,12 +105,12 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Does `request` let the tool choose how to find layers?
+/// Returns whether `request` lets the tool choose how to find layers.
 fn is_best(request: &Request) -> bool {
     matches!(request.layers.source, LayerSource::Best)
 }
 
-/// Does each of `names` denote a layer, `In` or `Out`?
+/// Returns whether each of `names` is the name of a layer, `In` or `Out`.
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     names
         .iter()
@@ -125,7 +127,8 @@ impl<'a> Layers<'a> {
             .collect()
     }
 
-    /// Does `other` have the same layers as `self`, with every operation at the same positions?
+    /// Returns whether `other` has the same layers as `self`, with the same operations in each
+    /// layer and the same placement options.
     pub(super) fn are_as(&self, other: &Self) -> bool {
         let (one, two) = (&self.layering, &other.layering);
         one.layers == two.layers && one.names == two.names && self.options == other.options
@@ -133,11 +136,11 @@ impl<'a> Layers<'a> {
 }
 
 impl Analysis {
-    /// Returns finer layers than `whole`, the layers of `request`, to try if no split of those
-    /// fits. `number` 1 is the first alternative: the modules of the model, if the default regex
-    /// found `whole`. The last alternative has the modules inside the layers. Layers that options
-    /// name stay as they are. `None` beyond the last alternative, for the classic rules and for the
-    /// greedy solver.
+    /// Returns finer layers than `whole`, the layers of `request`, to try if no split of `whole`
+    /// fits. `number` is the index of the alternative, from 1. If the default regex found `whole`,
+    /// alternative 1 has the modules of the model. The last alternative has the modules inside the
+    /// layers. Layers that options name are not divided. Returns `None` beyond the last
+    /// alternative, for the classic rules, and for the greedy solver.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of the finer layers than in any real model.
@@ -167,8 +170,8 @@ impl Analysis {
             .map(Some)
     }
 
-    /// Returns an error if `--untie` names a weight that is shared neither by layers of `whole` nor
-    /// by parts of them, or if `--out-on` is combined with the classic rules, which have no Out.
+    /// Returns an error if `--untie` names a weight that neither layers of `whole` nor parts of
+    /// these layers share, or if `--out-on` is combined with the classic rules, which have no Out.
     fn check_ties(&self, request: &Request, whole: &Layers<'_>) -> Result<()> {
         let placement = &whole.placement;
         if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
@@ -196,8 +199,8 @@ impl Analysis {
         Ok(())
     }
 
-    /// Returns the layers of `request`, where each layer that contains one of the modules `names`
-    /// is divided into parts.
+    /// Returns the layers of `request`, after dividing each layer that contains one of the modules
+    /// `names` into parts.
     pub(super) fn layers_with_parts(
         &self,
         request: &Request,
@@ -233,9 +236,10 @@ impl Analysis {
         })
     }
 
-    /// Returns the modules of the model as layers, to replace the layers of the default regex in
-    /// `whole`. `None` if the user chose the layers or names layers that are no modules, if modules
-    /// are the layers already, or if there are fewer modules than layers.
+    /// Returns the modules of the model as layers, which replace `whole`, the layers that the
+    /// default regex found. Returns `None` if the user chose how to find layers or names layers
+    /// that are not modules, if modules are the layers already, or if there are fewer modules than
+    /// layers.
     fn other_modules(&self, whole: &Layers<'_>, request: &Request) -> Option<Layering> {
         if !is_best(request) || whole.layering.modules().is_some() {
             return None;
@@ -267,13 +271,13 @@ impl Analysis {
     }
 }
 
-/// Upper bound on the number of layers after dividing them; with more, computing all ranges of
-/// layers takes longer than reading the profile.
+/// Maximum number of layers after dividing layers. With more layers, computing the costs of all
+/// ranges of layers takes longer than reading the profile.
 const MAX_PARTS: usize = 400;
 
-/// Returns the message about layers that come from modules or, if the profile names no modules,
-/// from the flow of data: the number of layers and how they were found. `modules` are the modules
-/// of `layering`.
+/// Returns the message about layers that were found without a regex: the number of layers, and how
+/// they were found. They come from modules or, if the profile names no modules, from the flow of
+/// data. `modules` are the modules of `layering`.
 fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
     let layers = counted(layering.len() - 1, "layer");
     if modules.are_by_flow() {
@@ -324,8 +328,8 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Joins names into one text, separated by commas; of more than five names, only the first three
-/// and the last one.
+/// Joins names into one text, separated by commas. If there are more than five names, the text has
+/// only the first three names and the last name.
 fn sample(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
     match shown.as_slice() {
@@ -336,7 +340,7 @@ fn sample(names: &[String]) -> String {
     }
 }
 
-/// Returns the error that no operation name matches the layer regex, with a suggestion how to find
+/// Returns the error that no operation name matches the layer regex. The error suggests how to find
 /// layers.
 pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);

@@ -1,5 +1,5 @@
-//! Names of layers in options of the command: their positions in the layer order, and the
-//! constraints on them.
+//! Resolves the layer names in options of the command: finds their positions in the layer order,
+//! and reads the constraints that name layers.
 
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
@@ -13,16 +13,17 @@ use std::fmt;
 /// as layers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerConstraint {
-    /// The layer (name) runs on the IPU with this index, counted from 0 (`--pin`).
+    /// The layer with this name runs on the IPU with this index, counted from 0 (`--pin`).
     Pin(String, usize),
-    /// The two layers and all layers between them are in one stage (`--together`).
+    /// The two layers with these names, and all layers between them, are in one stage
+    /// (`--together`).
     Together(String, String),
-    /// A stage begins with this layer (`--cut-before`).
+    /// A stage begins with the layer with this name (`--cut-before`).
     CutBefore(String),
 }
 
 impl LayerConstraint {
-    /// Reads the value of `--pin`: the name of a layer and its IPU, such as `3=0`.
+    /// Reads the value of `--pin`: the name of a layer and the index of its IPU, such as `3=0`.
     ///
     /// # Errors
     /// If no number follows the last `=`.
@@ -47,8 +48,8 @@ impl LayerConstraint {
         }
     }
 
-    /// Reads the constraint that the option `option` (such as `--pin`) gives with `value`; `None`
-    /// for any other option and for a wrong value.
+    /// Reads the constraint that the option `option` (such as `--pin`) gives with the value
+    /// `value`. Returns `None` if `option` gives no constraint, or if the value is wrong.
     pub(crate) fn parse(option: &str, value: &str) -> Option<Self> {
         match option {
             "--pin" => Self::pin(value).ok(),
@@ -67,8 +68,8 @@ impl LayerConstraint {
         [first].into_iter().chain(second).map(String::as_str)
     }
 
-    /// Returns the constraint with indices into the layer order in place of layer names. If the
-    /// model has no layer of a name, the error names the option of the constraint.
+    /// Returns the constraint with an index into the layer order in place of each layer name. If
+    /// the model has no layer of a name, the error names the option that gives the constraint.
     pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
         let option = self.to_string();
         let at = |layer: &str| position(positions, layer, &option);
@@ -90,7 +91,7 @@ impl LayerConstraint {
 }
 
 impl fmt::Display for LayerConstraint {
-    /// Writes the option that gives this constraint, as on the command line.
+    /// Writes the constraint as the option that gives it on the command line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pin(layer, ipu) => write!(f, "--pin {layer}={ipu}"),
@@ -100,8 +101,8 @@ impl fmt::Display for LayerConstraint {
     }
 }
 
-/// Splits a list of layer names at commas. A comma or backslash inside a name is written with a
-/// backslash before it.
+/// Splits a list of layer names at commas. In the list, a comma or backslash that is part of a name
+/// has a backslash before it.
 pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     let mut names = vec![String::new()];
     let mut characters = list.chars();
@@ -127,15 +128,16 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
 
 const NAMES_SHOWN: usize = 8;
 
-/// Returns the index in the layer order of the layer named `layer` (or `In`, `Out`, `None`). If the
-/// model has no layer of that name, the error begins with `option`, the option that the user gave
-/// it in.
+/// Returns the index into the layer order of the layer named `layer` (or `In`, `Out`, `None`). If
+/// the model has no layer of that name, the error begins with `option`, the option in which the
+/// user gave the name.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
     let name = |position| printable(positions.name(position));
     let (option, text) = (printable(option), printable(layer));
     Err(usage(match positions.find(layer) {
         Named::Layer(position) => return Ok(position),
-        // For an option that begins no stage, a module inside a layer stands for the whole layer.
+        // Unless the option begins a stage, the name of a module inside a layer stands for the
+        // whole layer.
         Named::Inside(position) if !begins_stage(&option) => return Ok(position),
         Named::Ambiguous(all) => {
             let names: Vec<String> = all.into_iter().take(NAMES_SHOWN).map(name).collect();
@@ -156,20 +158,20 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     }))
 }
 
-/// Does `option` make the layer that it names the first of a stage? The first position cannot be
-/// named there.
+/// Returns whether the layer that `option` names becomes the first layer of a stage. Such an option
+/// cannot name the first position.
 fn begins_stage(option: &str) -> bool {
     ["--splits", "--cut-before"]
         .iter()
         .any(|name| option.starts_with(name))
 }
 
-/// Returns up to three names of layers, `In` or `Out` that resemble `text`, by their names or
-/// module paths, the most similar first. If `begins_stage` is true, only names that can begin a
-/// stage.
+/// Returns up to three names that resemble `text` in the name or module path, the most similar
+/// first. They are names of layers, `In` or `Out`. If `begins_stage` is true, they are only names
+/// of positions with which a stage other than stage 0 can begin.
 fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-    // In and Out may be the same position.
+    // In and Out may be the same position, whose name then has both words.
     let named = |position: usize| {
         let name = positions.name(position).to_string();
         let names = match position {
@@ -187,8 +189,9 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Describes the unknown layer name `layer` for an error. For `In`, `Out` and `None`, the text
-/// gives the reason, which depends on `pseudo_layers` (which of these three the layer order has).
+/// Describes the unknown layer name `layer` in the text of an error. For `In`, `Out` and `None`,
+/// the text has the reason why there is no such position. The reason depends on `pseudo_layers`,
+/// which tells which of the three positions the layer order has.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(

@@ -16,12 +16,12 @@ use crate::solve::Goal;
 use crate::wording::option_name;
 use anyhow::Result;
 
-/// Everything that the user requests about one model: how layers are found, the limits of a stage,
-/// the pipeline, the constraints, and the results to report. The default asks for the best split of
-/// the layers that describe the model best, on the fewest IPUs.
+/// Everything that the user requests about one model: how to find layers, the limits of a stage,
+/// the pipeline, the constraints, and the results to report. The default request asks for the best
+/// split on the fewest IPUs, with layers found in the way that describes the model best.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// Options of the search, and which results are requested.
+    /// Options of the search, and the results that the user requests.
     /// [`Analysis::split`](super::Analysis::split) finds a split even if `options.split` is false.
     pub options: SearchOptions,
     /// The memory model: which bytes are included, and the rules that attribute operations to
@@ -36,18 +36,19 @@ pub struct Request {
     /// Memory of each tile in bytes: one amount for all IPUs, or one for each IPU of a replica. If
     /// empty, all IPUs have the tile memory that the profile records.
     pub memory_per_tile: Vec<u64>,
-    /// Number of IPUs over all replicas. If `None`, it is one for each amount in `memory_per_tile`
-    /// if there are several, else the number in `judged`, else the fewest on which the model fits.
+    /// Number of IPUs over all replicas. If `None`, the number comes from the first of these that
+    /// applies: one IPU for each amount in `memory_per_tile`, if there are several amounts; the
+    /// number of IPUs in `judged`; the lowest number of IPUs on which the model fits.
     pub ipus: Option<IpuCount>,
-    /// The objective by which splits are compared first. If `None`, it is the time of a step, or
-    /// the number of IPUs if the profile has no cycle counts.
+    /// The objective by which splits are compared first. If `None`, the objective is the time of a
+    /// step or, if the profile has no cycle counts, the number of IPUs.
     pub goal: Option<Goal>,
     /// Constraints that a split must obey besides the memory limits.
     pub constraints: Vec<LayerConstraint>,
-    /// A split of the user to evaluate and compare with the best one.
+    /// The user's own split, which is evaluated and compared with the best split.
     pub judged: Option<JudgedSplit>,
-    /// If the model was recorded with several micro-batch sizes: the only size (in samples) to
-    /// search; `None` for all sizes.
+    /// The only micro-batch size (in samples) to search, if the model was recorded with several
+    /// sizes; `None` for all sizes.
     pub only_size: Option<u64>,
     /// How much detail the report contains beside the split.
     pub detail: Detail,
@@ -55,12 +56,12 @@ pub struct Request {
     pub arguments: Vec<String>,
 }
 
-/// The number of IPUs that the original tool assumed if the user gave none.
+/// Number of IPUs that the original tool assumed if the user gave no number.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {
     /// Returns the memory of a tile in bytes: one amount for all IPUs, or one for each IPU. If the
-    /// user gave no amount, it is `bytes_per_tile`, the tile memory that the profile records.
+    /// user gave no amount, returns `bytes_per_tile`, the tile memory that the profile records.
     pub(crate) fn memories(&self, bytes_per_tile: u64) -> Vec<u64> {
         match self.memory_per_tile.as_slice() {
             [] => vec![bytes_per_tile],
@@ -88,10 +89,10 @@ impl Request {
         memories.into_iter().map(limit).collect()
     }
 
-    /// Resolves ambiguous forms of the split that the user gave: a list with the IPU index of each
-    /// layer becomes numbers of layers, and a text with several words becomes one first layer for
-    /// each word, unless a layer has that name. Returns whether a list could be either IPU indices
-    /// or numbers of layers; such a list stays.
+    /// Resolves ambiguous forms of the split that the user gave. A list with the IPU index of each
+    /// layer becomes a list of the number of layers on each IPU. A text of several words becomes
+    /// several first layers, one for each word, unless the text is the name of a layer. Returns
+    /// true if a list can mean either IPU indices or numbers of layers; such a list is not changed.
     ///
     /// # Errors
     /// If the layers of the request cannot be found.
@@ -114,8 +115,8 @@ impl Request {
         Ok(is_both)
     }
 
-    /// Returns the names of all layers in the split that the user gave and in constraints, in this
-    /// order.
+    /// Returns the names of all layers in the user's split, then the names of all layers in
+    /// constraints.
     pub(crate) fn named_layers(&self) -> Vec<&str> {
         let judged = self.judged.iter().flat_map(JudgedSplit::layers);
         let judged = judged.map(String::as_str);
@@ -124,7 +125,7 @@ impl Request {
     }
 
     /// Translates the request into a search request about `positions`, for a target with
-    /// `bytes_per_tile` bytes of memory on each tile. `has_cycles` says whether the profile has
+    /// `bytes_per_tile` bytes of memory on each tile. `has_cycles` tells whether the profile has
     /// cycle counts.
     ///
     /// # Errors
@@ -161,13 +162,13 @@ impl Request {
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
-    /// `--num-ipus`; the number of entries of `--mem-per-tile`, if it lists several; the number of
-    /// stages of the user's split; the default of the original tool, with its solver or its memory
-    /// model; the smallest number on which the model fits.
+    /// `--num-ipus`; the number of amounts in `--mem-per-tile`, if there are several; the number of
+    /// stages of the user's split; the default of the original tool, if its solver or its memory
+    /// model is selected; the lowest number of IPUs on which the model fits.
     ///
     /// # Errors
-    /// If `--num-ipus` differs from the number of entries of a list in `--mem-per-tile`, or is
-    /// lower than the number of replicas.
+    /// If `--num-ipus` differs from the number of amounts in `--mem-per-tile`, or is lower than the
+    /// number of replicas.
     pub(crate) fn all_ipus(&self) -> Result<IpuCount> {
         let replicas = usize::try_from(self.options.replicas()).unwrap_or(usize::MAX);
         let of_all = |ipus: usize| ipus.saturating_mul(replicas);
@@ -210,8 +211,8 @@ impl Request {
         Ok(self.goal.unwrap_or(usual))
     }
 
-    /// Returns the first option of the request that needs the cycles of layers; `None` if there is
-    /// no such option.
+    /// Returns the first option of the request that needs cycle counts in the profile; `None` if
+    /// there is no such option.
     fn needing_cycles(&self) -> Option<String> {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
         let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
@@ -225,15 +226,15 @@ impl Request {
     }
 
     /// Returns the pipelines that the request allows, in groups to try in order
-    /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` says
-    /// whether training has optimizer state, `repeats` whether a micro-batch runs through some
-    /// layers several times; if so, pipelines whose stages take turns come after those whose stages
-    /// work side by side. There is only the empty default pipeline if no search is requested, or
-    /// with the solver or the rules of the original tool.
+    /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` tells
+    /// whether training has optimizer state. `repeats` tells whether a micro-batch runs through
+    /// some layers several times; if so, pipelines whose stages take turns come after pipelines
+    /// whose stages work side by side. The only pipeline is the empty default pipeline if no search
+    /// is requested, or if the solver or the rules of the original tool are selected.
     ///
     /// # Errors
     /// If a pipeline is requested together with the solver or the rules of the original tool, or if
-    /// optimizer state is to be shared by replicas and there is only one.
+    /// replicas are to share optimizer state and there is only one replica.
     pub(super) fn pipelines(
         &self,
         model: &Model,
@@ -296,8 +297,9 @@ impl Request {
         }
     }
 
-    /// Returns the numbers of replicas to try for sharing optimizer state: the number in the
-    /// request, else 2 and 4 if there are IPUs for them.
+    /// Returns the numbers of replicas to try for sharing optimizer state: the number of replicas
+    /// in the request or, if the request has none, those of 2 and 4 for which there are enough
+    /// IPUs.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
@@ -311,8 +313,8 @@ impl Request {
         Ok([2, 4].into_iter().filter(|&count| count <= most).collect())
     }
 
-    /// Returns the option that selects the solver or the rules of the original tool, which know no
-    /// pipelines; `None` if neither is selected.
+    /// Returns the option that selects the solver or the rules of the original tool, which do not
+    /// support pipelines; `None` if neither is selected.
     fn of_original(&self) -> Option<&'static str> {
         first_true(&[
             (self.options.solver == Solver::Greedy, "--solver greedy"),
@@ -320,8 +322,8 @@ impl Request {
         ])
     }
 
-    /// Returns an error for the first option that the greedy search would ignore. It supports one
-    /// memory limit, a fixed number of IPUs and no constraints.
+    /// Returns an error that names the first option that the greedy search would ignore. The greedy
+    /// search supports one memory limit, a fixed number of IPUs and no constraints.
     fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
         first_true(&[
             (

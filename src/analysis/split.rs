@@ -1,5 +1,5 @@
-//! From a request to a report: finds the best split, proves it, computes the memory of its stages
-//! in full, and answers changed requests.
+//! Turns a request into a report: finds the best split, proves that it is the best, computes the
+//! memory of its stages in full, and answers changed requests.
 
 use super::answer::{Answer, Answers, Level};
 use super::layers::no_layers;
@@ -21,8 +21,8 @@ impl<'a> Layers<'a> {
         &self.analysis.model
     }
 
-    /// Returns the index in the layer order of the layer `name`, or of `In`, `Out` or `None`; no
-    /// index if there is no such layer. Constraints use these indices.
+    /// Returns the index into the layer order of the layer `name`, or of `In`, `Out` or `None`.
+    /// Returns no index if there is no such layer. Constraints use these indices.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name).layer()
     }
@@ -30,8 +30,8 @@ impl<'a> Layers<'a> {
     /// Returns the memory model, which computes the bytes of layers and stages.
     ///
     /// # Errors
-    /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
-    /// all; no real model comes near this.
+    /// If the distinct sets of layers that share code or variables have more than 2^24 members in
+    /// total. No real model comes near this number.
     pub fn memory(&self) -> Result<MemoryModel<'_>> {
         MemoryModel::new(&self.analysis.model, &self.placement)
             .with_context(|| self.analysis.displayed())
@@ -67,11 +67,11 @@ impl Analysis {
 }
 
 impl<'s> Answers<'s> {
-    /// Answers `request`, with everything that the report about it contains. The `result` is `None`
-    /// if the request needs no search.
+    /// Answers `request`, and returns everything that the report about the answer contains. The
+    /// field `result` is `None` if the request needs no search.
     ///
     /// # Errors
-    /// The errors of [`Analysis::split`], and an error if the model has no layers.
+    /// Returns the errors of [`Analysis::split`], and an error if the model has no layers.
     pub fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         self.searched(request)
             .map_err(|error| self.explained(error))
@@ -123,9 +123,9 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the memory of the only stage if each replica has one IPU. `None` if optimizer state
-    /// is shared by replicas whose number `request` does not give, or if no split obeys the
-    /// constraints.
+    /// Returns the memory of the model on one IPU in each replica, as the memory of the only stage.
+    /// Returns `None` if replicas share optimizer state and `request` does not give their number,
+    /// or if no split obeys the constraints.
     pub fn on_one_ipu(&self, request: &Request) -> Result<Option<StageMemory>> {
         let ipus = request.options.replicas() as usize;
         let state = request.options.pipeline.state;
@@ -153,8 +153,8 @@ impl<'s> Answers<'s> {
         Ok((level, result))
     }
 
-    /// Returns whole layers, and the costs (memory and time) of all ranges of them in the first
-    /// pipeline that `request` allows.
+    /// Returns whole layers, and the costs (memory and time) of all ranges of these layers in the
+    /// first pipeline that `request` allows.
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
@@ -167,8 +167,8 @@ impl<'s> Answers<'s> {
         Ok((level, costs))
     }
 
-    /// Answers `request` and proves that the split is the best. Returns the layers that the split
-    /// cuts, and the result.
+    /// Answers `request` and, if a split fits, proves that it is the best. Returns the layering of
+    /// the answer, and the result of the search.
     fn solved(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let Some(answer) = self.answer(request)? else {
             return self.contradicted(request);
@@ -199,8 +199,8 @@ impl<'s> Answers<'s> {
         Ok((answer.level, result))
     }
 
-    /// Returns the result that no split obeys the constraints of `request`, whatever the memory
-    /// limits, with the reason.
+    /// Returns a search result without a split, with the reason why no split obeys the constraints
+    /// of `request`, whatever the memory limits.
     ///
     /// # Errors
     /// If the constraints contradict each other.
@@ -212,8 +212,9 @@ impl<'s> Answers<'s> {
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns the best split on each of `numbers` of IPUs of a replica, with the layers and in the
-    /// pipeline of `answer`; where no split fits, the split with the lowest peak.
+    /// Returns one best split for each of `numbers` (numbers of IPUs in a replica), with the layers
+    /// and in the pipeline of `answer`. If no split fits on a number of IPUs, its entry is the
+    /// split with the lowest peak.
     fn by_ipus(
         &self,
         request: &Request,
@@ -239,10 +240,11 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs of a replica for which the best split is shown, ascending: every
-/// number up to 16, then powers of 2 and the neighbours of the number in `answer`. Without numbers
-/// above that in `answer` if there is one amount of memory for each IPU. Empty if `request` shows
-/// no other splits, or if the model is too large to compute all ranges of layers.
+/// Returns the numbers of IPUs in a replica for which the report shows the best split, in ascending
+/// order: every number up to 16, then powers of 2, and the neighbours of the number of IPUs in
+/// `answer`. If there is one amount of memory for each IPU, the numbers end at the number in
+/// `answer`. Returns no numbers if `request` does not ask for other splits, or if the model is too
+/// large to compute all ranges of layers.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     const TRIED: usize = 16;
     let positions = answer.level.layers.placement.positions.len();
@@ -261,8 +263,9 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
 }
 
 impl Answer<'_, '_> {
-    /// Returns the ranges of layers whose costs the report needs: all ranges if it shows moved cuts
-    /// or other splits, on these `numbers` of IPUs; otherwise those within the limits.
+    /// Returns the ranges of layers whose costs the report needs. These are all ranges if the
+    /// report shows moved cuts, or other splits on `numbers` of IPUs; otherwise only the ranges
+    /// within the memory limits.
     fn reach(&self, numbers: &[usize]) -> Reach {
         let (best, request) = (&self.best, &self.question.request);
         let has_others = request.options.moves || !numbers.is_empty();
@@ -278,17 +281,17 @@ impl Answer<'_, '_> {
 /// The layers of a model, and the answer to a request that cuts them into stages.
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'s> {
-    /// The layers that the split of the answer cuts.
+    /// The layers that the split in the answer divides into stages.
     pub layers: &'s Layers<'s>,
-    /// The memory model in the pipeline of the best split, with its place of optimizer state;
-    /// without a pipeline if no search was requested.
+    /// The memory model in the pipeline of the best split, with the place of optimizer state in
+    /// that pipeline. It has no pipeline if no search was requested.
     pub memory: MemoryModel<'s>,
     /// The answer to the request; `None` if no search was requested.
     pub result: Option<SearchResult<'s>>,
-    /// Index of the profile that `layers` are from: 0 for the main profile.
+    /// Index of the profile from which `layers` come; 0 for the main profile.
     pub profile: usize,
-    /// The layers of the answer in each further profile whose compilation a stage of the answer
-    /// uses.
+    /// One entry per further profile whose compilation a stage of the answer uses: the layers of
+    /// the answer in that profile.
     pub others: Vec<SearchedLayers<'s>>,
 }
 
@@ -309,8 +312,8 @@ impl SearchedLayers<'_> {
         of_recording.chain(of_update).collect()
     }
 
-    /// Builds the report on the answer to `request`. Names of variables are read from the profile
-    /// again. `command` writes the command line that gives the answer to a changed request.
+    /// Builds the report on the answer to `request`. Reads the names of variables from the profile
+    /// again. `command` returns the command line that gives the answer to a changed request.
     ///
     /// # Errors
     /// If the profile has changed since it was first read.

@@ -9,31 +9,32 @@ use crate::report::{BestSplit, FullestTile, Report, Stage};
 use crate::search::{IpuCount, Reserve, Solver, Word};
 use std::fmt;
 
-/// A command line of popliner that is suggested: its arguments, each option with its value as one
-/// argument (`--num-ipus=4`).
+/// A command line of popliner that the tool suggests. There is one entry per argument; an option
+/// and its value are one argument (`--num-ipus=4`).
 #[derive(Clone, PartialEq)]
 struct Command(Vec<String>);
 
 impl Command {
-    /// Removes every argument that gives `option`, a name such as `--num-ipus`.
+    /// Removes every argument that is `option` (a name such as `--num-ipus`), with or without a
+    /// value.
     fn without(mut self, option: &str) -> Self {
         self.0
             .retain(|argument| argument.split('=').next() != Some(option));
         self
     }
 
-    /// Gives `option` (a name such as `--num-ipus`) the value `value`, replacing an earlier value.
+    /// Sets `option` (a name such as `--num-ipus`) to `value`, and removes its earlier values.
     fn with(self, option: &str, value: impl fmt::Display) -> Self {
         self.without(option).and(option, value)
     }
 
-    /// Gives `option` the value `value` beside its earlier values.
+    /// Adds the value `value` of `option`, and keeps the earlier values of `option`.
     fn and(mut self, option: &str, value: impl fmt::Display) -> Self {
         self.0.push(format!("{option}={value}"));
         self
     }
 
-    /// Removes the argument that gives `constraint`, a constraint as the command line has it.
+    /// Removes the argument that gives `constraint`, which is written as on the command line.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
             let own = argument.split_once('=');
@@ -56,10 +57,10 @@ impl fmt::Display for Command {
     }
 }
 
-/// Commands that are suggested after a run with the options.
+/// Commands that the tool suggests after a run with these options.
 impl Options {
-    /// Returns a command with the options of the command line about the model, the limits and the
-    /// pipeline. It has no option that requests a result.
+    /// Returns a command with the user's options that describe the model, the limits and the
+    /// pipeline. The command has no option that requests a result.
     fn own_command(&self) -> Command {
         let (limits, mut own) = (&self.limits, Command(self.repeated.clone()));
         if let Some(amounts) = &limits.mem_per_tile {
@@ -76,7 +77,7 @@ impl Options {
         }
     }
 
-    /// Returns the command that gives the answer to the user's request with these changes.
+    /// Returns the command that answers the user's request with the changes `change`.
     pub(super) fn changed_command(&self, change: &[Word]) -> String {
         let mut own = self.own_command();
         own.0.extend(self.judged.iter().cloned());
@@ -90,9 +91,10 @@ impl Options {
         changed.to_string()
     }
 
-    /// Returns the lines to print after a plan whose recommended row is `row`: commands for the
-    /// configuration and the page of that row's split, and a command for a plan on twice the IPUs,
-    /// unless each IPU has its own limit. `report` says which framework the configuration is for.
+    /// Returns the lines to print after a plan whose recommended row is `row`. The lines have
+    /// commands that write the configuration and the page of the split in that row and, unless each
+    /// IPU has its own memory limit, a command for a plan on twice as many IPUs. `report` has the
+    /// framework of the configuration.
     pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
         let mut lines = configuration_and_page(&row.command, report);
         let most = report
@@ -108,9 +110,10 @@ impl Options {
         lines
     }
 
-    /// Returns the lines to print after a search: commands for the configuration and the page of
-    /// the best split; if it takes one IPU, a command for a plan on 4 IPUs; if no split fits,
-    /// commands with which the model fits. Empty if there is nothing to suggest, as after `--emit`.
+    /// Returns the lines to print after a search. They have commands that write the configuration
+    /// and the page of the best split; if the best split takes one IPU, a command for a plan on 4
+    /// IPUs; if no split fits, commands with which the model fits. Returns no lines if there is
+    /// nothing to suggest, as after `--emit`.
     pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
         let results = &self.results;
         let split = report.split.as_ref();
@@ -127,9 +130,9 @@ impl Options {
         }
     }
 
-    /// Says how to record the model with a lower available memory proportion as well, if the split
-    /// of `report` does not fit or takes more than 95 % of a limit, and if the options allow
-    /// further profiles.
+    /// Returns a text that explains how to record the model also with a lower available memory
+    /// proportion. Returns `None` unless the split of `report` does not fit or takes more than 95 %
+    /// of a limit, and the options allow further profiles.
     pub(super) fn lower_proportion(&self, report: &Report) -> Option<String> {
         let is_full = |stage: &Stage| {
             let FullestTile { bytes, limit, .. } = stage.fullest_tile;
@@ -163,7 +166,7 @@ impl Options {
     }
 
     /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in
-    /// each replica; none if that is the command that the user gave.
+    /// each replica. Returns no lines if the user gave that command.
     pub(super) fn after_one_ipu(&self) -> Vec<String> {
         let ipus = 4 * self.time.replicas;
         let own = self.own_command();
@@ -175,8 +178,8 @@ impl Options {
     }
 }
 
-/// Returns the lines to print if no split fits: the command of each changed request with which the
-/// model fits, as `report` says. Empty if there is none.
+/// Returns the lines to print if no split fits: one command for each changed request with which the
+/// model fits according to `report`. Returns no lines if there is no such request.
 fn after_refusal(report: &Report) -> Vec<String> {
     let Some(refusal) = &report.refusal else {
         return Vec::new();
@@ -190,7 +193,7 @@ fn after_refusal(report: &Report) -> Vec<String> {
     with_head(lines.collect())
 }
 
-/// Puts the line `next:` above `lines`, which are suggested commands; keeps an empty list empty.
+/// Puts the line `next:` above `lines`, which are suggested commands. An empty list stays empty.
 fn with_head(mut lines: Vec<String>) -> Vec<String> {
     if !lines.is_empty() {
         lines.insert(0, "next:".to_owned());
@@ -198,9 +201,9 @@ fn with_head(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Returns the lines that suggest two commands: `command`, which finds the split, with `--emit` in
-/// the form for the split of `report` (or with `--export-json`, if no form is for it), and with
-/// `--export-html`.
+/// Returns lines that suggest two commands. Both add options to `command`, which finds the split:
+/// the first adds `--emit` with the form of configuration for the framework of `report` (or
+/// `--export-json`, if no form is for that framework), the second adds `--export-html`.
 fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
     let unsolved = command.trim_end_matches(" --solve");
     let to_paste = match EmitForm::of_report(report) {

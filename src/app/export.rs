@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 /// A function that writes a report in one form, such as JSON.
 type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
 
-/// Returns, for each requested export, its option, its path, and the function that writes its form.
+/// Returns one entry per requested export: its option, its path, and the function that writes a
+/// report in the form of the export.
 fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
@@ -47,9 +48,10 @@ pub(super) fn count_on_standard_output(options: &Options) -> usize {
         .count()
 }
 
-/// Returns an error if the command would write a file that it also reads, or write one file twice,
-/// or if a file to write has a name that SQLite uses or a folder that cannot be written to. Call it
-/// before any work, so that no profile is lost. A saved model may be saved over itself.
+/// Returns an error if the command would overwrite a file that it also reads, or would write one
+/// file twice. Also returns an error if SQLite uses the name of a file to write, or if its folder
+/// cannot be written to. Call this function before any work, so that no profile is lost. A saved
+/// model may be saved over itself.
 pub(super) fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();
@@ -90,8 +92,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns, for each file that the command reads or may read, the argument or option that names it,
-/// and its path without links.
+/// Returns one entry per file that the command reads or may read: the argument or option that names
+/// the file, and the path of the file with all links followed.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
     [
@@ -111,8 +113,9 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     .collect()
 }
 
-/// Writes the report in all requested forms: exports to `-` to `sections` (standard output), other
-/// exports to their files. Files are written last, so that no file is written if a form fails.
+/// Writes the report in all requested forms. An export whose path is `-` goes to `sections`
+/// (standard output), every other export to its file. Files are written last, so that no file is
+/// written if a form fails.
 pub(super) fn write(
     options: &Options,
     report: &Report,

@@ -1,5 +1,5 @@
-//! Answers `--fit`: whether a compilation for several IPUs fits, and how far its memory is from the
-//! prediction of an earlier report.
+//! Answers `--fit`: whether a model that was compiled for several IPUs fits, and how far its memory
+//! is from the prediction of an earlier report.
 
 use super::input::{debug_path, read_beside};
 use super::output::Outputs;
@@ -9,10 +9,10 @@ use crate::report::{FitComparison, FitComparisonError, Report};
 use anyhow::{Context, Result};
 use std::io::Write;
 
-/// Reads the profile, the debug contexts if a debug file exists, and `framework.json` and
-/// `app.json` beside the profile if a report needs them. Judges the compilation in the profile,
-/// writes the results to `out`, and returns the exit code. `prediction` is the report of
-/// `--compare`.
+/// Judges the compilation in the profile, writes the results to `out`, and returns the exit code.
+/// Reads the profile, the debug contexts if there is a debug file, and, if a report needs them,
+/// `framework.json` and `app.json` beside the profile. `prediction` is the report that `--compare`
+/// names.
 pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
     let (options, messages) = (&run.options, run.messages);
     let read = CompilationOptions {
@@ -42,8 +42,8 @@ pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -
     .print(out)
 }
 
-/// Adds to `report` the differences of the compilation from `prediction`. The reserve that would
-/// have been enough is left out unless both reports have a verdict.
+/// Adds to `report` how the compilation differs from `prediction`. Unless both reports have a
+/// verdict, leaves out the reserve that would have been enough.
 fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
@@ -54,7 +54,8 @@ fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparison
         reserve: comparison.reserve.filter(|_| has_verdict),
         ..comparison
     });
-    // The layers of the compared stages have the names of the prediction.
+    // The comparison uses the layer names of the prediction, so `report` must have the same In and
+    // Out.
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
 }

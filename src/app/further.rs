@@ -12,7 +12,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// Returns an error if `--micro-batch` or `--amp` gives the profiles contradictory settings, or if
-/// several profiles are given with an option that works on one profile only.
+/// several profiles are given together with an option that works on one profile only.
 pub(super) fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
@@ -36,8 +36,9 @@ pub(super) fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// Returns an error if two of `all`, the values of `option`, are equal, or if not exactly one is
-/// without a profile. `what` is a word for a value, with two examples.
+/// Checks `all`, the values of `option`. Returns an error if two values are equal, or if there are
+/// values but the number of values without a profile is not one. `what` is a word for a value,
+/// followed by two examples of a value.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     option: &str,
@@ -65,7 +66,8 @@ fn check_one<T: PartialEq + Display>(
     }
 }
 
-/// Returns the first option on the command line that works on one profile only.
+/// Returns the first option in a fixed list that the user gave and that works on one profile only;
+/// `None` if there is no such option.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
     let Options { tables, saved, .. } = options;
     [
@@ -90,7 +92,7 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
     .find_map(|(is_given, option)| is_given.then_some(option))
 }
 
-/// Reads the further profiles, each with the `debug.cbor` beside it.
+/// Reads the further profiles, each with the `debug.cbor` in its folder.
 ///
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
@@ -106,7 +108,7 @@ pub(super) fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherP
         .collect()
 }
 
-/// Reads the profile at `path`, which was recorded with `setting`.
+/// Reads the further profile at `path`, which was recorded with the setting `setting`.
 fn read_one(
     options: &Options,
     path: &Path,

@@ -13,9 +13,9 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Reads the model from the profile and debug file, or from the saved model, that the options name.
-/// Saves the model if `--save-to-file` requests it, and reads `framework.json` and `app.json`
-/// beside the profile if a report needs them. Regexes that were saved with the model become those
-/// of the options, unless the user gave other regexes.
+/// Saves the model if `--save-to-file` requests it. Reads `framework.json` and `app.json` beside
+/// the profile if a report needs them. If a saved model has layer regexes, they replace the regexes
+/// in the options, unless the user gave other regexes.
 pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let profile = &options.input.profile;
     let allow_incomplete = options.results.allow_incomplete;
@@ -64,7 +64,7 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
     Ok(analysis)
 }
 
-/// Names of the files that frameworks write into the folder of a profile.
+/// Names of the files that frameworks write into the folder of the profile.
 pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
 /// Returns the path of the file `name` in the folder of the profile.
@@ -72,8 +72,8 @@ pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
-/// Reads the files named in [`BESIDE`] into `provenance`, where they exist, if a report needs them.
-/// Prints a warning for each file that exists and cannot be read, and adds it to `warnings`.
+/// Reads the files that [`BESIDE`] names into `provenance`, if they exist and a report needs them.
+/// For each file that exists but cannot be read, prints a warning and adds it to `warnings`.
 pub(super) fn read_beside(
     options: &Options,
     messages: Messages,
@@ -109,8 +109,8 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
     })
 }
 
-/// Returns the path of the debug file: the second argument, or `debug.cbor` beside the profile or
-/// one folder above.
+/// Returns the path of the debug file: the second argument of the command, or else the file
+/// `debug.cbor` in the folder of the profile or one folder above.
 ///
 /// # Errors
 /// If no debug file is found. If the profile is also unreadable, the error is about the profile.
@@ -133,8 +133,8 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
     )
 }
 
-/// Reads a whole file of at most `max` bytes. The error for a larger file names the kind of file
-/// that it should be (`what`), and the program that writes such files (`writer`).
+/// Reads a whole file of at most `max` bytes. If the file is larger, the error names the kind of
+/// file that was expected (`what`), and the program that writes such files (`writer`).
 pub(super) fn read_bounded(
     path: &Path,
     max: u64,

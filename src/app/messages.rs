@@ -1,4 +1,4 @@
-//! Writes messages to people while the tool runs. All messages go to standard error.
+//! Writes messages for people to standard error while the tool runs.
 
 use super::options::MessageArgs;
 use crate::message::Warning;
@@ -12,18 +12,18 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use terminal_size::terminal_size;
 
-/// Writes messages to standard error, up to the level that `-q` and `-v` set. A message that cannot
-/// be written is no error.
+/// Writes messages to standard error. Options `-q` and `-v` set the level up to which messages are
+/// written. Failing to write a message is not an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
-    /// The style of text on standard error: units, width, colours.
+    /// Style of text on standard error: units, width, colours.
     pub look: TextStyle,
 }
 
 impl Messages {
-    /// Creates the writer for `options`. With `-q`, only errors and warnings are written; each `-v`
-    /// adds a level.
+    /// Creates the writer of messages for `options`. With `-q`, it writes only errors and warnings;
+    /// each `-v` adds a level.
     pub fn new(options: &MessageArgs) -> Self {
         Self {
             level: if options.quiet {
@@ -35,20 +35,20 @@ impl Messages {
         }
     }
 
-    /// Returns the style of tables on standard output: units, width, colours.
+    /// Returns the style of tables on standard output: units, width and colours.
     pub fn look_of_results(&self) -> TextStyle {
         look(self.look.units, &io::stdout())
     }
 
-    /// Writes a warning, also with `-q`. `file` is the name of the file that the warning is about,
-    /// if there is one.
+    /// Writes a warning, even with `-q`. `file` is the name of the file that the warning is about;
+    /// `None` if it is about no file.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
         self.write(-1, format_args!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes a warning with `text`, about no file in particular, also with `-q`.
+    /// Writes a warning with the text `text` that is about no file, even with `-q`.
     pub fn warn(&self, text: String) {
         self.warning(None, &Warning::new(text));
     }
@@ -57,7 +57,8 @@ impl Messages {
     /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
-            // Do not begin the line with a capital letter: it may begin with the name of a layer.
+            // Do not begin the line with a capital letter: its first word may be the name of a
+            // layer.
             self.write(i8::from(section.part == ScreenPart::Proof), line);
         }
     }
@@ -74,7 +75,8 @@ impl Messages {
         }
     }
 
-    /// Writes lines that the user may copy, such as commands, to standard error; nothing with `-q`.
+    /// Writes lines that the user may copy, such as commands, to standard error. Writes nothing
+    /// with `-q`.
     pub fn lines(&self, lines: &[String]) {
         for line in lines {
             self.verbatim(line);
@@ -91,8 +93,8 @@ impl Messages {
         self.write(2, format_args!("{text}"));
     }
 
-    /// Runs `work` and returns its result. Long tasks show their progress on a terminal, so `work`
-    /// must write no messages. With `-vv`, writes how long each task took.
+    /// Runs `work` and returns its result. A terminal shows the progress of long tasks meanwhile,
+    /// so `work` must write no messages. With `-vv`, writes how long each task took.
     pub fn while_showing<T>(&self, work: impl FnOnce(&Progress) -> T) -> T {
         let progress = if self.level < 0 {
             Progress::new()
@@ -106,8 +108,8 @@ impl Messages {
         done
     }
 
-    /// Writes text, broken to the width of the terminal, if messages of `level` are requested: -1
-    /// for warnings, 0 for results, 1 with `-v`, 2 with `-vv`.
+    /// Writes text, broken into lines of the terminal's width, if the user requests messages of
+    /// `level`: -1 for warnings, 0 for results, 1 for messages of `-v`, 2 for messages of `-vv`.
     fn write(&self, level: i8, text: impl Display) {
         if self.level >= level {
             let _ = writeln!(
@@ -119,10 +121,11 @@ impl Messages {
     }
 }
 
-/// Writes the error that ended the run, also with `-q`.
+/// Writes the error that ended the run, even with `-q`.
 pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
-    // An error can contain names from a file, which are made printable, and line ends of its own.
+    // The text of an error can contain names from a file, which are made printable here, and line
+    // ends that the program itself wrote.
     let text = format!("{error:#}");
     let text = format!(
         "{} {}",
@@ -135,12 +138,12 @@ pub fn error(error: &anyhow::Error) {
     let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
 }
 
-/// Width in columns that is assumed for a terminal whose width is unknown.
+/// Width in columns that the program assumes if the width of the terminal is unknown.
 const USUAL_WIDTH: usize = 80;
 
 /// Returns the style of text on `stream`: units, width, colours. The environment variable `COLUMNS`
-/// sets the width, also if the stream is no terminal; `NO_COLOR`, `CLICOLOR` and `TERM` say whether
-/// to use colours.
+/// sets the width, even if the stream is not a terminal. The variables `NO_COLOR`, `CLICOLOR` and
+/// `TERM` decide whether colours are used.
 fn look(units: Units, stream: &impl RawStream) -> TextStyle {
     let columns = std::env::var("COLUMNS")
         .ok()

@@ -1,8 +1,8 @@
 //! Runs the command, from its arguments to its exit code.
 //!
-//! An option is a field of a group in `options`, such as `num_ipus` in `options/split.rs`;
-//! `options/mod.rs` puts it into a [`Request`], and
-//! `src/analysis/request.rs` makes the request of the solver.
+//! Each option of the command line is a field of a group in `options`, such as `num_ipus` in
+//! `options/split.rs`. `options/mod.rs` puts the options into a [`Request`], and
+//! `src/analysis/request.rs` translates the request into a request to the solver.
 
 mod commands;
 mod export;
@@ -42,7 +42,7 @@ use stdout::ResultWriter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command is done; if a verdict was requested, the model fits.
+    /// The command did its work. If a verdict was requested, the model fits.
     Done = 0,
     /// The model does not fit.
     DoesNotFit = 1,
@@ -51,13 +51,13 @@ pub enum Exit {
     /// A file could not be read, understood or written, or contradicts itself too much for a
     /// verdict.
     Unreadable = 3,
-    /// This program has an error: two computations of the same number disagree.
+    /// This program has a bug: two computations of the same number disagree.
     Internal = 4,
 }
 
 impl Exit {
-    /// Returns the exit code for an error. The type of the error distinguishes wrong usage and
-    /// errors in this program from unreadable files.
+    /// Returns the exit code for an error. The type of the error tells wrong usage and bugs of this
+    /// program from unreadable files.
     fn of(error: &anyhow::Error) -> Self {
         match error.downcast_ref() {
             Some(SolveError::Internal(_)) => Self::Internal,
@@ -80,7 +80,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(line) => line,
         Err(error) => return print_clap_message(&error),
     };
-    // Without signal handling, Ctrl-C still ends the command, but a temporary file could remain.
+    // If signals cannot be handled, Ctrl-C still ends the command, but a temporary file could
+    // remain.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
@@ -101,8 +102,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     .into()
 }
 
-/// Prints the message with which clap ended parsing: an error about the options to standard error
-/// (exit code 2), or `--help` and `--version` to standard output (exit code 0).
+/// Prints the message with which clap ended the parsing of the arguments, and returns the exit
+/// code. An error about the options goes to standard error (exit code 2), the text of `--help` or
+/// `--version` to standard output (exit code 0).
 fn print_clap_message(error: &clap::Error) -> ExitCode {
     let printed = error.print().and_then(|()| io::stdout().flush());
     let exit = match stdout::unless_closed(printed, ()) {
@@ -113,14 +115,14 @@ fn print_clap_message(error: &clap::Error) -> ExitCode {
     exit.into()
 }
 
-/// Prints the error that ended the run, and returns its exit code.
+/// Prints the error that ended the run, and returns the exit code for that error.
 fn report_failure(error: &anyhow::Error) -> Exit {
     messages::error(error);
     Exit::of(error)
 }
 
-/// Reads the files that `options` name, and writes the requested results to `out` and everything
-/// else to standard error. Returns the exit code.
+/// Runs the command with `options` and returns the exit code. Reads the files that `options` name,
+/// writes the requested results to `out`, and writes everything else to standard error.
 ///
 /// # Errors
 /// If a file cannot be read, understood or written, or if the options contradict each other or the
@@ -144,8 +146,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     {
         return fit::run(&run, earlier, out);
     }
-    // Never free the model: that would take longer than showing the result, and the process ends
-    // soon.
+    // Never free the model: freeing it would take longer than showing the result, and the process
+    // ends soon anyway.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
     let further = ManuallyDrop::new(further::read(&run.options, messages)?);
     run.request = run.options.request();
@@ -169,11 +171,12 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     .print(out)
 }
 
-/// A run of the command: its options, and the request that follows from them.
+/// One run of the command: its options, and the request that the options make.
 struct Run {
-    /// The options of the command line, with the path of the profile in place of its folder.
+    /// The options of the command line. If the user named a folder, the options have the path of
+    /// the profile instead.
     options: Options,
-    /// The layers, the split and the pipeline that the options request.
+    /// The request for layers, a split and a pipeline that `options` make.
     request: Request,
     /// Writes the messages of the run to standard error.
     messages: Messages,
@@ -181,7 +184,7 @@ struct Run {
 
 impl Run {
     /// Prints how many operations, layers, steps and tiles the model has, how its layers were
-    /// found, and the warnings about them.
+    /// found, and the warnings about the layers.
     fn describe(&self, layers: &Layers<'_>) {
         if let Some(note) = &layers.note {
             self.messages.summary(format_args!("layers: {note}"));
@@ -200,8 +203,8 @@ impl Run {
         }
     }
 
-    /// Collects all results. Prints which IPUs of a split from `--layers-per-ipu` run nothing, and the
-    /// warnings of the search.
+    /// Collects all results of the run. Prints which IPUs run nothing in a split from
+    /// `--layers-per-ipu`, and prints the warnings of the search.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
         let memory = layers.memory()?;
@@ -240,8 +243,9 @@ impl Run {
         })
     }
 
-    /// Returns an error if missing or contradictory data in the files could change the verdict of
-    /// `report`, unless `--allow-incomplete` is given; else prints warnings about such data.
+    /// Checks whether missing or contradictory data in the files could change the verdict of
+    /// `report`. If so, returns an error unless `--allow-incomplete` is given. Otherwise prints
+    /// warnings about such data.
     fn check_verdict(&self, report: &Report) -> Result<()> {
         check(
             &report.contradictions,
@@ -254,7 +258,8 @@ impl Run {
         Ok(())
     }
 
-    /// Makes the report, with the commands that give the answers to changed requests.
+    /// Makes the report on `searched`, including the commands that give the answers to changed
+    /// requests.
     fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
         let of = |searched: &SearchedLayers<'_>| {
             let report = self.messages.while_showing(|progress| {
@@ -285,8 +290,8 @@ impl Run {
     }
 }
 
-/// Refuses a command line with an option that affects no requested result. If the original tool
-/// would have accepted the command line, only prints a warning.
+/// Returns an error if the command line has an option that affects no requested result. If the
+/// original tool would have accepted the command line, only prints a warning.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
     let Some(no_effect) = &options.no_effect else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Answers a command line that has only a profile: whether the profile is a compiled pipeline, and
-//! whether the model fits on one IPU.
+//! Answers a command line that has no options, only a profile: if the profile is a compiled
+//! pipeline, tells whether it fits; otherwise tells whether the model fits on one IPU.
 
 use super::Run;
 use super::messages::Messages;
@@ -15,8 +15,8 @@ use crate::wording::counted;
 use anyhow::Result;
 use elsa::FrozenVec;
 
-/// Returns whether the profile was compiled for several IPUs, counting replicas of one IPU as one.
-/// Returns `false` if the profile cannot be read; reading it later reports why.
+/// Returns whether the profile was compiled for more than one IPU in each replica. Returns `false`
+/// if the profile cannot be read; the error is reported when the profile is read later.
 pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
@@ -25,12 +25,12 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
         .is_ok_and(|Outline { target, .. }| target.num_ipus > target.num_replicas.max(1))
 }
 
-/// Prints how much memory the model needs on one IPU, and whether it fits. Returns `true` if that
-/// is the whole answer: the model fits, and the options request neither a number of IPUs, nor an
-/// export, a comparison or `--explain`.
+/// Prints how much memory the model needs on one IPU, and whether the model fits there. Returns
+/// `true` if nothing else remains to be answered: if the model fits, and the options request no
+/// number of IPUs, export, comparison or `--explain`.
 ///
 /// # Errors
-/// If options contradict each other, or the reserve leaves no memory of a tile.
+/// If options contradict each other, or if the reserve leaves no memory of a tile.
 pub(super) fn answers(
     (analysis, further): (&Analysis, &[FurtherProfile]),
     run: &Run,
@@ -95,13 +95,14 @@ pub(super) fn answers(
     Ok(is_answered)
 }
 
-/// Warns if the fullest tile exceeds `limit` (bytes) when the gaps between its variables count as
-/// used. Call it if no tile exceeds the limit without gaps: whether the compiler counts gaps is
-/// unknown.
+/// Prints a warning if the fullest tile exceeds `limit` (in bytes) when the gaps between variables
+/// count as used memory. Call this function only if no tile exceeds the limit without gaps. It is
+/// unknown whether the compiler counts gaps.
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let tiles = model.recorded.tiles.iter();
     let with_gaps = tiles.map(|tile| tile.with_gaps.unwrap_or(tile.total));
-    // The index and bytes of the tile with the most bytes; the first one of a tie.
+    // Index and bytes of the tile with the most bytes. If several tiles have the most bytes, it is
+    // the first of them.
     let fullest = with_gaps.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
     let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;

@@ -1,4 +1,4 @@
-//! Makes the requested tables of the model, prints all results of a run, in a fixed order, and
+//! Makes the requested tables of the model, prints all results of a run in a fixed order, and
 //! chooses the exit code.
 
 use super::export;
@@ -28,17 +28,17 @@ pub(super) struct Outputs<'a> {
     /// The options of the run, which choose the results and their format.
     pub options: &'a Options,
     pub messages: Messages,
-    /// The requested tables of the model, such as that of `--operation-breakdown`; with `--fit`,
-    /// the tables of the compilation.
+    /// The requested tables of the model, such as the table of `--operation-breakdown`. With
+    /// `--fit`, these are the tables of the compilation.
     pub tables: Vec<Table>,
-    /// The tables of `--diagnose`; none if it was not requested.
+    /// The tables of `--diagnose`; empty if `--diagnose` was not requested.
     pub diagnosis: Vec<Table>,
     pub report: Report,
     /// The earlier report that `--compare` names; `None` without `--compare`.
     pub earlier: Option<Report>,
 }
 
-/// Reads the report of `--compare` at `path`. Errors name `--compare` and the path.
+/// Reads the report at `path` that `--compare` names. Errors name `--compare` and the path.
 pub(super) fn read_earlier(path: &Path) -> Result<Report> {
     let context = || format!("--compare {}", displayed(path));
     let bytes = read_bounded(path, limits::REPORT, "report", "--export-json");
@@ -51,7 +51,8 @@ fn exit_of(fits: bool) -> Exit {
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report: no other tables, no earlier report.
+    /// Creates the outputs of a run that has only a report, without other tables or an earlier
+    /// report.
     pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,
@@ -64,7 +65,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints all results: results for programs to `out`, results for people to standard error.
-    /// Returns the exit code: 3 if the report has no verdict, otherwise that of the verdict.
+    /// Returns exit code 3 if the report has no verdict, otherwise the exit code of the verdict.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = self.messages.look_of_results();
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
@@ -77,8 +78,8 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// Prints all results as [`print`](Self::print) does, to `sections` in place of `out`. Returns
-    /// the exit code of the verdict.
+    /// Prints all results as [`print`](Self::print) does, but to `sections` instead of `out`.
+    /// Returns the exit code of the verdict.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             self.print_part(ScreenPart::Verdict);
@@ -106,16 +107,17 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
-    /// Returns the tables that `--solve` prints: of the split, and in a format for programs also of
-    /// the layers. `None` without `--solve`, and if `--solve` prints the stages as JSON.
+    /// Returns the tables that `--solve` prints: the table of the split and, in a format for
+    /// programs, also the table of the layers. Returns `None` without `--solve`, or if `--solve`
+    /// prints the stages as JSON.
     fn solved_tables(&self) -> Option<Vec<Table>> {
         let results = &self.options.results;
         (results.solve && !matches!(results.format, Format::Auto | Format::Json))
             .then(|| self.report.tables(results.format))
     }
 
-    /// Returns the number of results that the command prints on standard output. With several
-    /// results, a line with its name precedes each.
+    /// Returns the number of results that the command prints on standard output. If there are
+    /// several results, a line with the name of the result precedes each result.
     fn count(&self) -> usize {
         let results = &self.options.results;
         let solved = self
@@ -128,9 +130,9 @@ impl<'a> Outputs<'a> {
         tables + solved + search + results.forms().len() + exports + compared
     }
 
-    /// Prints the table of `--sweep`, which has the best split for each number of IPUs, the table
-    /// of `--plan`, and the best split, as far as they were requested. Returns the exit code: 1 if
-    /// a verdict was requested and the model does not fit, otherwise 0.
+    /// Prints the requested ones of these results: the table of `--sweep`, which has the best split
+    /// for each number of IPUs, the table of `--plan`, and the best split. Returns exit code 1 if a
+    /// verdict was requested and the model does not fit, otherwise 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
@@ -174,8 +176,8 @@ impl<'a> Outputs<'a> {
         Ok(exit_of(split.fits || !results.wants_verdict()))
     }
 
-    /// Prints the split on standard output: its stages if `--solve` was requested, and a
-    /// configuration for each form of `--emit`.
+    /// Prints `split` on standard output: its stages if `--solve` was requested, and a
+    /// configuration for each form that `--emit` requests.
     fn print_split(&self, split: &Split, sections: &mut Sections<'_, impl Write>) -> Result<()> {
         let results = &self.options.results;
         match self.solved_tables() {
@@ -193,8 +195,8 @@ impl<'a> Outputs<'a> {
         Ok(sections.flush()?)
     }
 
-    /// Prints which configuration of `--plan` is recommended, or why no configuration fits, and
-    /// suggests commands. Returns the exit code.
+    /// Prints which row of `plan` is recommended, or why no configuration fits, and suggests
+    /// commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         if plan.recommended().is_none() {
             self.print_part(ScreenPart::Verdict);
@@ -212,14 +214,14 @@ impl<'a> Outputs<'a> {
         exit_of(first.is_some() && self.report.has_verdict())
     }
 
-    /// Prints all sections of the report that belong to `part`, on standard error.
+    /// Prints on standard error all sections of the report that belong to `part`.
     fn print_part(&self, part: ScreenPart) {
         self.messages
             .sections(&self.report, |section| section.part == part);
     }
 
-    /// Prints the sentences about the split on standard error, and the table of its stages. The
-    /// table is left out if standard output has it as a table for people (`is_printed`).
+    /// Prints on standard error the sentences about the split and the table of its stages. Leaves
+    /// the table out if standard output already has it (`is_printed`) in the format for people.
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         self.messages
@@ -229,9 +231,9 @@ impl<'a> Outputs<'a> {
             });
     }
 
-    /// Prints the changes since the earlier report of `--compare`: tables to `sections`, a summary
-    /// and warnings to standard error. Returns `true` if the model fitted before and no longer
-    /// does; `false` also without `--compare`.
+    /// Prints the changes since the earlier report that `--compare` names: tables to `sections`, a
+    /// summary and warnings to standard error. Returns `true` if the model fitted in the earlier
+    /// report and no longer fits. Returns `false` otherwise, and without `--compare`.
     fn compare(&self, sections: &mut Sections<'_, impl Write>) -> Result<bool> {
         let Some(earlier) = &self.earlier else {
             return Ok(false);
@@ -252,11 +254,11 @@ impl<'a> Outputs<'a> {
         Ok(comparison.is_worse())
     }
 
-    /// Prints, with `-v`, which share of the recorded memory of the fullest tile the operations
-    /// explain. Warns instead if the share is below 95 %.
+    /// With `-v`, prints which share of the recorded memory of the fullest tile is attributed to
+    /// operations. If the share is below 95 %, prints a warning instead, also without `-v`.
     fn print_coverage(&self) {
-        /// Percentage of the recorded memory of the fullest tile that the operations must explain,
-        /// so that no warning is printed.
+        /// Lowest percentage of the recorded memory of the fullest tile that must be attributed to
+        /// operations. Below this percentage, a warning is printed.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, &self.messages.look, &[ScreenPart::Coverage]);
         let coverage = self.report.memory.coverage.as_ref();
@@ -273,11 +275,12 @@ impl<'a> Outputs<'a> {
     }
 }
 
-/// Returns the requested tables of the model in the order in which they are printed, without those
-/// of `--diagnose`.
+/// Returns the requested tables of the model, except the tables of `--diagnose`, in the order in
+/// which they are printed.
 ///
 /// # Errors
-/// If `--memory-totals` needs recorded memory that the profile lacks, or names an unknown tile.
+/// If `--memory-totals` needs recorded memory that the profile lacks, or if a tile that `--tiles`
+/// names does not exist.
 pub(super) fn tables(
     options: &Options,
     layers: &Layers<'_>,
@@ -334,11 +337,12 @@ pub(super) fn tables(
     Ok(tables)
 }
 
-/// Number of tiles in the table of `--memory-totals` if `--tiles` names none.
+/// Number of tiles in the table of `--memory-totals` if the user names no tiles with `--tiles`.
 const FULLEST_TILES: usize = 10;
 
-/// Returns the number and the recorded bytes of each tile that `--memory-totals` shows: the tiles
-/// of `--tiles` in their order, or the fullest tiles, the fullest first.
+/// Returns one entry per tile that `--memory-totals` shows: the index of the tile, and its recorded
+/// bytes. These are the tiles of `--tiles` in the order of that list or, without `--tiles`, the
+/// fullest tiles, from the fullest on.
 fn recorded_tiles(options: &Options, model: &Model) -> Result<Vec<(u32, RecordedTile)>> {
     let recorded = &model.recorded.tiles;
     if recorded.is_empty() {

@@ -1,5 +1,5 @@
-//! Finds the profile to read, from the path that the user gave: a profile, a report folder of
-//! Poplar, or a saved model.
+//! Finds the profile to read. The path that the user gave may lead to a profile, to a report folder
+//! of Poplar, or to a saved model.
 
 use super::messages::Messages;
 use super::options::Options;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 /// The name that Poplar gives to a profile.
 const NAME: &str = "profile.pop";
 
-/// Replaces the path in `options` by that of a profile, and sets `load_from_file` if the path leads
-/// to a saved model, which its first bytes show. A folder stands for the profile in it, or for a
-/// profile one folder below. If there are several profiles, since the program has several engines,
-/// the folder stands for the only profile that can be split.
+/// Replaces the path in `options` by the path of a profile. Sets `load_from_file` if the path leads
+/// to a saved model, which is recognized by its first bytes. A folder stands for the profile in the
+/// folder, or for a profile one folder below. If there are several profiles, since the program has
+/// several engines, the folder stands for the only profile that can be split.
 ///
 /// # Errors
-/// If a folder has no profile, or several profiles that can be split, and for `--fit` of a saved
-/// model.
+/// If a folder has no profile, or has several profiles that can be split, or if `--fit` is given
+/// with a saved model.
 pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     let path = &options.input.profile;
     if options.saved.load_from_file || !path.is_dir() {
@@ -48,20 +48,20 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     Ok(())
 }
 
-/// Returns the path of the profile in a folder, or else the paths of all profiles one folder below,
-/// sorted.
+/// Returns the path of the profile in `folder`. If there is no such profile, returns the sorted
+/// paths of all profiles one folder below.
 fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     match profile.metadata() {
         Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
-        // Permission denied: the user may not open the folder.
+        // The user lacks permission to open the folder.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
         _ => {}
     }
     let mut below = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path().join(NAME);
-        // Skip a folder that cannot be opened: the profile may be in another folder.
+        // A folder that cannot be opened is skipped: the profile may be in another folder.
         if path.is_file() {
             below.push(path);
         }
@@ -70,7 +70,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     Ok(below)
 }
 
-/// Returns the error that a folder has no profile, with the names of the files that it has.
+/// Returns the error that `folder` has no profile. The error lists the files in the folder.
 fn no_profile(folder: &Path) -> anyhow::Error {
     let mut names: Vec<String> = fs::read_dir(folder)
         .into_iter()
@@ -90,12 +90,12 @@ fn no_profile(folder: &Path) -> anyhow::Error {
     )
 }
 
-/// Returns the only one of several profiles that can be split or, with `--fit`, the only one that
-/// can be read.
+/// Returns the only one of the profiles `several` that can be split or, with `--fit`, that can be
+/// read.
 ///
 /// # Errors
-/// If there is no such profile, or more than one. The error lists all profiles, each with a command
-/// that reads it.
+/// If no profile or more than one can be split or read. The error lists all profiles, each with a
+/// command that reads it.
 fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     let outlines: Vec<_> = several.iter().map(|path| Outline::read(path)).collect();
     // A model can be split if its profile was compiled for one IPU and has lowered variables.
@@ -126,8 +126,8 @@ fn only_profile(several: &[PathBuf], options: &Options) -> Result<PathBuf> {
     )))
 }
 
-/// Describes a profile in a phrase: its number of IPUs and replicas, and whether it has lowered
-/// variables and was executed.
+/// Describes a profile in a phrase: its number of IPUs and replicas, whether it has lowered
+/// variables, and whether the program was executed.
 fn kind(profile: &Outline) -> String {
     let ipus = counted(profile.target.num_ipus, "IPU");
     let replicas = match profile.target.num_replicas {

@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// A writer to standard output that drops everything after the reader of the pipe is gone. A closed
-/// pipe is no error, and the exit code still gives the verdict.
+/// A writer to standard output. Once the reader of the pipe is gone, it drops everything that is
+/// written to it. A closed pipe is not an error, so that the exit code still gives the verdict.
 pub(super) struct ResultWriter<W>(pub(super) W);
 
-/// Returns the result of a write; `Ok(instead)` if it failed because the reader closed the pipe.
+/// Returns `done`, the result of a write. If the write failed because the reader closed the pipe,
+/// returns `Ok(instead)`.
 ///
 /// # Errors
 /// If standard output cannot be written to for another reason.
@@ -30,7 +31,7 @@ pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T>
     }
 }
 
-/// Returns whether standard output goes to the file at this path.
+/// Returns whether standard output goes to the file at `path`.
 #[cfg(unix)]
 pub(super) fn is_file(path: &Path) -> bool {
     use std::os::{fd::AsFd, unix::fs::MetadataExt};
@@ -44,8 +45,8 @@ pub(super) fn is_file(path: &Path) -> bool {
     stdout.is_file() && (stdout.dev(), stdout.ino()) == (other.dev(), other.ino())
 }
 
-/// Returns whether standard output goes to the file at this path: always `false` on this system,
-/// which cannot tell.
+/// Returns whether standard output goes to the file at `path`. Always returns `false` on this
+/// system, where the program cannot find out.
 #[cfg(not(unix))]
 pub(super) fn is_file(_: &Path) -> bool {
     false
@@ -61,25 +62,26 @@ impl<W: Write> Write for ResultWriter<W> {
     }
 }
 
-/// Writes results one after the other. If there are several, a line `# name` precedes each. No row
-/// of a table looks like such a line, since rows have at least two columns, and no comment in a
-/// configuration does, since it has at least two words. In JSON, all results become one value: the
-/// only result, or an object with a field for each result.
+/// Writes results one after the other. If there are several results, a line `# name` precedes each
+/// result. No other line looks like that: rows of a table have at least two columns, and comments
+/// in a configuration have at least two words. In JSON, all results become one value: the only
+/// result, or an object with one field per result.
 pub(super) struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
     /// Style of tables that are aligned for people.
     look: TextStyle,
-    /// Whether there are several results, so that a line with its name precedes each.
+    /// Whether there are several results, so that a line with the name of the result precedes each
+    /// result.
     has_names: bool,
-    /// In JSON: the name and the JSON text of each result so far, in the order of output. Empty in
-    /// other formats.
+    /// In JSON: one entry per result so far, in the order of output: the name and the JSON text of
+    /// the result. Empty in other formats.
     values: Vec<(String, Vec<u8>)>,
 }
 
 impl<'a, W: Write> Sections<'a, W> {
-    /// Creates a writer for `count` results. `look` is the style of tables if `format` aligns them
-    /// for people.
+    /// Creates a writer for `count` results. `look` is the style of tables, which is used if
+    /// `format` aligns tables for people.
     pub fn new(out: &'a mut W, format: Format, look: TextStyle, count: usize) -> Self {
         Self {
             out,
@@ -108,8 +110,8 @@ impl<'a, W: Write> Sections<'a, W> {
         self.add("solve", text)
     }
 
-    /// Writes a text, such as a configuration, as the next result. In JSON with several results, it
-    /// becomes a string, except that the report of `--export-json` is inserted as it is.
+    /// Writes a text, such as a configuration, as the next result. In JSON with several results,
+    /// the text becomes a JSON string, but the report of `--export-json` is inserted unchanged.
     pub fn text(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
         match self.format {
             Format::Json if !self.has_names => self.out.write_all(&text),
@@ -121,8 +123,9 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
-    /// Writes the result `name`, below a line with its name if there are several results. For JSON,
-    /// stores the result until [`finish`](Self::finish) writes all results as one value.
+    /// Writes the result `name`. If there are several results, a line with the name comes first. In
+    /// JSON, only stores the result; [`finish`](Self::finish) later writes all results as one
+    /// value.
     fn add(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
         if self.format == Format::Json {
             self.values.push((name.replace('-', "_"), text));
@@ -134,7 +137,7 @@ impl<'a, W: Write> Sections<'a, W> {
         self.out.write_all(&text)
     }
 
-    /// Writes the results that were stored for JSON as one value, and flushes the output.
+    /// Writes the results that were stored for JSON as one value, and flushes standard output.
     pub fn finish(self) -> io::Result<()> {
         match &self.values[..] {
             [] => {}
@@ -151,7 +154,7 @@ impl<'a, W: Write> Sections<'a, W> {
     }
 
     /// Flushes the results, so that they appear before anything that is printed on standard error
-    /// next.
+    /// afterwards.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -1,5 +1,5 @@
-//! Reads one debug context: defines which of its keys are kept, what they mean in each software
-//! layer, and the form in which contexts are stored.
+//! Reads one debug context. Defines which keys of a context are kept, what each key means in each
+//! software layer, and the form in which contexts are stored.
 
 use super::take::{Skipped, Take, To, next_key};
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::de::{IntoDeserializer, MapAccess, SeqAccess};
 use std::ops::Range;
 
-/// The software that wrote a debug context, from the context's key `layer`.
+/// The software layer that wrote a debug context, from the key `layer` of the context.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
@@ -15,11 +15,12 @@ pub enum SoftwareLayer {
     Poplar,
     /// The PopLibs libraries wrote the debug context, for a call of one of their functions.
     Poplibs,
-    /// PopART's builder wrote the debug context, for a call that adds a node to the ONNX graph.
+    /// PopART's builder wrote the debug context, for a function call that adds a node to the ONNX
+    /// graph.
     PopartBuilder,
     /// PopART wrote the debug context for a node of the ONNX graph that it read.
     Onnx,
-    /// PopART wrote the debug context for an operation or a tensor of its own.
+    /// PopART wrote the debug context, for one of PopART's operations or tensors.
     Popart,
     /// PopTorch wrote the debug context, for an operation of the user's model.
     Poptorch,
@@ -30,23 +31,23 @@ pub enum SoftwareLayer {
     XlaOp,
     /// XLA wrote the debug context, for an instruction of its intermediate language HLO.
     HloInstruction,
-    /// The debug context has no key `layer`, or that of software that no other variant stands for.
+    /// The debug context has no key `layer`, or names software for which there is no variant.
     #[default]
     Other,
 }
 
-/// A kind of text that is kept of a debug context. Each variant says which software layers write
-/// such a text, and under which key.
+/// A kind of text in a debug context that is kept. The description of each variant has the software
+/// layers that write such a text, and the key of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContextField {
-    /// Name of a function of the API: key `api` in contexts of `poplibs` and `popxl`.
+    /// Name of the API function that was called: key `api` in contexts of `poplibs` and `popxl`.
     Api,
-    /// Name of the operation: key `opName` in contexts of `onnx`; `op_name` in `poptorch` and
-    /// `xla_op`.
+    /// Name of the operation: key `opName` in contexts of `onnx`; key `op_name` in contexts of
+    /// `poptorch` and `xla_op`.
     OpName,
     /// Name of the instruction: key `hlo_name` in contexts of `hloinstruction`.
     HloName,
-    /// Type and number, as in `ai.onnx.Add:6`, of the operation: key `opid` in contexts of
+    /// Type and number of the operation, such as `ai.onnx.Add:6`: key `opid` in contexts of
     /// `popart`.
     Opid,
     /// Id of the instance of an operation: key `instanceId` in contexts of `popart`.
@@ -66,15 +67,16 @@ pub enum ContextField {
     /// Kind of the tensor, such as `Variable` or `Const`: key `type` in contexts of `popart`.
     TensorType,
     /// Names of the outputs of the operation, joined by `/`: the list `outputs` in contexts of
-    /// `popart`. It is kept only if an output is a gradient: its name contains `Gradient___`.
+    /// `popart`. The text is kept only if an output is a gradient, whose name contains
+    /// `Gradient___`.
     Gradients,
     /// Type of a tensor's elements, such as `FLOAT16`: key `elementType` in contexts of `popart`.
     ElementType,
     /// The phase in which PopART runs the operation, such as the weight update: key
     /// `__execution_context` in the `attributes` of a context of `popart`.
     ExecutionContext,
-    /// `YES` on an operation that PopART recomputes in the backward pass: key `recompute` in the
-    /// `attributes` of a context of `popart`. Other values are not kept.
+    /// The text `YES` for an operation that PopART recomputes in the backward pass: key `recompute`
+    /// in the `attributes` of a context of `popart`. Other values are not kept.
     Recompute,
     /// How PopART recomputes the operation: key `recomputetype` in the `attributes` of a context of
     /// `popart`. The value `Checkpoint` is not kept.
@@ -94,16 +96,17 @@ enum ContextKey {
 }
 
 /// A key of a debug context whose value is a text or a list of texts. Within one software layer, a
-/// key has the same meaning in all contexts, whatever their category.
+/// key has the same meaning in all contexts, whatever the category of the context.
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
-    /// The field in which the value of the key is kept.
+    /// The field that stores the value of the key.
     field: ContextField,
-    /// The software layers in whose contexts the key means `field`.
+    /// The software layers that write the key with the meaning `field`.
     layers: &'static [SoftwareLayer],
 }
 
-/// Returns the meaning of a key in the `attributes` of a context; `None` if its value is not read.
+/// Returns the meaning of the key `name` in the `attributes` of a context; `None` if the value of
+/// the key is not read.
 fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => ContextField::ExecutionContext,
@@ -122,15 +125,16 @@ impl TextKey {
         matches!(self.field, ContextField::Inputs | ContextField::Gradients)
     }
 
-    /// Returns the field in which the value of this key is kept if the context was written by
-    /// `layer`; `None` if that layer does not write the key. (In a context in the file, the
-    /// software layer may come after this key.)
+    /// Returns the field that stores the value of this key if `layer` wrote the context; `None` if
+    /// `layer` does not write the key. (In a file, the software layer of a context may come after
+    /// this key.)
     fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
         self.layers.contains(&layer).then_some(self.field)
     }
 }
 
-/// Returns the meaning of the key `text` of a debug context; `None` if its value is not read.
+/// Returns the meaning of the key `text` of a debug context; `None` if the value of the key is not
+/// read.
 fn key(text: &str) -> Option<ContextKey> {
     use {ContextField::*, ContextKey::*, SoftwareLayer::*};
     let of = |field, layers: &'static _| Some(Text(TextKey { field, layers }));
@@ -165,8 +169,9 @@ pub(super) struct ContextRecord {
     pub id: u64,
     /// Id of the parent debug context; 0 for a root.
     pub parent: u64,
-    /// Index of the name in the string table; `None` for a context without a name. Larger indices
-    /// are stored as `u32::MAX`: no string table has that many entries.
+    /// Index into the string table of the name of the context; `None` for a context without a name.
+    /// An index of more than 32 bits is stored as `u32::MAX`, which is beyond the end of every
+    /// string table.
     pub name: Option<u32>,
     /// Index into `DebugInfo::fields` of the first kept text of the context.
     pub first_field: u32,
@@ -174,30 +179,32 @@ pub(super) struct ContextRecord {
     pub field_count: u8,
     /// Software that wrote the debug context.
     pub layer: SoftwareLayer,
-    /// Whether the category of the debug context is `program` or `compilation`.
+    /// Whether Poplar gave the debug context the category `program` or `compilation`.
     pub is_of_programs: bool,
-    /// Whether the context is its own ancestor: following parents leads back to the context.
+    /// Whether the context is its own ancestor, so that following parents leads back to the
+    /// context.
     pub on_cycle: bool,
 }
 
-/// The debug context that is being read: its record and its texts. One draft serves all contexts
-/// one after the other, so that its buffers are reused.
+/// The debug context that is being read: its record and its texts. One draft is used for all
+/// contexts, one after the other, so that its buffers are reused.
 #[derive(Default)]
 pub(super) struct Draft {
     /// The debug context without its texts; `first_field` and `field_count` are not set yet.
     pub record: ContextRecord,
     /// The kept texts of the context, concatenated.
     bytes: String,
-    /// The key of each kept text, and the range of the text in `bytes`.
+    /// One entry per kept text: the key of the text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
-    /// Number of keys of the context that are not texts, plus the number of its ids, names, layers
-    /// and categories whose values have an unexpected type. A negative number, a float, a boolean
-    /// or null may stand for a missing value and is not counted.
+    /// Number of keys of the context that are not texts, plus the number of its values for id,
+    /// parent, name, layer and category that have an unexpected type. A negative number, a float, a
+    /// boolean or null may stand for a missing value and is not counted.
     pub mistyped: usize,
 }
 
 impl Draft {
-    /// Reads one debug context from the entries of its map, replacing the context read before.
+    /// Reads one debug context from the entries of its map. The context replaces the one that the
+    /// draft had before.
     ///
     /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
@@ -209,8 +216,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key; if it
-    /// returns `None`, the value is skipped. Returns the number of keys that are not texts.
+    /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key, or `None`
+    /// if the value of the key is to be skipped. Returns the number of keys that are not texts.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,
@@ -226,9 +233,9 @@ impl Draft {
         Ok(no_texts)
     }
 
-    /// Stores the text from `start` to the end of `bytes` under `key`, replacing an earlier text of
-    /// the same key. If the text is not needed ([`is_needed`]), removes it from `bytes` and keeps
-    /// the earlier text.
+    /// Stores the text from `start` to the end of `bytes` as the text of `key`, and replaces an
+    /// earlier text of the same key. If the new text is not needed ([`is_needed`]), removes the new
+    /// text from `bytes` and keeps the earlier text.
     fn store_text_from(&mut self, key: TextKey, start: usize) {
         if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);
@@ -240,7 +247,8 @@ impl Draft {
         }
     }
 
-    /// Stores a list of texts under `key`, joined by `/`. Stores nothing if an item is not a text.
+    /// Stores a list of texts, joined by `/`, as the text of `key`. Stores nothing if an item of
+    /// the list is not a text.
     fn read_list<'de, A: SeqAccess<'de>>(
         &mut self,
         key: TextKey,
@@ -261,8 +269,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context, each with the field that its key means in the
-    /// software layer of the context.
+    /// Returns the kept texts of the context. Each text comes with the field that the key of the
+    /// text means in the software layer of the context.
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts.iter().filter_map(|(key, text)| {
             Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
@@ -270,20 +278,23 @@ impl Draft {
     }
 }
 
-/// Returns whether to keep the text `value` under `key`: outputs only if one is a gradient,
-/// `recompute` only if it is `YES`, `recomputetype` only if it is not `Checkpoint`, others always.
+/// Returns whether the text `value` of `key` is kept. Outputs are kept only if one of them is a
+/// gradient, `recompute` only if it is `YES`, `recomputetype` only if it is not `Checkpoint`, and
+/// all other texts always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        // The name of every gradient in PopART has this part (checked against its sources).
+        // PopART puts this text into the name of every gradient (checked against the source code of
+        // PopART).
         ContextField::Gradients => value.contains("Gradient___"),
         ContextField::Recompute => value == "YES",
-        // Most operations have the value `Checkpoint`.
+        // Most operations have the value `Checkpoint`, so it is not stored.
         ContextField::RecomputeType => value != "Checkpoint",
         _ => true,
     }
 }
 
-/// Receives the value of `key` in a debug context or its attributes, and stores it in `draft`.
+/// Receives the value of the key `key` of a debug context or of its attributes, and stores the
+/// value in `draft`.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -331,7 +342,7 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // Attributes that are no texts are not read, and are not counted as mistyped.
+            // Keys of attributes that are not texts are skipped, and are not counted as mistyped.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();
@@ -350,8 +361,8 @@ impl Take for Value<'_> {
     }
 }
 
-/// Receives the items of a list, and appends each text to `bytes`, separated by `/`. An item of
-/// another type only sets `only_texts` to false.
+/// Receives the items of a list, and appends each text to `bytes`, with `/` between the texts. An
+/// item that is not a text is not appended, and sets `only_texts` to false.
 struct JoinedTexts<'a> {
     bytes: &'a mut String,
     /// Text to append before the next item of the list: empty for the first item, then `/`.

@@ -4,16 +4,16 @@ use super::document::Texts;
 use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
 use thiserror::Error;
 
-/// Returns the error that the file is a CBOR document, but no debug file of Poplar. `what` says
-/// which part is missing or has a wrong type.
+/// Returns the error that the file is a CBOR document, but not a debug file of Poplar. `what`
+/// describes the part of the file that is missing or has a wrong type.
 pub(super) fn shape(what: &str) -> FileError {
     FileError::new(format!(
         "this is a CBOR document, but not a debug.cbor: {what}; {GIVE_DEBUG}"
     ))
 }
 
-/// Returns the error that the file has more of `what` (contexts, texts or names) than fit 32-bit
-/// indices.
+/// Returns the error that the file has too many items for 32-bit indices. `what` is the kind of
+/// item: contexts, texts or names.
 pub(super) fn too_many(what: &str) -> FileError {
     FileError::new(format!(
         "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
@@ -21,11 +21,12 @@ pub(super) fn too_many(what: &str) -> FileError {
     ))
 }
 
-/// Guesses the kind of a file from `head`, its first bytes: `a gzip file`, for example.
+/// Guesses the kind of a file from `head`, its first bytes, and returns a phrase such as `a gzip
+/// file`.
 pub(super) fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
-        // `head` may end within a character of a text.
+        // The end of `head` may cut a character of a text in two.
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match head {
@@ -39,11 +40,12 @@ pub(super) fn looks_like(head: &[u8]) -> String {
     .to_owned()
 }
 
-/// A sign that a debug file is not as Poplar wrote it, with the number of affected items.
-/// `Missing`, `Orphans` and `Renamed` result from a comparison with the profile, the other variants
-/// from reading the file. No intact file that was seen so far has any of them.
+/// A sign that a debug file is not as Poplar wrote it, with the number of affected items. The
+/// variants `Missing`, `Orphans` and `Renamed` result from comparing the file with the profile, the
+/// other variants from reading the file. No intact file seen so far has any such sign.
 ///
-/// The messages do not say what the user can do; the code that decides about the file adds that.
+/// The messages do not tell what the user can do; the code that decides whether to accept the file
+/// adds that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The debug file is truncated or malformed.
@@ -55,15 +57,15 @@ pub enum Damage {
         .0.lost()
     )]
     Truncated(Truncation),
-    /// The debug file was read to its end, but has no string table, as after a repair of its end.
-    /// So its contexts have no names.
+    /// The debug file was read to its end, but has no string table, so its contexts have no names.
+    /// A file whose end was cut off and repaired looks like that.
     #[error("it has no `stringTable`, so its contexts have no names")]
     NoStringTable,
-    /// A second CBOR document, which is not read, begins at this byte offset, where the first one
-    /// ends, as if two files were joined.
+    /// A second CBOR document, which is not read, follows the first document, as if two files were
+    /// joined. The number is the byte offset where the second document begins.
     #[error("another document follows at byte {0}")]
     SecondDocument(u64),
-    /// The top-level keys `contexts` and `stringTable` occur again this number of times.
+    /// The top-level keys `contexts` and `stringTable` are repeated this number of times.
     #[error("keys `contexts` and `stringTable` that come again: {0}")]
     Repeated(usize),
     /// This number of debug contexts are ignored, because an earlier context has the same id.
@@ -75,51 +77,55 @@ pub enum Damage {
     /// This number of entries of `contexts` are ignored, because they are not maps.
     #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
-    /// This number of keys and values in contexts, and of names, have a wrong type and are ignored.
+    /// This number of keys and values in contexts, and of names, have a wrong type. They are
+    /// ignored.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
-    /// This number of contexts have no name: its index is beyond the end of a complete string
-    /// table.
+    /// This number of contexts have no name, because the index of the name is beyond the end of a
+    /// complete string table.
     #[error("contexts whose name lies outside the string table: {0}")]
     NamesOutside(usize),
-    /// The debug file lacks contexts to which the profile refers: the number of missing contexts,
-    /// and the number of all contexts to which the profile refers.
+    /// The debug file lacks contexts to which the profile refers. The first number counts the
+    /// missing contexts, the second all contexts to which the profile refers.
     #[error("contexts that programs and compute sets refer to and that are missing: {0} of {1}")]
     Missing(usize, usize),
-    /// Contexts to which the profile refers have a missing ancestor, or are on or below a cycle of
-    /// parents: the number of such contexts, and of all existing contexts to which the profile
-    /// refers.
+    /// Contexts to which the profile refers lack an ancestor, or following their parents leads into
+    /// a cycle. The first number counts these contexts, the second all existing contexts to which
+    /// the profile refers.
     #[error(
         "above {0} of {1} contexts that programs and compute sets refer to, one is missing or leads \
          back to them, so it may have named their layer"
     )]
     Orphans(usize, usize),
-    /// Compute sets of the profile have another name than their debug context, or that has none:
-    /// the number of such compute sets, and of all compute sets with a name and a context.
+    /// Compute sets of the profile have another name than their debug context, or their debug
+    /// context has no name. The first number counts these compute sets, the second all compute sets
+    /// with a name and a context.
     #[error("compute sets whose context has another name or none: {0} of {1}")]
     Renamed(usize, usize),
 }
 
-/// Where and why the reading of a debug file stopped before the end of its document.
+/// Where and why reading a debug file stopped before the end of its CBOR document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truncation {
     /// Number of debug contexts that were read, without duplicates.
     pub contexts: usize,
-    /// Number of bytes that were read: the size of a truncated file, or, in a malformed file, the
-    /// offset of the end of the malformed item.
+    /// Number of bytes that were read. This is the size of a truncated file or, in a malformed
+    /// file, the byte offset of the end of the malformed item.
     pub offset: u64,
-    /// Whether the file is malformed where the reading stopped. If not, it is cut off there.
+    /// Whether the file is malformed at the place where the reading stopped. If false, the file
+    /// ends there.
     pub damaged: bool,
-    /// Whether debug contexts after the last one that was read are missing.
+    /// Whether the file lacks debug contexts after the last context that was read.
     pub contexts_lost: bool,
-    /// Whether the string table, and with it names of contexts, is missing or incomplete.
+    /// Whether the string table is missing or incomplete, so that contexts lack their names.
     pub string_table_lost: bool,
     /// Number of names that were read from the string table.
     pub names: usize,
 }
 
 impl Truncation {
-    /// Returns the end of a message: which data are missing, such as `later contexts are lost`.
+    /// Returns the last part of a message, which tells which data are missing, such as `later
+    /// contexts are lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -135,7 +141,7 @@ impl Truncation {
     }
 }
 
-/// Signs of damage that were found while a debug file was read. An intact file has none.
+/// Signs of damage that were found while a debug file was read. An intact file has no such signs.
 #[derive(Default)]
 pub(super) struct Anomalies {
     /// Whether the array `contexts` of the debug file was read to its end.
@@ -150,19 +156,21 @@ pub(super) struct Anomalies {
     pub no_maps: usize,
     /// Number of keys and values in contexts that have a wrong type.
     pub mistyped: usize,
-    /// Number of contexts whose name is beyond the end of a complete string table.
+    /// Number of contexts whose index of the name is beyond the end of a complete string table.
     pub names_outside: usize,
-    /// Number of times that the top-level keys `contexts` and `stringTable` occur again.
+    /// Number of times that the top-level keys `contexts` and `stringTable` are repeated.
     pub repeated: usize,
-    /// Byte offset of the end of the CBOR document, if another map follows the document.
+    /// Byte offset of the end of the CBOR document, if another map follows the document; otherwise
+    /// `None`.
     pub second_document: Option<u64>,
-    /// Byte offset of the end of the CBOR document, if other bytes than a map follow the document.
+    /// Byte offset of the end of the CBOR document, if bytes that are not a map follow the
+    /// document; otherwise `None`.
     pub trailing: Option<u64>,
 }
 
 impl Anomalies {
-    /// Returns the signs of damage that reading the file showed, the gravest first. `truncation`
-    /// says where the reading stopped, if it stopped early.
+    /// Returns the signs of damage that were found while the file was read, the gravest first.
+    /// `truncation` tells where the reading stopped, if it stopped before the end of the document.
     pub fn damage(&self, truncation: Option<Truncation>) -> Vec<Damage> {
         let broken = match truncation {
             Some(truncation) => Some(Damage::Truncated(truncation)),
@@ -184,8 +192,8 @@ impl Anomalies {
             .collect()
     }
 
-    /// Returns a warning if bytes other than a map, which are ignored, follow the CBOR document.
-    /// The document must have been read to its end.
+    /// Returns a warning if bytes that are not a map follow the CBOR document; such bytes are
+    /// ignored. The document must have been read to its end.
     pub fn warning(&self) -> Option<Warning> {
         self.trailing.map(|end| {
             Warning::new(format!(
@@ -197,8 +205,8 @@ impl Anomalies {
 }
 
 impl Damage {
-    /// Returns whether the damage may have changed or removed the name of any context. If not, it
-    /// is known which contexts are affected.
+    /// Returns whether the damage may have changed or removed the name of any context. If false, it
+    /// is known which contexts the damage affects.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Self::Truncated(truncation) => truncation.string_table_lost,

@@ -1,4 +1,4 @@
-//! Reads the top-level map of a debug file. Everything before an error in the file is kept, with
+//! Reads the top-level map of a debug file. Keeps everything before an error in the file, and keeps
 //! all texts in one allocation.
 
 use super::DebugInfo;
@@ -13,9 +13,10 @@ use std::hash::{BuildHasher, RandomState};
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
 pub(super) struct Collected {
-    /// The debug contexts and the string table. Ids may still repeat, and `info.texts` is empty.
+    /// The debug contexts and the string table. Several contexts may still have the same id, and
+    /// `info.texts` is still empty.
     pub info: DebugInfo,
-    /// The distinct texts to which the fields of contexts refer by index.
+    /// The distinct texts. Each field of a context has an index into these texts.
     pub texts: Interner,
     /// The debug context that is being read, which is added to `info` once it is complete.
     draft: Draft,
@@ -24,7 +25,8 @@ pub(super) struct Collected {
     /// Whether a top-level key was read that Poplar does not write.
     pub saw_other_key: bool,
     pub anomalies: Anomalies,
-    /// The error with which the file is refused, if it is; this ends the reading.
+    /// The error if the file is refused, otherwise `None`. Once this is set, no more of the file is
+    /// read.
     pub refusal: Option<FileError>,
     /// Whether the top-level map was read to its end.
     pub is_complete: bool,
@@ -39,7 +41,7 @@ impl<'de> Deserialize<'de> for Collected {
 }
 
 /// Receives the top-level map of a debug file. An error within the map ends the reading, but
-/// everything before it is kept, and `is_complete` stays false.
+/// everything before the error is kept, and `is_complete` stays false.
 impl Take for &mut Collected {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.is_complete = self.read(entries).is_ok();
@@ -49,7 +51,7 @@ impl Take for &mut Collected {
 
 impl Collected {
     /// Reads the entries of the top-level map of a debug file, and skips the values of unknown
-    /// keys. Returns an error if the map is malformed, or as soon as the file is refused.
+    /// keys. Returns an error if the map is malformed, or as soon as `refusal` is set.
     fn read<'de, A: MapAccess<'de>>(&mut self, mut entries: A) -> Result<(), A::Error> {
         let text = |key: &str| Some(key.to_owned());
         while let Some(key) = next_key(&mut entries, text, &mut 0)? {
@@ -76,11 +78,11 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the context in `draft` to the records, with its texts. A context without an id is
-    /// not stored.
+    /// Appends the context in `draft`, with its texts, to the records. A context without an id is
+    /// counted but not stored.
     ///
     /// # Errors
-    /// If there are more contexts or texts than fit 32-bit indices.
+    /// If there are more contexts or texts than 32-bit indices can count.
     fn push_context(&mut self) -> Result<()> {
         self.anomalies.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
@@ -107,7 +109,7 @@ impl Collected {
     }
 
     /// Appends an entry of the string table to the names. Sets `refusal` if there are more entries
-    /// than fit 32-bit indices.
+    /// than 32-bit indices can count.
     fn push_name(&mut self, name: &str) {
         if self.info.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
@@ -115,8 +117,9 @@ impl Collected {
     }
 }
 
-/// Receives the array of contexts and stores them. The contexts of a second array are added to
-/// those of the first: contexts are identified by ids, not by indices.
+/// Receives the array of contexts and stores the contexts. If the file has a second array, its
+/// contexts are added to the contexts of the first array, since contexts are identified by ids, not
+/// by indices.
 struct ContextArray<'a>(&'a mut Collected);
 
 impl Take for ContextArray<'_> {
@@ -133,7 +136,7 @@ impl Take for ContextArray<'_> {
 }
 
 /// Receives one entry of the array of contexts and stores the context. A context that cannot be
-/// read to its end is not stored; the number of entries that are no maps is kept.
+/// read to its end is not stored. Entries that are not maps are counted.
 struct ContextEntry<'a>(&'a mut Collected);
 
 impl Take for ContextEntry<'_> {
@@ -150,7 +153,8 @@ impl Take for ContextEntry<'_> {
     }
 }
 
-/// Receives the string table, an array of texts, and stores it. A second table replaces the first.
+/// Receives the string table, an array of texts, and stores it. If the file has a second string
+/// table, the second table replaces the first.
 struct StringTable<'a>(&'a mut Collected);
 
 impl Take for StringTable<'_> {
@@ -171,25 +175,26 @@ impl Take for StringTableEntry<'_> {
         self.0.push_name(text);
     }
 
-    /// Stores an empty name for an entry that is no text, so that later entries keep their indices,
-    /// and adds 1 to the mistyped entries.
+    /// Stores an empty name for an entry that is not a text, so that later entries keep their
+    /// indices, and counts the entry as mistyped.
     fn other(self) {
         self.0.anomalies.mistyped += 1;
         self.0.push_name("");
     }
 }
 
-/// A list of texts in one allocation, with indices from 0.
+/// A list of texts in one allocation. Each text has an index, from 0.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     bytes: String,
-    /// End of each text in `bytes` (exclusive). A text starts at the end of the text before it.
+    /// One entry per text: the end of the text in `bytes` (exclusive). A text starts at the end of
+    /// the text before it.
     ends: Vec<usize>,
 }
 
 impl Texts {
-    /// Appends a text and returns its index. Returns `None` after [`LIMIT`](Self::LIMIT) texts,
-    /// since higher indices stand for missing names.
+    /// Appends a text and returns its index. Returns `None` if there are already
+    /// [`LIMIT`](Self::LIMIT) texts, since higher indices stand for missing names.
     pub fn push(&mut self, text: &str) -> Option<u32> {
         let number = u32::try_from(self.ends.len()).ok()?;
         if number >= Self::LIMIT {
@@ -202,7 +207,7 @@ impl Texts {
 
     pub const LIMIT: u32 = u32::MAX - 1;
 
-    /// Returns the text at the index `number`; `None` if there is no such text.
+    /// Returns the text with the index `number`; `None` if there is no such text.
     pub fn get(&self, number: u32) -> Option<&str> {
         let number = number as usize;
         let end = *self.ends.get(number)?;
@@ -220,17 +225,20 @@ impl Texts {
 #[derive(Default)]
 pub(super) struct Interner {
     pub texts: Texts,
-    /// Hashes texts with a random seed, so that no file can be crafted whose texts all collide.
+    /// Hashes texts with a random seed, so that nobody can craft a file in which all texts have the
+    /// same hash.
     hasher: RandomState,
-    /// Maps a hash to the index of the text with the hash, or of the first of several such texts.
+    /// Maps a hash to the index of the text that has this hash. If several texts have the same
+    /// hash, this is the index of the first of them.
     by_hash: FxHashMap<u64, u32>,
 }
 
 impl Interner {
-    /// Returns the index of `text`, which is appended if it is new; `None` if no index is left.
+    /// Returns the index of `text`. Appends the text if it is new; returns `None` if no index is
+    /// left.
     ///
-    /// If two different texts have the same hash, the later text is appended each time. That costs
-    /// only memory, and does not happen in practice.
+    /// If two different texts have the same hash, the later text is appended each time it occurs.
+    /// That only takes memory, and does not happen in practice.
     pub fn intern(&mut self, text: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(text);
         if let Some(&known) = self.by_hash.get(&hash)

@@ -1,10 +1,11 @@
 //! Reads `debug.cbor` into plain data: debug contexts, their chains of parents, and their names. A
 //! debug context is a record that a layer of software wrote about an operation, tensor, program or
-//! variable; its parent is the context in which it was created.
+//! variable. Its parent is the context in which it was created.
 //!
-//! The file is streamed once, by one thread, while other threads read the profile. Of each context
-//! only its id, its parent, its software layer, its name and the texts in [`ContextField`] are
-//! kept. A truncated file yields everything before the cut, and [`DebugInfo::damage`] says so.
+//! One thread reads the file once as a stream, while other threads read the profile. For each
+//! context, only its id, its parent, its software layer, its name and the texts in [`ContextField`]
+//! are kept. From a truncated file, everything before the cut is read, and [`DebugInfo::damage`]
+//! reports the cut.
 
 mod context;
 mod damage;
@@ -22,18 +23,21 @@ use crate::profile::Ids;
 use context::ContextRecord;
 use document::Texts;
 
-/// Index of a debug context in the [`DebugInfo`] that returned it, in the order of the file.
+/// Index of a debug context in the [`DebugInfo`] that returned this index, in the order of the
+/// file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Position(u32);
 
-/// The debug contexts of one `debug.cbor`. The default has none, as without such a file.
+/// The debug contexts of one `debug.cbor`. The default value has no contexts, as if there were no
+/// file.
 #[derive(Debug, Default)]
 pub struct DebugInfo {
-    /// The debug contexts in the order of the file, each id once.
+    /// The debug contexts in the order of the file. Each id occurs once.
     records: Vec<ContextRecord>,
-    /// The kept texts, one context after the other: the field and the index in `texts` of each.
+    /// One entry per kept text, sorted by context: the field of the text, and its index into
+    /// `texts`.
     fields: Vec<(ContextField, u32)>,
-    /// The distinct texts to which `fields` refers by index.
+    /// The distinct texts that `fields` has indices into.
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
     names: Texts,
@@ -54,7 +58,8 @@ impl DebugInfo {
         self.records.is_empty()
     }
 
-    /// Returns the position of the debug context with this id; `None` for 0 or an unknown id.
+    /// Returns the position of the debug context with the id `id`; `None` if the id is 0 or
+    /// unknown.
     pub fn position(&self, id: u64) -> Option<Position> {
         self.index.position(id).map(Position)
     }
@@ -69,14 +74,15 @@ impl DebugInfo {
         self.record(p).layer
     }
 
-    /// Returns whether Poplar wrote the debug context for a program, or for the whole compilation.
+    /// Returns whether the debug context at `p` is one that Poplar wrote for a program, or for the
+    /// whole compilation.
     pub fn is_of_programs(&self, p: Position) -> bool {
         let record = self.record(p);
         record.layer == SoftwareLayer::Poplar && record.is_of_programs
     }
 
-    /// Returns whether the file lacks an ancestor of the debug context, or the context or an
-    /// ancestor is on a cycle of parents.
+    /// Returns whether the chain of parents of the debug context at `p` is incomplete: the file
+    /// lacks an ancestor of the context, or the context or an ancestor is on a cycle of parents.
     pub fn is_orphan(&self, p: Position) -> bool {
         self.chain(self.id(p)).any(|above| {
             let ContextRecord {
@@ -91,8 +97,9 @@ impl DebugInfo {
         self.records.iter().any(|record| record.layer == layer)
     }
 
-    /// Returns the text that the debug context has for `field`; `None` if the value is absent or no
-    /// text, `Some("")` if it is an empty text.
+    /// Returns the text of the field `field` of the debug context at `p`. Returns `None` if the
+    /// context has no such value or the value is not a text, and `Some("")` if the value is an
+    /// empty text.
     pub fn text(&self, p: Position, field: ContextField) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -104,20 +111,23 @@ impl DebugInfo {
         self.texts.get(*text)
     }
 
-    /// Returns the name of the debug context from the string table; an empty text if the context
-    /// has no name, or if the table lacks the name.
+    /// Returns the name of the debug context at `p` from the string table. Returns an empty text if
+    /// the context has no name, or if the string table lacks the name.
     pub fn name(&self, p: Position) -> &str {
         let name = self.record(p).name;
         name.and_then(|name| self.names.get(name))
             .unwrap_or_default()
     }
 
-    /// Iterates over the debug context with this id, its parent, and so on to the root.
+    /// Iterates over the debug context with the id `id`, its parent, the parent of its parent, and
+    /// so on to the root.
     ///
-    /// If no context has the id, the chain is empty. The chain ends at a missing parent, and before
-    /// a context would come again, on a cycle of parents (docs/model.md, "Contexts and names").
+    /// If no context has the id, the chain is empty. The chain ends where the file lacks a parent.
+    /// On a cycle of parents, the chain ends before a context would occur again (docs/model.md,
+    /// "Contexts and names").
     pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> {
-        // The first context on a cycle of parents. The chain ends before it would come again.
+        // The first context of this chain that is on a cycle of parents. The chain ends before this
+        // context would occur again.
         let mut entry = None;
         std::iter::successors(self.position(id), move |&here| {
             let record = self.record(here);
@@ -129,12 +139,12 @@ impl DebugInfo {
         })
     }
 
-    /// Returns, for the context of a Call to outlined operations, pairs of ids of contexts: an
-    /// operation in the called function, and the operation that it stands for at this call site
-    /// (docs/model.md, "Contexts and names").
+    /// Returns pairs of ids of contexts if `p` is the context of a Call to outlined operations. The
+    /// first id of a pair belongs to an operation in the called function, the second to the
+    /// operation that it stands for at this call site (docs/model.md, "Contexts and names").
     ///
-    /// Returns no pairs unless the context has both lists of ids, both are well formed, such as
-    /// `[12,13]` or `[]`, and they have equal lengths.
+    /// Returns no pairs unless the context has both lists of ids, both lists are well formed, such
+    /// as `[12,13]` or `[]`, and the lists have equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| -> Vec<u64> {
             let ids = self.text(p, field).map(serde_json::from_str);
@@ -153,13 +163,14 @@ impl DebugInfo {
         &self.damage
     }
 
-    /// Returns the warning about bytes after the end of the CBOR document, which cost no data;
-    /// `None` if there are no such bytes.
+    /// Returns the warning that bytes, which are ignored, follow the end of the CBOR document,
+    /// although no data are lost. Returns `None` if no bytes follow.
     pub fn warning(&self) -> Option<&Warning> {
         self.warning.as_ref()
     }
 
-    /// Returns the context at a position; an empty record for a position of another `DebugInfo`.
+    /// Returns the context at the position `p`. Returns an empty record if the position is out of
+    /// range, as a position of another `DebugInfo` may be.
     fn record(&self, p: Position) -> ContextRecord {
         self.records.get(p.0 as usize).copied().unwrap_or_default()
     }

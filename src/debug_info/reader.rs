@@ -1,5 +1,5 @@
 //! Reads a whole debug file: checks the kind of the file, finds the end of its CBOR document, and
-//! stores why the reading stopped.
+//! records why the reading stopped.
 
 use super::DebugInfo;
 use super::context::ContextRecord;
@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// The optional tag at the start of a CBOR document that marks it as CBOR.
+/// The optional tag at the start of a CBOR document that marks the bytes as CBOR.
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
 /// Number of bytes at the start of a file from which the kind of the file is guessed.
 const HEAD: u64 = 64;
@@ -25,19 +25,19 @@ impl DebugInfo {
     /// Reads the debug file at `path`, which may also be a named pipe.
     ///
     /// # Errors
-    /// If the file is no debug file. A truncated file is not an error (see
+    /// If the file is not a debug file. A truncated file is not an error (see
     /// [`DebugInfo::damage`]).
     pub fn read(path: &Path) -> Result<Self> {
         Self::read_with(path, &Progress::new())
     }
 
-    /// Reads the debug file at `path` and reports the number of bytes read to `progress`.
+    /// Reads the debug file at `path`, and reports the number of bytes read to `progress`.
     ///
     /// # Errors
-    /// As [`DebugInfo::read`].
+    /// Returns the errors of [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let file = File::open(path)?;
-        // The length of a pipe is 0, which stands for an unknown total.
+        // A pipe has the length 0; the progress then shows no total.
         let task = progress.begin("reading debug.cbor", file.metadata()?.len());
         Self::from_reader(task.reading(file))
     }
@@ -45,7 +45,7 @@ impl DebugInfo {
     /// Reads a whole debug file from `reader`, which need not be buffered.
     ///
     /// # Errors
-    /// As [`DebugInfo::read`].
+    /// Returns the errors of [`DebugInfo::read`].
     pub fn from_reader(mut reader: impl Read) -> Result<Self> {
         let mut head = Vec::new();
         reader.by_ref().take(HEAD).read_to_end(&mut head)?;
@@ -59,8 +59,8 @@ impl DebugInfo {
         let mut reader = BufReader::with_capacity(BUFFER, source);
         let document =
             ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-        // `document` is an error only if the error lies before the top-level map. After an error
-        // within the map, `is_complete` is false.
+        // `document` is an error only if the file has an error before its top-level map. If the
+        // error is within the map, `is_complete` is false.
         let mut collected: Collected = document.unwrap_or_default();
         if collected.is_complete {
             reader.fill_buf()?;
@@ -82,7 +82,7 @@ impl DebugInfo {
     }
 }
 
-/// Returns `bytes` without the tags at their start that mark them as CBOR.
+/// Returns `bytes` without the tags at the start of `bytes` that mark it as CBOR.
 fn untagged(mut bytes: &[u8]) -> &[u8] {
     while let Some(rest) = bytes.strip_prefix(SELF_DESCRIBED) {
         bytes = rest;
@@ -90,16 +90,16 @@ fn untagged(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Returns whether a CBOR map begins with this byte.
+/// Returns whether `byte` is the first byte of a CBOR map.
 fn is_map(byte: u8) -> bool {
     matches!(byte, 0xa0..=0xbf)
 }
 
-/// Checks that a file that begins with `head` may be a debug file: a CBOR map, with or without the
-/// tag that marks CBOR before it.
+/// Checks that a file that begins with `head` may be a debug file: that it is a CBOR map, with or
+/// without a tag before the map that marks it as CBOR.
 ///
 /// # Errors
-/// If the file is of another kind; the error guesses the kind.
+/// If the file is of another kind; the error has a guess of the kind.
 fn check_head(head: &[u8]) -> Result<()> {
     let untagged = untagged(head);
     match untagged.first() {
@@ -111,7 +111,7 @@ fn check_head(head: &[u8]) -> Result<()> {
              second",
         ),
         Some(&byte) if is_map(byte) => Ok(()),
-        // A debug file may be cut off within the tag.
+        // A debug file that is cut off may end within the tag.
         _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
         _ => unusable(format!(
             "this is {}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}",
@@ -121,8 +121,8 @@ fn check_head(head: &[u8]) -> Result<()> {
 }
 
 /// Builds a [`DebugInfo`] from `collected`, the parts of a file that were read. `offset` is the
-/// number of bytes read. `damaged` says whether an incomplete file is malformed there rather than
-/// cut off.
+/// number of bytes read. `damaged` tells whether an incomplete file is malformed at `offset`; if
+/// false, the file is cut off there.
 ///
 /// # Errors
 /// If `collected` cannot come from a debug file.
@@ -136,7 +136,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
              {DEBUG_AGAIN}"
         ));
     }
-    // A file that is cut off before its key `contexts` may be a debug file.
+    // If the file is cut off, its key `contexts` may be in the missing part.
     let may_follow = !collected.is_complete && !damaged && !collected.saw_other_key;
     if !collected.saw_contexts && !may_follow {
         return Err(shape("it has no `contexts`"));
@@ -149,7 +149,7 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     let (records, names) = (&mut info.records, info.names.len());
     let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
     let index = index(records).or_else(|_| {
-        // Only the first context with each id is kept.
+        // Of several contexts with the same id, only the first is kept.
         let (before, mut seen) = (records.len(), HashSet::new());
         records.retain(|record| seen.insert(record.id));
         anomalies.duplicates = before - records.len();
@@ -176,7 +176,8 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     Ok(info)
 }
 
-/// Marks contexts on a cycle of parents, whose chains are taken to be as long as the cycle.
+/// Marks the contexts that are on a cycle of parents. The chain of such a context counts as being
+/// as long as the cycle.
 ///
 /// # Errors
 /// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
@@ -186,10 +187,10 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         .map(|record| index.position(record.parent).unwrap_or(NOWHERE))
         .collect();
     let mut lengths = vec![UNKNOWN; records.len()];
-    // The contexts on the chain that is being followed, from child to parent.
+    // Indices of the contexts on the chain that is being followed, from child to parent.
     let mut way = Vec::new();
-    // Parents come after their children in the file, so in reverse order a chain soon reaches a
-    // context whose chain length is computed.
+    // In the file, parents come after their children. So in reverse order, a chain soon reaches a
+    // context whose chain length is already computed.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
@@ -199,7 +200,8 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         }
         let mut length = lengths.get(here as usize).copied().unwrap_or(0);
         if length == ON_THE_WAY {
-            // The cycle reaches from the last occurrence of `here` to the end of `way`.
+            // The cycle consists of the contexts from the last occurrence of `here` in `way` to the
+            // end of `way`.
             let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
             length = cycle.len() as u32;
             for place in cycle {
@@ -226,20 +228,22 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     }
 }
 
-/// Stands in the list of the parents' indices for a parent that the file lacks.
+/// In the list of parents, this index stands for a parent that the file lacks.
 const NOWHERE: u32 = u32::MAX;
-/// Stands in a list of chain lengths for a context whose chain was not followed yet.
+/// In the list of chain lengths, this value stands for a context whose chain was not followed yet.
 const UNKNOWN: u32 = 0;
-/// Stands in a list of chain lengths for a context on the chain that is being followed.
+/// In the list of chain lengths, this value stands for a context on the chain that is being
+/// followed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// A reader that counts bytes and stores why it stopped, which the CBOR decoder does not tell.
+/// A reader that counts the bytes that it reads and stores why reading stopped, since the CBOR
+/// decoder does not report the reason.
 struct TrackedReader<R> {
     reader: R,
     /// Number of bytes read so far.
     received: u64,
     ended: bool,
-    /// The error of the inner reader, if reading failed.
+    /// The error with which the inner reader failed; `None` if it did not fail.
     failure: Option<io::Error>,
 }
 

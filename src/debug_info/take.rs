@@ -1,4 +1,4 @@
-//! Defines receivers for CBOR values: a receiver has one method for each type of value, and ignores
+//! Defines receivers of CBOR values. A receiver has one method for each type of value, and ignores
 //! values of types that it does not expect.
 
 use std::fmt;
@@ -8,8 +8,8 @@ use serde::de::{
     Visitor,
 };
 
-/// Receives one CBOR value by the method for the type of the value. By default, a method calls
-/// [`other`](Self::other), which ignores the value. A tag before the value changes nothing.
+/// Receives one CBOR value. Each type of value has its own method. By default, a method calls
+/// [`other`](Self::other), which ignores the value. A tag before the value is ignored.
 pub(super) trait Take: Sized {
     /// Receives a CBOR integer that is at least 0.
     fn number(self, _: u64) {
@@ -21,28 +21,29 @@ pub(super) trait Take: Sized {
         self.other();
     }
 
-    /// Receives a CBOR array, and must read it to its end.
+    /// Receives a CBOR array. An implementation must read the array to its end.
     fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
         self.other();
         Skipped.list(items)
     }
 
-    /// Receives a CBOR map, and must read it to its end.
+    /// Receives a CBOR map. An implementation must read the map to its end.
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.other();
         Skipped.map(entries)
     }
 
-    /// Receives a negative integer, a float, a boolean or null, without its value.
+    /// Receives a negative integer, a float, a boolean or null. The value itself is not passed on.
     fn none(self) {
         self.other();
     }
 
-    /// Is called for a byte string, and for a value whose method the receiver does not override.
+    /// Receives a byte string, and any value whose method the receiver does not override.
     fn other(self) {}
 }
 
-/// Defines methods of a serde visitor that drop the value and call `$take` of the receiver.
+/// Defines methods of a serde visitor that drop the value and call the method `$take` of the
+/// receiver.
 macro_rules! receives {
     ($take:ident: $($visit:ident($value:ty)),*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {
@@ -52,7 +53,7 @@ macro_rules! receives {
     };
 }
 
-/// A serde seed that decodes the next value, of any type, and passes it to the receiver `.0`.
+/// A serde seed that decodes the next value, whatever its type, and passes it to the receiver `.0`.
 pub(super) struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {
@@ -106,8 +107,8 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
 }
 
 /// Reads the next key of a CBOR map. Returns `None` at the end of the map, `Some(None)` for a key
-/// that is no text or for which `meaning` returns `None`, and else `Some` with the result of
-/// `meaning`. Adds 1 to `no_texts` for a key that is no text.
+/// that is not a text or for which `meaning` returns `None`, and otherwise the result of `meaning`
+/// in `Some`. Adds 1 to `no_texts` if the key is not a text.
 #[inline]
 pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
@@ -126,12 +127,12 @@ pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
 }
 
 /// Receives the key of a map entry. Stores the result of `meaning` in `key`, or adds 1 to
-/// `no_texts` if the key is no text.
+/// `no_texts` if the map key is not a text.
 struct MapKey<'a, K> {
     key: &'a mut Option<K>,
     meaning: fn(&str) -> Option<K>,
     no_texts: &'a mut usize,
-    /// Whether the CBOR map has an end marker in place of a length.
+    /// Whether the CBOR map has an end marker instead of a length.
     is_open: bool,
 }
 
@@ -139,7 +140,8 @@ impl<'de, K> DeserializeSeed<'de> for MapKey<'_, K> {
     type Value = ();
 
     /// Reads the key of a map entry. In a map with a length, a key must be a text (or bytes) of at
-    /// most 4,096 bytes, as in all known files: to accept any key takes a quarter longer.
+    /// most 4,096 bytes, as in all known files. Accepting keys of any kind would take a quarter
+    /// longer.
     #[inline]
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         if self.is_open {
@@ -161,7 +163,7 @@ impl<K> Take for MapKey<'_, K> {
     }
 }
 
-/// Receives a CBOR value and ignores it, with everything that it contains.
+/// Receives a CBOR value, and ignores the value and everything that it contains.
 pub(super) struct Skipped;
 
 impl Take for Skipped {

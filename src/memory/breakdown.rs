@@ -9,15 +9,16 @@ use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes on the fullest tile of a stage, at the step at which this tile takes the most, that the
-/// user could reduce. `temporaries` and `wide` have no variable in common.
+/// Bytes that the user could reduce on the fullest tile of a stage, at the liveness step at which
+/// this tile takes the most bytes. No variable is counted in both `temporaries` and `wide`.
 #[derive(Debug, Clone, Default)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always
     /// live. A lower available memory proportion limits these bytes.
     pub temporaries: u64,
-    /// The name of the weight whose operation groups use the most temporaries, and the bytes of
-    /// these temporaries; `None` if no named weight is used by a group with temporaries.
+    /// The name of one weight and a number of bytes: of all named weights, the one whose operation
+    /// groups use the most bytes of temporaries, and these bytes. `None` if no operation group with
+    /// temporaries uses a named weight.
     pub by_weight: Option<(String, u64)>,
     /// Bytes of always-live variables whose elements take 32 bits; elements of 16 bits would halve
     /// these bytes.
@@ -25,9 +26,9 @@ pub struct Reducible {
 }
 
 impl MemoryModel<'_> {
-    /// Returns for each operation group of the model, in the model's order, the bytes of a stage
-    /// that has only this group: for each tile at the step at which the group's variables take the
-    /// most bytes on it, summed over all tiles.
+    /// Returns one entry per operation group of the model, in the model's order: the bytes of a
+    /// stage that has only this group, summed over all tiles. On each tile, the variables of the
+    /// group count at the step at which they take the most bytes on this tile.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];
@@ -52,8 +53,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the bytes that could be reduced on the fullest tile of `stage`. `memory` is the
-    /// memory of this stage; if it has no steps, the result has no bytes.
+    /// Computes the bytes that the user could reduce on the fullest tile of `stage`. `memory` is
+    /// the memory of this stage; if the stage has no liveness steps, all numbers in the result are
+    /// 0.
     pub fn reducible(&self, stage: &PlacedStage, memory: &StageMemory) -> Reducible {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();
@@ -94,8 +96,9 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Returns `sums`, which has an entry for each operation group of the model, plus the highest
-    /// bytes that the group's variables on `tile` take at any step.
+    /// Adds to `sums`, which has one entry per operation group of the model, the bytes that the
+    /// variables of each group take on `tile` at the step at which they take the most. Returns the
+    /// new sums.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
         let mut liveness = StepSums::default();

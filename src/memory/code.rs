@@ -10,8 +10,9 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of one `kind` of code that a stage needs once if it has any position of `set`, however
-/// many of these positions it has. `bytes` is in ascending order of tiles.
+/// Bytes of one `kind` of code that a stage has if it contains any position of `set`. The stage has
+/// the bytes once, even if it contains several of these positions. `bytes` lists runs of tiles in
+/// ascending order.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub kind: CodeKind,
@@ -19,7 +20,7 @@ pub(super) struct CodeItem {
     pub bytes: Vec<TileSum>,
 }
 
-/// Consecutive tiles `from..to` (end exclusive) with `bytes` bytes on each tile; never 0.
+/// Consecutive tiles `from..to` (end exclusive) that have `bytes` bytes each. `bytes` is never 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileSum {
     pub from: u32,
@@ -47,9 +48,9 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
 /// same use sets), with the positions that need it.
 pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
-/// Adds up the code in `placed` by kind and by the positions that need it, including the code of
-/// vertex types. Bytes are complete on `tiles` only; on other tiles some may be missing. New unions
-/// of sets of positions are added to `sets`.
+/// Sums the code in `placed` by kind and by the set of positions that need it. The code of vertex
+/// types is included. The result is complete on `tiles` only: on other tiles, bytes may be missing.
+/// New unions of sets of positions are added to `sets`.
 pub(super) fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
@@ -78,7 +79,8 @@ pub(super) fn collect(
     items
 }
 
-/// Returns the sum of the bytes of `items` for each tile of `tiles`, by [`CodeKind`] as an index.
+/// Returns the sums of the bytes of `items`: one entry per tile of `tiles`, with one sum per
+/// [`CodeKind`], which is the index of the sum.
 pub(super) fn by_tile<'a>(
     items: impl IntoIterator<Item = &'a CodeItem>,
     tiles: &Range<u32>,
@@ -95,8 +97,8 @@ pub(super) fn by_tile<'a>(
     sums
 }
 
-/// Returns the runs of tiles in `bytes` that contain at least one of `tiles`; runs that reach
-/// beyond `tiles` are not cut.
+/// Returns the runs of `bytes` that contain at least one of `tiles`. Runs that extend beyond
+/// `tiles` are returned whole.
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let runs = bytes.runs();
     let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
@@ -118,10 +120,10 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     placed
 }
 
-/// Returns the code of vertex types in runs of tiles, by the kind [`CodeKind::VertexCode`] and the
-/// set of positions that need it. On each tile, a vertex type is needed by all positions in
-/// `placed` that have an instance of it there. Only runs that contain one of `tiles` are looked at;
-/// unions of sets are added to `sets`.
+/// Returns the code of vertex types as runs of tiles. The keys are [`CodeKind::VertexCode`] and the
+/// set of positions that need the code: on each tile, a vertex type is needed by all positions in
+/// `placed` that have an instance of this type on the tile. Only runs that contain one of `tiles`
+/// are included. New unions of sets of positions are added to `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -188,8 +190,8 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     sums
 }
 
-/// Replaces the contents of `code` by the bytes of code of `model` on `tiles`, at most `N` tiles,
-/// by [`CodeKind`].
+/// Replaces the contents of `code` by the bytes of the code of `model` on `tiles` (at most `N`
+/// tiles). The kind of each sum in `code` is its [`CodeKind`].
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
@@ -207,8 +209,8 @@ pub(super) fn load<const N: usize>(
     code.entries.check()
 }
 
-/// Returns the bytes of code on each of `tiles`, one lane for each tile. `sums` are disjoint runs
-/// of tiles in ascending order. `None` if no tile has bytes.
+/// Returns the bytes that `sums` has on `tiles`: one lane per tile. `sums` lists disjoint runs of
+/// tiles in ascending order. Returns `None` if none of `tiles` has bytes.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let here = sums[sums.partition_point(|sum| sum.to <= tiles.start)..]
         .iter()

@@ -2,23 +2,25 @@
 
 use std::ops::Range;
 
-/// For every range of consecutive positions that can fit, the bytes on its fullest tile if it is a
-/// stage.
+/// A table of all ranges of consecutive positions that can fit, with the bytes on the fullest tile
+/// of a stage that consists of the range.
 ///
 /// Positions are indices in the layer order; position 0 is In or, for operations without a layer,
-/// None. Each range has a lower bound on its bytes, which never falls when a position is added, so
-/// from each start the table ends before the first range whose bound exceeds the limit. In a
-/// pipeline the bytes also depend on the number of stages after the range (docs/model.md,
-/// "Pipelines"); there a longer range may need less than a shorter one.
+/// None. Each range has a lower bound on its bytes, which never falls when a position is added to
+/// the range. So the ranges in the table that begin at one position end before the first range
+/// whose bound exceeds the limit. In a pipeline the bytes of a range also depend on the number of
+/// stages after it (docs/model.md, "Pipelines"), so a longer range may need fewer bytes than a
+/// shorter range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
     /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
     least: Vec<Vec<u64>>,
     /// The maximum number of stages of a split in a pipeline; `None` without a pipeline.
     stages: Option<usize>,
-    /// For each start, in a pipeline: the bytes on the fullest tile of the ranges that begin there,
-    /// the shortest range first, in one list. Each range has `stages` entries, for 0, 1, ... stages
-    /// after it, which `least` bounds from below; `u64::MAX` if the bytes are over the limit.
+    /// In a pipeline, one list per start position: the bytes on the fullest tile of each range that
+    /// begins at this position, the shortest range first. Each range has `stages` consecutive
+    /// entries, for 0, 1, ... stages after it. An entry is at least the bound in `least`, and
+    /// [`u64::MAX`] if the bytes exceed the limit.
     peaks: Vec<Vec<u64>>,
 }
 
@@ -64,16 +66,18 @@ impl RangeCosts {
         }
     }
 
-    /// Returns the bytes of `range` (end exclusive) in a pipeline for 0, 1, ... stages after it;
-    /// `None` if the table does not have the range, and without a pipeline.
+    /// Returns the bytes of `range` (end exclusive) in a pipeline: one entry per number of stages
+    /// after the range (0, 1, ...). Returns `None` without a pipeline, or if the table does not
+    /// have the range.
     fn by_depth(&self, range: &Range<usize>) -> Option<&[u64]> {
         let stages = self.stages?;
         let first = range.len().checked_sub(1)? * stages;
         self.peaks.get(range.start)?.get(first..first + stages)
     }
 
-    /// Raises the bytes of each range to those in `other`, a table of the same model in the same
-    /// pipeline on other tiles, and removes the ranges that `other` does not have.
+    /// Raises the bytes of each range to the bytes of the same range in `other` if those are
+    /// higher, and removes the ranges that `other` does not have. `other` must be a table of the
+    /// same model in the same pipeline, computed on other tiles.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         raise_rows(&mut self.least, &other.least);
         raise_rows(&mut self.peaks, &other.peaks);
@@ -84,13 +88,14 @@ impl RangeCosts {
         Self::new(self.least.clone())
     }
 
-    /// Returns the number of positions in the layer order, including In and Out, or None
-    /// (operations without a layer).
+    /// Returns the number of positions in the layer order. Besides the layers, In and Out count as
+    /// positions, or None (the position of operations without a layer).
     pub fn layers(&self) -> usize {
         self.least.len()
     }
 
-    /// Do the bytes of a range depend on the number of stages after it? They do in a pipeline only.
+    /// Returns whether the bytes of a range depend on the number of stages after it. This is true
+    /// only in a pipeline.
     pub fn is_by_depth(&self) -> bool {
         self.stages.is_some()
     }
@@ -101,11 +106,11 @@ impl RangeCosts {
         self.stages.unwrap_or(usize::MAX)
     }
 
-    /// Returns the bytes on the fullest tile of the stage with the positions `range` (end
-    /// exclusive) and `after` stages after it. Without a pipeline, `after` has no effect. Returns
-    /// `None` if the bytes exceed the limit that the table was computed for; in a pipeline also if
-    /// no split has such a stage: a range has no stage after it if and only if it ends with the
-    /// last position.
+    /// Returns the bytes on the fullest tile of the stage that has the positions `range` (end
+    /// exclusive) and is followed by `after` stages. Without a pipeline, `after` has no effect.
+    /// Returns `None` if the bytes exceed the limit that the table was computed for. In a pipeline,
+    /// also returns `None` if no split can have this stage: `after` must be 0 if `range` ends with
+    /// the last position, and must not be 0 otherwise.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let least = self.least(range.clone())?;
         if !self.is_by_depth() {
@@ -116,23 +121,24 @@ impl RangeCosts {
         (is_possible && peak < u64::MAX).then_some(peak)
     }
 
-    /// Returns the lower bound on the bytes of `range` (end exclusive), wherever it is in a split;
-    /// `None` if the bound exceeds the limit. The bound never falls when the range grows.
+    /// Returns a lower bound on the bytes of a stage with the positions `range` (end exclusive),
+    /// whatever the number of stages after it. Returns `None` if the bound exceeds the limit. The
+    /// bound never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
         self.least_from(range.start)
             .get(range.len().checked_sub(1)?)
             .copied()
     }
 
-    /// Returns the end (exclusive) of the longest range from the position `from` that is in the
-    /// table; `from` itself if the table has no range from there, not even of one position.
+    /// Returns the end (exclusive) of the longest range in the table that begins at the position
+    /// `from`. Returns `from` if the table has no range that begins there.
     pub fn reach(&self, from: usize) -> usize {
         from + self.least[from].len()
     }
 
-    /// Returns the lower bounds on the bytes of the ranges that start at the position `from`: index
-    /// `n` is for the range `from..from + n + 1`. Bounds never fall from one index to the next.
-    /// Empty if the table has no range from there.
+    /// Returns the lower bounds on the bytes of the ranges that begin at the position `from`. The
+    /// entry with the index `n` is the bound of the range `from..from + n + 1`; entries never fall
+    /// as `n` grows. The result is empty if the table has no range that begins at `from`.
     pub fn least_from(&self, from: usize) -> &[u64] {
         self.least.get(from).map_or(&[], Vec::as_slice)
     }
@@ -147,9 +153,9 @@ impl RangeCosts {
         })
     }
 
-    /// Returns the range with the highest bytes in the table, and these bytes; `None` if the table
-    /// is empty. In a pipeline, the bytes of a range are the highest within the limit for any
-    /// number of stages after it.
+    /// Returns the range that has the most bytes in the table, and these bytes. Returns `None` if
+    /// the table is empty. In a pipeline, the bytes of a range are the highest bytes within the
+    /// limit for any number of stages after it.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {
@@ -165,8 +171,8 @@ impl RangeCosts {
     }
 }
 
-/// Raises each entry of `rows` to the same entry of `others` if that is higher, and removes entries
-/// that `others` lacks.
+/// Raises each entry of `rows` to the entry of `others` with the same indices if that is higher,
+/// and removes the entries of `rows` that have no such entry in `others`.
 fn raise_rows(rows: &mut [Vec<u64>], others: &[Vec<u64>]) {
     for (row, other) in rows.iter_mut().zip(others) {
         row.truncate(other.len());

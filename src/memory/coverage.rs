@@ -16,8 +16,8 @@ use std::ops::Range;
 pub enum Explaining {
     /// All operations are selected.
     All,
-    /// Only operations whose names give a layer are selected, not operations that a rule assigns to
-    /// a layer.
+    /// Only operations whose own names give a layer are selected. Operations that a rule assigns to
+    /// a layer are not.
     Layered,
 }
 
@@ -34,7 +34,7 @@ pub struct CodeCategory {
     /// The tile where predicted and recorded bytes differ most, in either direction; if several
     /// differ equally, the first of them.
     pub worst_tile: u32,
-    /// The predicted bytes minus the recorded bytes on `worst_tile`.
+    /// The predicted bytes minus the recorded bytes, both on the tile `worst_tile`.
     pub worst_difference: i64,
 }
 
@@ -79,21 +79,21 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Does `program` belong to an operation that `explaining` selects?
+    /// Returns whether `program` belongs to an operation that `explaining` selects.
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         program
             .group
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Is `variable` used by an operation that `explaining` selects? Always true for variables with
-    /// code, since code is compared by kind ([`MemoryModel::code_categories`]).
+    /// Returns whether an operation that `explaining` selects uses `variable`. Always true for a
+    /// variable that holds code, since code is compared by kind ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the name of the first category of variables with the same kind of code as
-    /// `category`; `None` if `category` has data.
+    /// Returns the first category of variables in the profile that holds the same kind of code as
+    /// `category`, by name. Returns `None` if `category` holds data instead of code.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -102,7 +102,8 @@ impl MemoryModel<'_> {
             .map(|names| names[0])
     }
 
-    /// Does an operation that `explaining` selects use the variables of the use set `set`?
+    /// Returns whether any operation that `explaining` selects uses the variables with the use set
+    /// `set`.
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -143,22 +144,22 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns the bytes of code that the operations need which `explaining` selects, for each tile
-    /// of `tiles`, by [`CodeKind`] as an index.
+    /// Returns the bytes of code that the operations selected by `explaining` need: one entry per
+    /// tile of `tiles`, with one number per [`CodeKind`], which is the index of the number.
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
 
-    /// Does `explaining` select the operation group with the index `group`?
+    /// Returns whether `explaining` selects the operation group whose index in the model is
+    /// `group`.
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
-    /// Predicts the bytes on the tile and at the step of `memory_peak`: of the code of the
-    /// operations that `explaining` selects, and of the variables of these operations that are live
-    /// at the step.
+    /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
+    /// `explaining` selects, plus the variables of these operations that are live at the step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let code: u64 = self
             .explained(explaining, memory_peak.tile..memory_peak.tile + 1)
@@ -176,8 +177,9 @@ impl MemoryModel<'_> {
             .sum::<u64>()
     }
 
-    /// Explains the recorded bytes of the fullest tile (the first of equally full ones) at its peak
-    /// step; `None` if the profile has no bytes by tile.
+    /// Explains the recorded bytes of the fullest tile at its peak step; if several tiles are
+    /// equally full, the first of them is explained. Returns `None` if the profile has no bytes by
+    /// tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let recorded = (0u32..).zip(&self.model.recorded.tiles);
         let (recorded, Reverse(tile)) = recorded
@@ -211,9 +213,10 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Explains the recorded bytes at `memory_peak`, for each category of variables in the profile
-    /// by its name. If a kind of code has several categories, all its bytes are attributed to the
-    /// first of them. Categories without bytes are left out.
+    /// Explains the recorded bytes at `memory_peak`. The result has one entry per category of
+    /// variables in the profile, by the name of the category. If a kind of code has several
+    /// categories, all its bytes are attributed to the first category. Categories without bytes are
+    /// left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()
@@ -238,7 +241,7 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set` are
-    /// added; `None` if no stage has these variables.
+    /// added. Returns `None` if no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {
@@ -249,8 +252,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Explains the bytes of code on `tile`, for each [`CodeKind`]. `recorded` and `rest` are 0 in
-    /// the result.
+    /// Explains the bytes of code on `tile`: the result has one entry per [`CodeKind`]. The fields
+    /// `recorded` and `rest` are 0 in each entry.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
@@ -271,8 +274,9 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Compares the bytes of one kind of code: `predicted` (by tile) with the sum of all lists in
-/// `recorded`. `name` is the name of the first category of variables with this kind of code.
+/// Compares the predicted and the recorded bytes of one kind of code. `predicted` has one entry per
+/// tile; the recorded bytes are the sum of all lists in `recorded`. `name` is the name of the first
+/// category of variables with this kind of code.
 fn compare(
     name: &'static str,
     predicted: impl Iterator<Item = u64> + Clone,

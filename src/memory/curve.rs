@@ -7,8 +7,9 @@ use super::{MemoryModel, Parts, Rules, StageMemory};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The bytes of a stage or model at each step of a window of steps. At a step they are the sum of
-/// `fixed`, `always_live`, and the bytes of the last entry of `points` at or before the step.
+/// The bytes of a stage or of the whole model at each step of a window of liveness steps. The bytes
+/// at a step are the sum of `fixed`, `always_live` and the bytes of the last entry of `points` at
+/// or before the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurve {
     /// The first and the last step, both inclusive, that the curve covers.
@@ -18,8 +19,9 @@ pub struct LiveCurve {
     pub fixed: u64,
     /// Bytes of the variables that are live at every step, which are not in `points`.
     pub always_live: u64,
-    /// Pairs of a step and the bytes of all other variables from this step on, in ascending order:
-    /// one for the first step of the window, and one for each change.
+    /// The bytes of the variables that are not always live, as pairs of a step and the bytes from
+    /// this step on, in ascending order of steps. The first pair is for the first step of the
+    /// window; each further pair is for a step at which the bytes change.
     pub points: Vec<(u32, u64)>,
 }
 
@@ -46,11 +48,11 @@ pub struct LiveCurves {
 }
 
 impl MemoryModel<'_> {
-    /// Computes the bytes of each stage at each step, in the order of `stages`; `None` for a stage
-    /// without steps. An entry of `stages` is the range of positions (end exclusive), the memory of
-    /// this stage as [`MemoryModel::placed_stages`] returns it, and the tile for
-    /// [`LiveCurves::on_tile`]. On the fullest tile of a stage, the peak of the curve is the tile's
-    /// bytes in this memory.
+    /// Computes the bytes of each stage at each step. An entry of `stages` is a stage: its range of
+    /// positions (end exclusive), its memory as [`MemoryModel::placed_stages`] returns it, and the
+    /// tile for [`LiveCurves::on_tile`]. Returns one entry per stage, in the order of `stages`,
+    /// which is `None` if the stage has no steps. If the tile is the fullest tile of a stage, the
+    /// peak of its curve equals the bytes of this tile in the memory of the stage.
     pub fn curves(&self, stages: &[(Range<usize>, &StageMemory, u32)]) -> Vec<Option<LiveCurves>> {
         stages
             .par_iter()
@@ -82,9 +84,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the live bytes of all variables of the profile at each step, whichever operations
-    /// use them: summed over all tiles, and on `tile`. The recorded bytes of code are included at
-    /// every step. `None` if the profile has no steps.
+    /// Computes the live bytes of all variables of the profile at each step, including variables
+    /// that no stage has: summed over all tiles, and on `tile`. The recorded bytes of code are
+    /// included at every step. Returns `None` if the profile has no steps.
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
@@ -109,10 +111,10 @@ impl MemoryModel<'_> {
         Some(sums.curves(window, [tiles.map(code).sum(), code(tile)]))
     }
 
-    /// Is a variable with this class and use set live at `step` in a stage with the positions
-    /// `stage` (end exclusive), considering recomputation in the pipeline? `is_code` says whether
-    /// the variable holds code; in the full memory model such a variable is never live, since
-    /// recorded bytes of code replace it.
+    /// Returns whether a variable with the equivalence class `class` and the use set `set` is live
+    /// at `step` in a stage with the positions `stage` (end exclusive). Recomputation in the
+    /// pipeline is taken into account. `is_code` says whether the variable holds code: in the full
+    /// memory model such a variable is never live, since recorded bytes of code replace it.
     pub fn is_live_in(
         &self,
         stage: &Range<usize>,
@@ -134,15 +136,15 @@ impl MemoryModel<'_> {
     }
 
     /// Returns the positions to which variables with the use set `set` are attributed, in ascending
-    /// order: a stage with any of these positions has the variables' bytes. Empty if every stage
-    /// has them, or none.
+    /// order. A stage has these variables if it has any of the positions. The result is empty if
+    /// every stage has the variables, or if no stage has them.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
     }
 
-    /// Returns for each tile the bytes that a stage with the positions `range` takes at every step
-    /// besides variables: code, fragmentation, stash, accumulators and optimizer state, as in
-    /// `memory`.
+    /// Returns the bytes that a stage with the positions `range` takes at every step besides its
+    /// variables: one entry per tile. The bytes are those of code, and of fragmentation, stash,
+    /// accumulators and optimizer state, which come from `memory`, the memory of the stage.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
         let code = self.code_of(range, self.rules == Rules::Full).into_iter();
         let of_pipeline = |tile: &Parts| tile.stash + tile.accumulators + tile.state;
@@ -152,8 +154,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// The sums of the bytes of variables at each step of a window, over all tiles and on one tile, as
-/// variables are added one by one.
+/// Sums of the bytes of variables at each step of a window of steps, over all tiles and on one
+/// tile. Variables are added one by one.
 struct CurveSums {
     live: StepSums<2>,
     always_live: [u64; 2],
@@ -168,8 +170,9 @@ impl CurveSums {
         }
     }
 
-    /// Adds a variable that has `bytes` over all tiles and on the requested tile, and is live at
-    /// the half-open step ranges `live`; `None` means at every step.
+    /// Adds a variable that is live at the steps `live` (half-open ranges), or at every step if
+    /// `live` is `None`. `bytes` are the variable's bytes over all tiles, and its bytes on the
+    /// requested tile.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: [u64; 2]) {
         match live {
             None => lanes::add(&mut self.always_live, &bytes),
@@ -177,9 +180,9 @@ impl CurveSums {
         }
     }
 
-    /// Turns the sums into curves for the same `window` as in [`CurveSums::new`] (first, last; both
-    /// inclusive). `fixed` is the bytes at every step besides variables, over all tiles and on the
-    /// requested tile.
+    /// Turns the sums into curves. `window` must be the window that [`CurveSums::new`] got (first
+    /// and last step, both inclusive). `fixed` are the bytes that are taken at every step besides
+    /// variables: over all tiles, and on the requested tile.
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
         let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {

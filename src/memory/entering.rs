@@ -1,5 +1,5 @@
-//! Bytes that a range of layers gains when it grows by one layer at its end, prepared for all
-//! ranges.
+//! The bytes that a range of layers gains when it grows by one layer at its end, stored so that
+//! they can be looked up for every range.
 
 use super::MemoryModel;
 use super::lanes::{self, ByLane};
@@ -13,12 +13,13 @@ use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 /// after the item's previous layer: they gain the item when they grow to this layer.
 #[derive(Default)]
 pub(super) struct Entries<Item> {
-    /// By the start of ranges: pairs of a layer and an item, each in the list of the first start to
-    /// which it applies. Ranges that begin at this start or later, up to the layer, gain the item
-    /// when they grow to the layer.
+    /// One list per start of ranges, with pairs of a layer and an item. A pair in the list of a
+    /// start applies to ranges that begin at this start or later, up to the layer: they gain the
+    /// item when they grow to the layer. Each pair is stored once, in the list of the first start
+    /// to which it applies.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries for all starts, including entries that were left out because there
-    /// were too many.
+    /// The number of entries in all lists. Entries that were left out because there were too many
+    /// are counted too.
     count: usize,
 }
 
@@ -30,8 +31,8 @@ impl<Item: Copy> Entries<Item> {
         self.count = 0;
     }
 
-    /// Adds an item that a range gains when it first contains any of `layers` (ascending). Nothing
-    /// is added if there are too many entries; [`Entries::check`] then fails.
+    /// Adds an item that a range gains as soon as it contains any of `layers` (ascending). If there
+    /// are too many entries, the item is not added and [`Entries::check`] fails from then on.
     pub fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
@@ -45,8 +46,8 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item that a range gains as soon as it contains both the layer `with` and any of
-    /// `layers` (ascending). For starts from which a range cannot contain both, `undo`, the inverse
-    /// of the item, cancels it.
+    /// `layers` (ascending). `undo` must be the inverse of `item`: it cancels the item for ranges
+    /// that would otherwise gain it without containing both.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut enter = |start: u32, layer: u32, item| {
@@ -78,8 +79,9 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns the entries that apply to ranges from `start` on, but not to ranges that start
-    /// earlier: pairs of a layer, and the item that ranges gain when they grow to this layer.
+    /// Returns the entries in the list of `start`, which apply to ranges that begin at `start` but
+    /// not to ranges that begin earlier. An entry is a pair of a layer, and the item that ranges
+    /// gain when they grow to this layer.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -87,20 +89,22 @@ impl<Item: Copy> Entries<Item> {
     }
 }
 
-/// Sums of bytes by kind, then by lane (tile). The user of the sums defines the kinds.
+/// Sums of bytes, one entry per kind, with one number per lane (tile). Each user of this type
+/// defines its own kinds.
 type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 
 /// The bytes of a range of positions that grows by one position at a time, by kind and by lane
 /// (tile). Bytes belong to a set of positions: a range has the bytes once if it contains any of
-/// these positions. The user of the sums defines the kinds, as indices below `KINDS`.
+/// these positions. A kind is an index below `KINDS`; each user of this type defines its own kinds.
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// Items that ranges gain: pairs of a kind and its bytes by lane (tile).
+    /// The bytes that ranges gain: each item is a pair of an index of a kind, and the bytes of this
+    /// kind by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,
     /// The bytes that every range has, whatever its positions.
     everywhere: ByKind<N, KINDS>,
-    /// For each position: the bytes that ranges from the current start gain when they reach the
-    /// position.
+    /// One entry per position: the bytes that a range from the current start gains when it grows to
+    /// this position.
     at: Vec<ByKind<N, KINDS>>,
     /// The bytes of the current range, by kind and lane.
     pub sums: ByKind<N, KINDS>,
@@ -114,9 +118,9 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Adds `bytes`, by lane, of the kind with the index `kind`. A range has the bytes once if it
-    /// contains any position of `set`; with [`EVERYWHERE`], every range has them. `memory` has the
-    /// positions of sets.
+    /// Adds `bytes`, one number per lane (tile), of the kind with the index `kind`. A range has
+    /// these bytes once if it contains any position of `set`; if `set` is [`EVERYWHERE`], every
+    /// range has them. `memory` is needed to look up the positions of `set`.
     pub fn enter(&mut self, memory: &MemoryModel<'_>, set: PlaceSet, kind: usize, bytes: [u64; N]) {
         if set == EVERYWHERE {
             lanes::add(&mut self.everywhere[kind], &bytes);
@@ -137,7 +141,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.sums = self.everywhere;
     }
 
-    /// Adds the position `last` to the end of the current range, which it must directly follow.
+    /// Adds the position `last` to the end of the current range; it must be the next position after
+    /// the range.
     pub fn add(&mut self, last: usize) {
         for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
             lanes::add(sums, added);

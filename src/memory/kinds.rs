@@ -25,7 +25,8 @@ pub struct VariableKinds {
 }
 
 impl VariableKinds {
-    /// Returns the bytes of each kind, with the name for people.
+    /// Returns the five kinds of variables: for each, the name that is shown to users, and the
+    /// bytes.
     pub fn named(&self) -> [(&'static str, u64); 5] {
         [
             ("weights", self.weights),
@@ -37,25 +38,25 @@ impl VariableKinds {
     }
 }
 
-/// The users of all variables, from which the kind of a variable follows. Lists are indexed by use
-/// set.
+/// Rules that determine the kind of a variable from the operations that use it. Each list has one
+/// entry per use set.
 struct KindRules<'a> {
     model: &'a Model,
     /// Whether every weight of the model has a label that marks it as a weight.
     has_labels: bool,
-    /// For each use set: whether the forward pass uses its variables.
+    /// One entry per use set: whether the forward pass uses the variables with this use set.
     forward: Vec<bool>,
-    /// For each use set: whether an update, or an operation after the forward and backward pass
-    /// such as a norm, uses its variables.
+    /// One entry per use set: whether its variables are used by an update, or by an operation after
+    /// the forward and backward pass, such as a norm.
     late: Vec<bool>,
-    /// For each use set: whether nothing but updates, and copies from and to the host, uses its
-    /// variables.
+    /// One entry per use set: whether its variables are used only by updates and by copies from and
+    /// to the host.
     only_updates: Vec<bool>,
 }
 
 impl<'a> KindRules<'a> {
-    /// Finds the users of the variables of `model`. `end` is the first step after the forward and
-    /// the backward pass.
+    /// Finds out which operations use the variables of `model`. `end` is the first step after the
+    /// forward and the backward pass.
     fn new(model: &'a Model, end: u32) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
         let is_forward =
@@ -77,7 +78,8 @@ impl<'a> KindRules<'a> {
         }
     }
 
-    /// Returns the field of `kinds` for the kind that variables with this class and use set have.
+    /// Determines the kind of variables with the equivalence class `class` and the use set `set`,
+    /// and returns the field of `kinds` for this kind.
     fn of<'k>(&self, kinds: &'k mut VariableKinds, class: u32, set: u32) -> &'k mut u64 {
         let (model, index) = (self.model, set as usize);
         let label = model.label_of(set);
@@ -104,8 +106,9 @@ impl<'a> KindRules<'a> {
 }
 
 impl MemoryModel<'_> {
-    /// Breaks down by kind, for each of `stages` (ranges of positions, end exclusive), the bytes of
-    /// the variables on its fullest tile at its peak step. `memory` has the memory of each stage.
+    /// Returns one entry per stage: the bytes of its variables on its fullest tile at its peak
+    /// step, broken down by kind. `stages` are ranges of positions (end exclusive), and `memory`
+    /// has the memory of each of these stages.
     pub fn variable_kinds(
         &self,
         stages: &[Range<usize>],
@@ -127,8 +130,9 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // A weight update has all parameters on the chip; tensors that the update makes are
-                // not among the variables of the stage.
+                // During a weight update all parameters are on the chip, so they are counted at any
+                // step. The tensors that the update makes are not counted as variables of the
+                // stage.
                 let is_filled = update.is_some_and(|update| update.fills_holes(number))
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
@@ -139,8 +143,8 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // Uses (groups of variables) with numbers from `data` on hold code; only the
-                // classic memory model has them.
+                // A number of at least `data` belongs to variables that hold code, not data. Only
+                // the classic memory model has such numbers.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

@@ -4,8 +4,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// The number of neighbouring tiles whose bytes are summed side by side, each in a lane of an
-/// array. It is small in tests, so that small models have several groups of tiles.
+/// The number of neighbouring tiles whose bytes are summed side by side: the tiles are the lanes of
+/// an array. The number is small in tests, so that small models have several groups of tiles.
 pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 
 /// A number of bytes in one lane (of one tile), in a type with fast addition of arrays. Additions
@@ -18,7 +18,8 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// Returns `bytes`, or [`Bytes::HIGHEST`] if `bytes` is larger.
     fn at_most(bytes: u64) -> Self;
 
-    /// Converts the bytes of one variable, which may then be added to a sum or subtracted from it.
+    /// Converts the bytes of one variable to this type, so that they can be added to a sum or
+    /// subtracted from it.
     fn change(bytes: u32) -> Self;
 
     /// Returns the sum of both numbers, with wrap-around.
@@ -27,7 +28,7 @@ pub(super) trait Bytes: Copy + Default + Ord + Send {
     /// Returns `self` minus `other`, with wrap-around.
     fn minus(self, other: Self) -> Self;
 
-    /// Returns this number of bytes as an unsigned 64-bit integer.
+    /// Returns this sum as an unsigned 64-bit integer.
     fn sum(self) -> u64;
 }
 
@@ -60,9 +61,10 @@ macro_rules! bytes {
         }
     };
 }
-// Processors compare signed numbers in all lanes at once, but not unsigned ones.
+// The 32-bit type is signed, since processors can compare signed numbers in all lanes at once, but
+// not unsigned numbers.
 bytes!(i32, u32, i32::MAX);
-// No sum of real bytes exceeds 64 bits.
+// 64 bits are enough for every sum of real bytes.
 bytes!(u64, u64, u64::MAX);
 
 /// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
@@ -90,8 +92,9 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
     }
 }
 
-/// Replaces each lane of `to` by `of(lane of to, same lane of by)`. An index loop is as fast as
-/// iterators in optimised code, and three times as fast in test builds.
+/// Replaces each lane of `to` by the result of `of` for this lane of `to` and the same lane of
+/// `by`. The loop is over indices: this is as fast as iterators in optimised code, and three times
+/// as fast in test builds.
 #[inline(always)]
 fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {
     let mut lane = 0;
@@ -149,7 +152,7 @@ pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; 
     all.fold([0; N], |sums, bytes| plus(&sums, &bytes))
 }
 
-/// Returns the highest number of any lane; 0 if there are no lanes.
+/// Returns the highest of `numbers`; 0 if `N` is 0.
 pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
     numbers.iter().copied().max().unwrap_or(0)
 }

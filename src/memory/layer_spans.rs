@@ -16,16 +16,17 @@ pub struct LayerSpan {
     pub to: u32,
 }
 
-/// Maximum number of runs that [`MemoryModel::layer_spans`] returns. If there would be more, the
-/// method cuts all steps into this number of stretches, each of one layer.
+/// The maximum number of runs that [`MemoryModel::layer_spans`] returns. If the steps have more
+/// runs, the method cuts all steps into at most this number of equal stretches, and attributes each
+/// stretch to one layer.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
     /// Returns the runs of steps of each layer, in the order of steps. A step belongs to the layer
-    /// of the operation that runs it or, if several operations overlap, to the layer of the
-    /// shortest one. Steps without a layer belong to a run if they are between steps of its layer;
-    /// otherwise they belong to no run. If there are more than 600 runs, all steps are cut into at
-    /// most 600 equal stretches instead, and a stretch belongs to the layer with most of its steps.
+    /// of the operation that runs it; if several operations run at the step, the shortest operation
+    /// decides. A step without a layer belongs to a run if it is between steps of the run's layer,
+    /// and otherwise to no run. If there are more than 600 runs, all steps are cut into at most 600
+    /// equal stretches instead, and each stretch belongs to the layer that most of its steps have.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);
@@ -40,8 +41,9 @@ impl MemoryModel<'_> {
         runs(&coarse)
     }
 
-    /// Returns for each step the position of its layer, that of the shortest operation group which
-    /// runs the step; `None` if only operations with several positions or with none run it.
+    /// Returns one entry per step: the position of the layer that the step belongs to. Only
+    /// operation groups with exactly one position count; if several of them run at the step, the
+    /// shortest one decides. An entry is `None` if no such group runs at the step.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
         let groups = self.model.operation_groups.iter().enumerate();
         let spans = groups
@@ -62,8 +64,9 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Turns the layer of each step into runs of steps. Steps without a layer between two steps of the
-/// same layer belong to its run; other steps without a layer belong to no run.
+/// Merges steps into runs of one layer; `layers` has the layer of each step. A step without a layer
+/// between two steps of one layer belongs to the run of this layer; any other step without a layer
+/// belongs to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
     let steps = (0u32..).zip(layers);
     let of_layers: Vec<_> = steps
@@ -79,8 +82,9 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
         .collect()
 }
 
-/// Returns the layer that most of the steps in `layers` have; if several are equally frequent, the
-/// first of them in the layer order. `None` if no step has a layer.
+/// Returns the layer that occurs most often in `layers`, which has the layer of each step. If
+/// several layers occur equally often, returns the first of them in the layer order. Returns `None`
+/// if no step has a layer.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

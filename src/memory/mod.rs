@@ -54,7 +54,8 @@ use steps::covering;
 use update::UpdatePhase;
 use uses::CountedUses;
 
-/// A model whose operations are assigned to layers, prepared for computing the memory of stages.
+/// A model whose operations are assigned to layers, prepared for the computation of the memory of
+/// stages.
 #[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
     /// The operations and variables of the profile.
@@ -64,26 +65,27 @@ pub struct MemoryModel<'a> {
     /// The memory model: the full model includes all bytes of a tile, the classic model only the
     /// bytes that the original tool included.
     rules: Rules,
-    /// The positions in each set of positions ([`PlaceSet`]), whether the set comes from the
-    /// placement, from code or from pipelines.
+    /// All sets of positions ([`PlaceSet`]) that the model uses, with the positions in each set.
+    /// The sets come from the placement, from code and from pipelines.
     sets: Arc<PlaceSets>,
-    /// The bytes of code by [`CodeKind`](crate::profile::CodeKind) and by the positions that need
-    /// it.
+    /// The bytes of code. Each entry has the code of one [`CodeKind`](crate::profile::CodeKind)
+    /// that one set of positions needs.
     code: Arc<[CodeItem]>,
-    /// For each tile: the bytes that every stage needs whatever its positions, and the fragmentation.
+    /// One entry per tile: the bytes that every stage needs whatever its positions, and the bytes
+    /// of fragmentation.
     overhead: Arc<[TileOverhead]>,
-    /// Groups of tensors with the same users, which determine the bytes that a pipeline adds to
-    /// stages; `None` without a pipeline.
+    /// Flows: groups of tensors with the same users. They determine the bytes that a pipeline adds
+    /// to stages. `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// The weight update as a phase of its own, in which optimizer state is loaded or gathered;
-    /// `None` if all state stays on the chip, or the model does not train.
+    /// The weight update as a phase of its own, in which optimizer state is loaded or gathered.
+    /// `None` if all optimizer state stays on the chip, or if the model does not train.
     update: Option<Arc<UpdatePhase>>,
-    /// For each phase of a stage (see [`PHASES`]), its half-open range of steps; empty for a phase
-    /// that the model does not have.
+    /// One entry per phase of a stage (see [`PHASES`]): its half-open range of steps, which is
+    /// empty if the model does not have the phase.
     phases: [Range<u32>; PHASES],
-    /// For each position: the first and the last step (inclusive) of the operations that belong to
-    /// this position only; `None` if it has none.
+    /// One entry per position: the first and the last step (both inclusive) of the operations that
+    /// belong to this position only. `None` if there are no such operations.
     windows: Vec<Option<(u32, u32)>>,
     /// The variables that stages have, grouped by equivalence class and use set.
     uses: CountedUses<'a>,
@@ -125,8 +127,9 @@ impl<'a> MemoryModel<'a> {
         })
     }
 
-    /// Returns the model with the memory that stages need in `pipeline` (docs/model.md,
-    /// "Pipelines"). The classic memory model has no pipelines and ignores `pipeline`.
+    /// Returns a copy of this memory model for stages of `pipeline`: it includes the memory that
+    /// the pipeline adds (docs/model.md, "Pipelines"). The classic memory model has no pipelines
+    /// and ignores `pipeline`.
     ///
     /// # Errors
     /// The error of [`MemoryModel::new`].
@@ -149,15 +152,15 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// Returns the settings of the pipeline that the stages belong to, as far as the settings
-    /// change the memory. Unless [`MemoryModel::in_pipeline`] set a pipeline, there is none
-    /// ([`Pipeline::default`]).
+    /// Returns the settings of the pipeline that the stages belong to, as far as they change the
+    /// memory. Returns [`Pipeline::default`], which means no pipeline, unless this model was made
+    /// by [`MemoryModel::in_pipeline`].
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
     }
 
     /// Returns the number of additional copies of each stashed tensor that `stage` keeps, and the
-    /// number of forward pipeline stages after it. `None` without a pipeline, or if
+    /// number of forward pipeline stages after `stage`. Returns `None` without a pipeline, or if
     /// [`PlacedStage::after`] is `None`.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
@@ -165,8 +168,8 @@ impl<'a> MemoryModel<'a> {
         Some((flows.copies(depth), depth))
     }
 
-    /// Does `stage` keep additional copies, for the micro-batches in flight, of the variables with
-    /// this equivalence class and use set?
+    /// Returns whether `stage` keeps additional copies of the variables with the equivalence class
+    /// `class` and the use set `set`, for the micro-batches in flight.
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let flow = || {
             let flows = self.flows.as_ref()?;
@@ -180,10 +183,12 @@ impl<'a> MemoryModel<'a> {
         self.copies(stage).is_some_and(|(copies, _)| copies > 0)
     }
 
-    /// Returns the flows of the model (tensors with the same users). If the model is in no
-    /// pipeline, they are new flows for `pipeline`, without the steps at which variables are live.
+    /// Returns the flows of this model (tensors with the same users). If this model has none,
+    /// because it is in no pipeline, returns new flows for `pipeline`, which lack the steps at
+    /// which variables are live in stages.
     fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
-        // The last phase begins after the forward and the backward pass, where updates begin.
+        // The last phase begins at the first step after the forward and the backward pass, which
+        // [`Flows::new`] needs.
         let [.., after] = &self.phases;
         self.flows
             .clone()
@@ -200,11 +205,11 @@ impl<'a> MemoryModel<'a> {
         self.windows.len()
     }
 
-    /// Returns the first and the last step (both inclusive) at which the live bytes of a stage with
-    /// the positions `layers` (end exclusive) are looked at; `None` if there is no such step. In
-    /// the full memory model these are all steps of the profile. In the classic model the result
-    /// spans the steps of the stage's layers; position 0, which has the operations without a layer,
-    /// is ignored unless the stage has no other position.
+    /// Returns the first and the last step (both inclusive) of the steps that the memory of a stage
+    /// with the positions `layers` (end exclusive) is computed for. Returns `None` if there is no
+    /// such step. In the full memory model these are all steps of the profile. In the classic model
+    /// they are the steps of the stage's layers: position 0, which has the operations without a
+    /// layer, is ignored unless it is the only position of the stage.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -243,8 +248,9 @@ impl<'a> MemoryModel<'a> {
             .max_by_key(|&(_, bytes)| bytes)
     }
 
-    /// Does a stage with the positions `stage` (end exclusive) have bytes that are attributed to
-    /// the set of positions `set`? It does if it has any of these positions.
+    /// Returns whether a stage with the positions `stage` (end exclusive) has bytes that are
+    /// attributed to the set of positions `set`: the stage must have at least one position of the
+    /// set.
     fn counts_in(&self, set: PlaceSet, stage: &Range<usize>) -> bool {
         set == EVERYWHERE || meets(self.sets.places(set), stage)
     }
@@ -258,7 +264,8 @@ impl<'a> MemoryModel<'a> {
 
 /// Returns the half-open range of steps of each phase (see [`PHASES`]). Without a backward pass,
 /// and in the classic memory model, only the first phase has steps. The last phase begins after the
-/// last forward or backward operation that has a position of its own, not one assigned by rule.
+/// last forward or backward operation that gives a position itself; operations that a rule assigns
+/// to a position are ignored.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start.map_or(steps, |start| start.min(steps));
@@ -277,8 +284,8 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     [0..last_forward, last_forward..start, start..end, end..steps]
 }
 
-/// Returns for each position the first and the last step (inclusive) of the operations that belong
-/// to this position only; `None` if there are none.
+/// Returns one entry per position: the first and the last step (both inclusive) of the operations
+/// that belong to this position only. An entry is `None` if there are no such operations.
 fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
     let mut windows = vec![None; placement.positions.len()];
     for (index, operation) in model.operations.iter().enumerate() {

@@ -19,14 +19,14 @@ use std::ops::Range;
 /// "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TileOverhead {
-    /// The recorded bytes of code, by [`CodeKind`](crate::profile::CodeKind) as an index: an upper
-    /// limit on the code of the operations of a stage.
+    /// The recorded bytes of code, one entry per [`CodeKind`](crate::profile::CodeKind). The code
+    /// of the operations of a stage is limited to these bytes.
     recorded: [u64; 4],
-    /// The recorded bytes of code minus the code of all operations, by
-    /// [`CodeKind`](crate::profile::CodeKind) as an index; at least 0.
+    /// The recorded bytes of code minus the code of all operations, or 0 if that is negative: one
+    /// entry per [`CodeKind`](crate::profile::CodeKind).
     pub code: [u64; 4],
-    /// The fragmentation of the tile in the one-IPU compilation: recorded bytes that belong to no
-    /// variable.
+    /// The fragmentation of the tile in the one-IPU compilation: the recorded bytes that belong to
+    /// no variable, in bytes.
     pub fragmentation: u64,
     /// All recorded bytes of the tile except the fragmentation.
     rest: u64,
@@ -67,8 +67,8 @@ impl TileOverhead {
     }
 
     /// Returns the fragmentation, in bytes and rounded up, of a stage that takes `bytes` bytes of
-    /// the tile without fragmentation. The share never falls as `bytes` grows. A stage that takes
-    /// at least the bytes of the whole model has the whole fragmentation.
+    /// the tile besides fragmentation. The result never falls as `bytes` grows; if `bytes` is at
+    /// least what the whole model takes, the result is the whole fragmentation of the tile.
     pub fn fragmentation_of(&self, bytes: u64) -> u64 {
         if self.fragmentation == 0 || bytes >= self.rest {
             return self.fragmentation;
@@ -76,8 +76,8 @@ impl TileOverhead {
         (u128::from(self.fragmentation) * u128::from(bytes)).div_ceil(u128::from(self.rest)) as u64
     }
 
-    /// Returns the bytes of fragmentation that come on top of `shares` bytes, a replica's shares of
-    /// sharded optimizer state; 0 for 0 bytes.
+    /// Returns the bytes of fragmentation of `shares` bytes, which are the shares of sharded
+    /// optimizer state that one replica keeps on the tile. Returns 0 if `shares` is 0.
     pub fn fragmentation_of_shares(&self, shares: u64) -> u64 {
         match shares {
             0 => 0,
@@ -85,8 +85,8 @@ impl TileOverhead {
         }
     }
 
-    /// The inverse of [`TileOverhead::fragmentation_of`]: returns the maximum bytes of a stage
-    /// without fragmentation that are at most `total` with their fragmentation.
+    /// Returns the highest number of bytes that, together with their fragmentation, are at most
+    /// `total` bytes: the inverse of [`TileOverhead::fragmentation_of`].
     pub fn without_fragmentation(&self, total: u64) -> u64 {
         if total >= self.rest.saturating_add(self.fragmentation) {
             return total - self.fragmentation;
@@ -95,25 +95,25 @@ impl TileOverhead {
         (u128::from(total) * u128::from(self.rest) / all.max(1)) as u64
     }
 
-    /// Returns `code`, the bytes of code of a stage's operations by
-    /// [`CodeKind`](crate::profile::CodeKind), each limited to the recorded bytes of its kind:
-    /// operations may share code, so their sum may be too high.
+    /// Limits the bytes of code of a stage's operations to the recorded bytes of the same kind,
+    /// since operations may share code that `code` counts several times. `code` and the result have
+    /// one entry per [`CodeKind`](crate::profile::CodeKind).
     pub fn capped(&self, code: [u64; 4]) -> [u64; 4] {
         std::array::from_fn(|kind| code[kind].min(self.recorded[kind]))
     }
 }
 
-/// Adds to each total (one for each of `tiles`) the fragmentation of a stage that takes this total
-/// without fragmentation on the tile.
+/// Adds to each entry of `totals` the fragmentation of a stage that takes this number of bytes on
+/// the tile besides fragmentation. `totals` has one entry per tile of `tiles`.
 pub(super) fn add_fragmentation(tiles: &[TileOverhead], totals: &mut [u64]) {
     for (total, tile) in totals.iter_mut().zip(tiles) {
         *total += tile.fragmentation_of(*total);
     }
 }
 
-/// Returns the bytes of code of the operation groups for whose indices `is_wanted` is true, as if
-/// all were in one stage: for each tile of `tiles`, by [`CodeKind`](crate::profile::CodeKind) as an
-/// index.
+/// Returns the bytes of code that one stage would have if it had exactly the operation groups for
+/// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, with one number
+/// per [`CodeKind`](crate::profile::CodeKind), which is the index of the number.
 pub(super) fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,

@@ -4,20 +4,21 @@ use super::lanes::{self, ByLane};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The live bytes at each step of a window of steps, by lane (tile), as variables are added one by
-/// one.
+/// The live bytes at each step of a window of steps, with one lane for each tile. Variables are
+/// added one by one.
 #[derive(Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
     /// The bytes that are live at the first step of the window, by lane (tile).
     at_start: ByLane<u64, N>,
-    /// Pairs of a later step of the window and the change of the live bytes at this step, by lane
-    /// (tile), with wrap-around. Not sorted; a step may have several pairs.
+    /// Changes of the live bytes at later steps of the window: pairs of a step and the change in
+    /// each lane (tile), with wrap-around. The pairs are not sorted, and a step may have several
+    /// pairs.
     changes: Vec<(u32, [u64; N])>,
 }
 
 impl<const N: usize> StepSums<N> {
-    /// Starts with no live bytes, for a window of steps (half-open).
+    /// Creates sums for the half-open `window` of steps, without any live bytes.
     pub fn new(window: Range<u32>) -> Self {
         Self {
             window,
@@ -25,15 +26,15 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Removes all bytes, and sets another window of steps.
+    /// Removes all bytes, and continues with `window` (half-open) as the window of steps.
     pub fn restart(&mut self, window: Range<u32>) {
         self.window = window;
         self.at_start = ByLane::default();
         self.changes.clear();
     }
 
-    /// Adds the live bytes of a variable (`bytes`, by lane: one for each tile) at the steps of the
-    /// half-open `ranges` that lie in the window.
+    /// Adds the live bytes of a variable at those steps of the half-open `ranges` that lie in the
+    /// window. `bytes` has one number per lane (tile).
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -52,9 +53,9 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Iterates, in ascending order, over pairs of a step and the live bytes by lane (tile) from
-    /// this step on: one for the first step of the window, and one for each later step with
-    /// changes.
+    /// Iterates over pairs of a step and the live bytes in each lane (tile) from this step on, in
+    /// ascending order of steps. There is one pair for the first step of the window, and one for
+    /// each later step at which the live bytes change.
     pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
@@ -80,13 +81,13 @@ impl<const N: usize> StepSums<N> {
     }
 }
 
-/// Half-open ranges of steps, ascending and disjoint; mostly one or two.
+/// Half-open ranges of steps, ascending and disjoint. Most lists have one or two ranges.
 pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A position of the layer order, and the steps at which it needs a variable.
 pub(super) type StepsOfPosition = (u32, Steps);
 
-/// Is `step` in any of the half-open `ranges`?
+/// Returns whether `step` is in any of the half-open `ranges`.
 pub(super) fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
     ranges.iter().any(|&(from, to)| (from..to).contains(&step))
 }
@@ -102,8 +103,8 @@ pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     merged
 }
 
-/// Adds a half-open range of steps, which does not begin before any range in `steps`. It is joined
-/// with the last of these ranges if both overlap or touch.
+/// Adds a half-open range of steps to `steps`. The range must not begin before any range in
+/// `steps`. If it overlaps or touches the last range in `steps`, it is joined with that range.
 fn append(steps: &mut Steps, (from, to): (u32, u32)) {
     match steps.last_mut() {
         Some(last) if last.1 >= from => last.1 = last.1.max(to),
@@ -111,8 +112,8 @@ fn append(steps: &mut Steps, (from, to): (u32, u32)) {
     }
 }
 
-/// Returns the steps of `ranges` that are not in `others`. Both are half-open, ascending and
-/// disjoint, and so is the result; empty ranges in `others` are ignored.
+/// Returns the steps of `ranges` that are not in `others`. Arguments and result have half-open
+/// ranges, ascending and disjoint. Empty ranges in `others` are ignored.
 pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();
@@ -136,9 +137,10 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     left
 }
 
-/// Groups the steps at which positions need one variable by the set of positions that need it.
-/// `own` has the steps of each position. Each key of the result is a set of positions (ascending),
-/// with the steps at which exactly these positions need the variable.
+/// Groups the steps at which one variable is needed by the set of positions that need it. `own`
+/// has, for each position, the steps at which it needs the variable. Each key of the result is a
+/// set of positions (ascending); the value has the steps at which exactly these positions need the
+/// variable.
 pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
     let ranges = own.iter().flat_map(|(position, steps)| {
         let steps = steps.iter();
@@ -152,9 +154,10 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
     found
 }
 
-/// Calls `visit`, in ascending order, for each stretch into which the ends of half-open `ranges`
-/// cut each other: with both ends of the stretch, and the owners of the ranges that contain the
-/// stretch, each with its number of such ranges. Stretches in no range are skipped.
+/// Divides the steps into stretches at both ends of all half-open `ranges` (first step, end, owner
+/// of the range). Calls `visit` for each stretch, in ascending order, with the first step and the
+/// end of the stretch, and with each owner of ranges that contain the stretch and the number of
+/// these ranges. Stretches in no range are skipped.
 pub(super) fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),
@@ -178,8 +181,8 @@ pub(super) fn each_stretch<T: Copy + Ord>(
     }
 }
 
-/// Returns the first and the last step of all `windows` (first and last step, both inclusive)
-/// together; `None` if all windows are `None`.
+/// Returns the smallest window that contains all `windows`; `None` if all windows are `None`. A
+/// window is its first and its last step, both inclusive.
 pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     windows
         .iter()

@@ -5,16 +5,18 @@ use super::MemoryModel;
 use crate::model::{Framework, PlaceSet};
 use rustc_hash::FxHashMap;
 
-/// The variables that layers use, from which bytes between any two layers are computed. Layers are
-/// positions of the layer order, including In and Out or None.
+/// The variables that layers use, from which the bytes between any two layers are computed. A layer
+/// is here any position of the layer order, including In and Out (or None, the only such position
+/// in the classic memory model).
 #[derive(Debug, Clone)]
 pub struct LayerTraffic {
     windows: Vec<Option<(u32, u32)>>,
     shared: Vec<LiveShare>,
 }
 
-/// All variables with one equivalence class that the same layers use: the layers (ascending), the
-/// half-open steps at which they are live, and their bytes summed over all tiles.
+/// All variables with one equivalence class that the same layers use: these layers (ascending), the
+/// half-open ranges of steps at which the variables are live, and the bytes of the variables summed
+/// over all tiles.
 #[derive(Debug, Clone)]
 struct LiveShare {
     layers: Box<[u32]>,
@@ -31,18 +33,19 @@ impl MemoryModel<'_> {
         self.used_by(1)
     }
 
-    /// Returns for each boundary of the layer order (index n is between the positions n and n + 1)
-    /// the bytes of the variables that flow across the boundary, as [`LayerTraffic::cut_bytes`]
-    /// computes them.
+    /// Returns one entry per boundary of the layer order: the bytes of the variables that flow
+    /// across the boundary, as [`LayerTraffic::cut_bytes`] computes them. The boundary with index n
+    /// is between the positions n and n + 1.
     pub fn cut_bytes(&self) -> Vec<u64> {
         // Most variables belong to one layer and cross no boundary.
         self.used_by(2).cut_bytes()
     }
 
-    /// Returns for each boundary of the layer order (index n is between the positions n and n + 1)
-    /// the bytes, over all tiles, that a pipeline with a cut at the boundary sends for one
-    /// micro-batch: in the forward and in the backward pass. If Out is on the first IPU, one more
-    /// boundary follows, between the last position and Out.
+    /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
+    /// pipeline with a cut at the boundary sends for one micro-batch in the forward pass, and those
+    /// that it sends in the backward pass. The boundary with index n is between the positions n and
+    /// n + 1. If Out is on the first IPU, one more entry is for the boundary between the last
+    /// position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
         let mut changes = [(); 2].map(|()| vec![0i128; flows.places as usize]);
@@ -65,14 +68,14 @@ impl MemoryModel<'_> {
         self.model.recording.framework
     }
 
-    /// Does the model have a backward pass?
+    /// Returns whether the model has a backward pass.
     pub fn is_training(&self) -> bool {
         self.model.backward_start.is_some()
     }
 
-    /// Returns sets of at least two layers (positions, ascending), each with the bytes over all
-    /// tiles of the variables that exactly these layers use and that are live at every step, such
-    /// as shared weights. The set with the most bytes comes first.
+    /// Returns sets of at least two layers (positions, ascending) that share variables such as tied
+    /// weights. Each set comes with the bytes, over all tiles, of the variables that exactly these
+    /// layers use and that are live at every step. The set with the most bytes comes first.
     pub fn ties(&self) -> Vec<(Vec<u32>, u64)> {
         let steps = (0, self.model.steps());
         let mut ties: FxHashMap<Vec<u32>, u64> = FxHashMap::default();
@@ -111,8 +114,8 @@ impl MemoryModel<'_> {
 }
 
 impl LayerTraffic {
-    /// Returns for each pair of layers the bytes, over all tiles, of the variables that both use;
-    /// on the diagonal, the bytes of all variables that the layer uses.
+    /// Returns for each pair of layers the bytes, over all tiles, of the variables that both layers
+    /// use. An entry on the diagonal has the bytes of all variables that the layer uses.
     pub fn affinity(&self) -> Matrix {
         self.matrix(|shared| pairs(&shared.layers, &shared.layers))
     }
@@ -134,8 +137,8 @@ impl LayerTraffic {
         })
     }
 
-    /// Makes a matrix in which the bytes of each group of variables are added at all pairs (row,
-    /// column) of layers that `flows` returns for the group.
+    /// Makes a matrix of bytes. For each group of variables, `flows` returns pairs (row, column) of
+    /// layers; the bytes of the group are added to the matrix at each of these pairs.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
         let layers = self.windows.len();
         let mut matrix = vec![vec![0; layers]; layers];
@@ -147,10 +150,10 @@ impl LayerTraffic {
         matrix
     }
 
-    /// Returns for each boundary (index n is between the positions n and n + 1) the bytes, over all
-    /// tiles, of the variables that flow across it in either direction: they have a live range that
-    /// begins and ends in layers on different sides. The bytes of a variable are added once,
-    /// however many layers on both sides use it.
+    /// Returns one entry per boundary (index n is between the positions n and n + 1): the bytes,
+    /// over all tiles, of the variables that flow across the boundary in either direction. A
+    /// variable flows across if one of its live ranges begins and ends in layers on different
+    /// sides. The bytes of a variable are added once, however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![0i128; self.windows.len()];
         let mut crossed: Vec<(u32, u32)> = Vec::new();
@@ -176,8 +179,9 @@ impl LayerTraffic {
         at_boundaries(changes)
     }
 
-    /// Returns, of the layers that use the variables of `shared`, those during whose steps the
-    /// half-open live range begins, and those during whose steps it ends; both in ascending order.
+    /// Returns two lists of layers that use the variables of `shared`, both in ascending order: the
+    /// layers during whose steps the half-open live range begins, and the layers during whose steps
+    /// it ends.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             shared
@@ -194,9 +198,10 @@ impl LayerTraffic {
         (from, to)
     }
 
-    /// Returns the lowest and the highest layer of `shared` in which its half-open live range
-    /// `range` begins or ends. The variables cross every boundary between these layers. `None` if
-    /// the range begins or ends in no layer that uses the variables.
+    /// Returns the lowest and the highest of the layers that use the variables of `shared` and in
+    /// which the half-open live range `range` begins or ends. The variables cross every boundary
+    /// between these two layers. Returns `None` if the range begins or ends in no layer that uses
+    /// the variables.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
         let lowest = (*from.first()?).min(*to.first()?);
@@ -205,8 +210,9 @@ impl LayerTraffic {
     }
 }
 
-/// Returns the bytes at each boundary (index n is between the positions n and n + 1), from the
-/// changes of these bytes at each position.
+/// Returns one entry per boundary (index n is between the positions n and n + 1): the bytes at the
+/// boundary. `changes` has one entry per position: the bytes at the boundary after the position
+/// minus the bytes at the boundary before it.
 fn at_boundaries(mut changes: Vec<i128>) -> Vec<u64> {
     changes.pop();
     let mut bytes = 0;

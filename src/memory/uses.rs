@@ -1,10 +1,10 @@
 //! The variables that stages have, and the steps at which they are live. Variables are grouped by
 //! equivalence class and use set (the operation groups that use them). Each such group is a *use*
-//! and has a number.
+//! and has an index.
 //!
 //! Most programs treat thousands of tiles alike, so neighbouring tiles have nearly the same uses.
-//! Facts that depend only on the use are looked up once for several tiles, whose bytes are added up
-//! in lanes (one for each tile).
+//! Facts that depend only on the use are therefore looked up once for several tiles, and the bytes
+//! of these tiles are summed up side by side in lanes (one lane for each tile).
 
 use super::lanes::{self, LANES};
 use super::{MemoryModel, Rules};
@@ -31,8 +31,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over all uses (variables with one class and use set) in the order of their numbers,
-    /// with their bytes over all tiles.
+    /// Iterates over all uses (variables with one class and use set) in the order of their indices.
+    /// Each use has its bytes over all tiles.
     pub fn all(&self) -> impl Iterator<Item = &VariableUse> {
         self.data
             .uses()
@@ -51,8 +51,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over the uses (variables with one class and use set) on `tile`, data before code,
-    /// each with its bytes on this tile. A use may come several times.
+    /// Iterates over the uses (variables with one class and use set) on `tile`, data before code.
+    /// Each use has its bytes on this tile. The same use may be returned several times.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableUse> + '_ {
         self.numbered_on_tile(tile)
             .map(|(number, bytes)| VariableUse {
@@ -61,8 +61,8 @@ impl<'a> CountedUses<'a> {
             })
     }
 
-    /// Iterates over the uses on `tile`: pairs of the number of the use (see [`CountedUses`]) and
-    /// its bytes on this tile. A use may come several times.
+    /// Iterates over the uses on `tile`, as pairs: the index of the use (see [`CountedUses`]) and
+    /// its bytes on this tile. The same use may be returned several times.
     pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
             uses.iter()
@@ -70,9 +70,9 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// Returns the uses on `tile` in two lists, of data and of code, each in ascending order. Each
-    /// list comes with the number of its first use in [`CountedUses`]: this number must be added to
-    /// the numbers in the list.
+    /// Returns two lists of the uses on `tile`: uses of data and uses of code, each in ascending
+    /// order. Each list comes with an offset: a number in the list plus the offset is the index of
+    /// the use (see [`CountedUses`]).
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         let data = self.data;
@@ -84,13 +84,14 @@ impl<'a> CountedUses<'a> {
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Visits, in parts, the steps at which the variables of a use are live in stages, since these
-    /// may differ between stages. `number` is the number of the use in [`CountedUses`].
+    /// Visits the steps at which the variables of one use are live in stages. `number` is the index
+    /// of the use (see [`CountedUses`]). Since the steps may differ between stages, `visit` may be
+    /// called several times.
     ///
-    /// `visit` gets a set of positions, a further position (if any), and half-open step ranges
-    /// (`None` for all steps). In stages that contain any position of the set, and the further
-    /// position, the variables are live at these steps. `visit` is not called for variables that
-    /// are off the chip in both passes.
+    /// `visit` gets a set of positions, a further position (if any), and half-open ranges of steps
+    /// (`None` for all steps). The variables are live at these steps in every stage that contains
+    /// any position of the set and also contains the further position. `visit` is not called for
+    /// variables that are off the chip in both passes.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -115,9 +116,9 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Does a stage with the positions `stage` (end exclusive) have the variables of a part of a
-    /// use that [`MemoryModel::each_life`] visits? It does if it has any position of `counted`, and
-    /// the position `with` if there is one.
+    /// Returns whether a stage with the positions `stage` (end exclusive) has the variables of one
+    /// part that [`MemoryModel::each_life`] visits. The stage has them if it has any position of
+    /// the set `counted`, and also the position `with` if that is given.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -127,8 +128,8 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
-    /// Returns, by lane (tile), the sum of those bytes in `all` that a stage with the positions
-    /// `stage` (end exclusive) has.
+    /// Returns one entry per lane (tile): the sum of those bytes in `all` that a stage with the
+    /// positions `stage` (end exclusive) has.
     pub(super) fn sum_in<const N: usize>(
         &self,
         all: &[Placing<N>],
@@ -147,13 +148,13 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
-/// The bytes of some variables by lane (tile), with the set of positions to which they are
-/// attributed: a stage with any of these positions has the bytes.
+/// A set of positions, and the bytes in each lane (tile) of variables that are attributed to the
+/// set. A stage with any of these positions has the bytes.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
-/// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbours (fewer in the last group),
-/// which a thread examines side by side. Groups are small enough that every thread has several
-/// groups to examine.
+/// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbouring tiles (the last group
+/// may be smaller). A thread examines the tiles of a group side by side. Groups are small enough
+/// that every thread gets several groups.
 pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
     let parts = if cfg!(test) {
         1
@@ -170,15 +171,15 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
 /// row is one use with its bytes on each of the tiles.
 #[derive(Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// For each row, in ascending order of uses: the number of its use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses), and the bytes by lane (tile). A use
+    /// One entry per row, in ascending order of uses: the index of the use in
+    /// [`CountedUses`](crate::memory::uses::CountedUses), and its bytes in each lane (tile). A use
     /// has several rows if a tile has several entries for it.
     pub rows: Vec<(u32, [u32; N])>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Replaces the rows by the rows of the uses on `tiles`, at most `N` tiles; the first tile is
-    /// lane 0.
+    /// Replaces the rows with the rows of the uses on `tiles` (at most `N` tiles). The first of
+    /// these tiles is lane 0.
     pub fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.rows.clear();
         let mut data = [(0, &[][..]); N];
@@ -190,9 +191,9 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Appends the rows of uses from `lists`, which has an ascending list for each lane (tile).
-    /// Each list comes with an offset, the same for all, that is added to the numbers in it. Lanes
-    /// without a tile have an empty list.
+    /// Appends rows for the uses in `lists`, which has one ascending list per lane (tile); a lane
+    /// without a tile has an empty list. Each list comes with an offset that is added to the
+    /// numbers in the list; all offsets are equal.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -215,7 +216,7 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// Returns the bytes of the row with the index `row`, by lane (tile).
+    /// Returns the bytes, one number per lane (tile), of the row with index `row`.
     #[inline]
     pub fn bytes(&self, row: u32) -> &[u32; N] {
         &self.rows[row as usize].1

@@ -22,11 +22,12 @@ use crate::profile::Profile;
 use crate::witnesses::{check_profile, recorded_totals};
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts, and a lookup of the profile's lowered
-    /// variables and of each step's program, of some 20 bytes for each lowered variable.
-    /// `debug_info` is freed as soon as names and labels are read. With `with_memory_peak`, also
-    /// finds the tile and step with the most live bytes, and reads from the profile the names of
-    /// the variables that are live there (otherwise [`Model::memory_peak`] is `None`).
+    /// Builds the model of a profile and its debug contexts. Also returns a lookup of the profile's
+    /// lowered variables and of the program of each step, which takes some 20 bytes for each
+    /// lowered variable. `debug_info` is freed as soon as names and labels are read. With
+    /// `with_memory_peak`, the tile and step with the most live bytes are found, and the names of
+    /// the variables that are live there are read from the profile; otherwise
+    /// [`Model::memory_peak`] is `None`.
     ///
     /// # Errors
     /// If the program tree is cyclic or too large, a sum exceeds 4 GiB on a tile, or the names of
@@ -117,9 +118,9 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// Builds the operation groups with their code and clusters. Returns the groups, the use set of
-    /// each variable with all use sets, the use sets of each compute set and region, and for each
-    /// program the index of its cluster in its operation group.
+    /// Builds the operation groups with their code and clusters. Returns the groups; the use set of
+    /// each variable, together with all use sets; the use sets of each compute set and exchange
+    /// region; and, with one entry per program, the index of its cluster in its operation group.
     fn groups(
         profile: &Profile,
         found: &UnnamedOperations,

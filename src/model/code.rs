@@ -13,28 +13,31 @@ use std::collections::BTreeMap;
 /// Bytes of code and vertex state of the programs of an operation group or cluster, on each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
-    /// The vertex types that the compute sets of the programs instantiate, as indices into
-    /// [`Model::vertex_code`](super::Model::vertex_code), ascending; each with 1 on the tiles that
-    /// have an instance and 0 on all others. A pipeline stage has the code of a vertex type once.
+    /// The vertex types that the compute sets of the programs instantiate, as ascending indices
+    /// into [`Model::vertex_code`](super::Model::vertex_code). Each index comes with 1 on the tiles
+    /// that have an instance and 0 on all other tiles, since a pipeline stage has the code of a
+    /// vertex type only once.
     pub vertex_types: Vec<(u32, TileBytes)>,
     /// Bytes of vertex state: for each vertex type, the number of its instances times its state
     /// size, over all compute sets of the programs.
     pub vertex_state: TileBytes,
-    /// Bytes of vertex state that the compiler recorded, over all distinct compute sets; equal to
-    /// `vertex_state` if the profile lacks the record of any of these compute sets.
+    /// Bytes of vertex state that the compiler recorded, summed over all distinct compute sets of
+    /// the programs. Equal to `vertex_state` if the profile does not record these bytes for one of
+    /// the compute sets.
     pub vertex_memory: TileBytes,
     /// Bytes of code of exchanges between the tiles of an IPU, over all `DoExchange` programs.
     pub exchange_code: TileBytes,
     /// Bytes of control code, over all programs that have no children in the program tree.
     pub control_code: TileBytes,
-    /// Bytes of control code, over all programs, each without the code of its children. Includes
-    /// the code of loops, such as 24 bytes for a `Repeat`, which the original tool does not count.
+    /// Bytes of control code, summed over all programs, where the code of a program does not
+    /// include that of its children. The sum includes the code of loops, such as 24 bytes for a
+    /// `Repeat`, which the original tool does not count.
     pub own_control_code: TileBytes,
 }
 
 impl GroupCode {
-    /// Sums up the code of one operation group or cluster. `group` has the indices of its programs,
-    /// each once; `uid` is the id of its debug context, for error messages.
+    /// Sums up the code of one operation group or cluster. `group` has the distinct indices of its
+    /// programs. `uid` is the id of the group's debug context, for error messages.
     ///
     /// # Errors
     /// If a sum exceeds 4 GiB on a tile.
@@ -90,8 +93,8 @@ impl GroupCode {
 }
 
 /// All operations with one debug context, with their code and vertex state. The operations share
-/// the code: the first one in the walk over the program tree gives the group its programs
-/// (docs/model.md, "Operations").
+/// this code: the programs of the group are those of its first operation in the walk over the
+/// program tree (docs/model.md, "Operations").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the debug context that all operations of the group have.
@@ -103,8 +106,8 @@ pub struct OperationGroup {
     pub code: GroupCode,
     /// The liveness steps at which programs of the group copy from or to the host, ascending.
     pub host_copies: Vec<u32>,
-    /// The programs of the group, in clusters that use variables of the same use sets; empty if
-    /// there would be only one cluster.
+    /// The programs of the group, divided into clusters of programs that use variables of the same
+    /// use sets. Empty if there would be only one cluster.
     pub clusters: Vec<ProgramCluster>,
 }
 
@@ -120,13 +123,13 @@ impl OperationGroup {
     }
 }
 
-/// Number of operation groups whose code is summed up in parallel before the [`Budget`] is checked.
-/// With a larger number, one round could exceed the budget by far.
+/// Number of operation groups whose code is summed up in parallel between two checks of the
+/// [`Budget`]. With a larger number, the code could exceed the budget by far before it is checked.
 const AT_ONCE: usize = 16;
 
-/// Computes the code of operation groups or clusters. Each entry of `groups` is the id of a debug
-/// context and the indices of programs, each once. Returns one result per entry, in the same order,
-/// and subtracts the size of the results from `budget`.
+/// Computes the code of operation groups or clusters. Each entry of `groups` has the id of a debug
+/// context and distinct indices of programs. Returns one entry per entry of `groups`, in the same
+/// order, and subtracts the size of these results from `budget`.
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
@@ -158,16 +161,17 @@ pub struct ProgramCluster {
     pub code: GroupCode,
 }
 
-/// Stands in place of the index of a cluster for a program that is in no cluster.
+/// Used in place of the index of a cluster for a program that is in no cluster.
 pub(super) const NO_CLUSTER: u32 = u32::MAX;
 
-/// Divides the programs of each operation group into clusters, whose programs use variables with
-/// the same list of use sets. Returns the clusters of each group (none if all its programs use the
-/// same use sets), and for each program of the profile the index of its cluster in its group, or
-/// [`NO_CLUSTER`]. Subtracts the size of the clusters' code from `budget`.
+/// Divides the programs of each operation group into clusters of programs that use variables of the
+/// same use sets. Returns two lists: one entry per group, with its clusters (none if all its
+/// programs use the same use sets), and one entry per program of the profile, with the index of its
+/// cluster in its group, or [`NO_CLUSTER`]. Subtracts the size of the clusters' code from `budget`.
 ///
 /// # Errors
-/// If clusters have more use sets than [`limits::SETS_OF_CLUSTERS`], or for a reason of [`of_all`].
+/// If all clusters together have more use sets than [`limits::SETS_OF_CLUSTERS`], or if [`of_all`]
+/// fails.
 pub(super) fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -206,7 +210,8 @@ pub(super) fn clusters(
     Ok((found.collect(), cluster_of))
 }
 
-/// The programs of one operation group, by the use sets (ascending) of the variables that they use.
+/// The programs of one operation group. A key is the use sets (ascending) of the variables that a
+/// program uses, and the value has the indices of the programs that use them.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
 fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
@@ -224,8 +229,9 @@ fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -
     split
 }
 
-/// Bound on the size of the code of all operation groups and clusters, in runs: consecutive tiles
-/// with equally many bytes are one run. `left` is the number of runs that may still be added.
+/// A bound on the size of the code of all operation groups and clusters, counted in runs. A run is
+/// a series of consecutive tiles with equally many bytes. `left` is the number of runs that may
+/// still be added.
 pub(super) struct Budget {
     max: usize,
     left: usize,
@@ -265,8 +271,9 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns, for each distinct compute set in `compute_sets`, the bytes of its vertex state that the
-/// profile records on each tile; `None` if it lacks those of any compute set.
+/// Returns one entry per distinct compute set in `compute_sets`: the bytes of its vertex state on
+/// each tile, as the profile records them. Returns `None` if the profile does not record these
+/// bytes for one of the compute sets.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);
@@ -274,8 +281,8 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
     sets.into_iter().map(|set| set.memory.as_ref()).collect()
 }
 
-/// Returns the vertex types (ascending) that have an instance in any of `compute_sets`, each with 1
-/// on the tiles that have an instance, and 0 on all other tiles.
+/// Returns the vertex types (ascending) that have an instance in any of `compute_sets`. Each type
+/// comes with 1 on the tiles that have an instance, and 0 on all other tiles.
 fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,

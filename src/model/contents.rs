@@ -15,10 +15,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// The model of one compiled program: its operations with their code, and the variables that
-/// operations use. The choice of layers does not change it.
+/// operations use. The model does not depend on the choice of layers.
 ///
-/// A deserialized model may have indices beyond the ends of their lists; the module `saved` checks
-/// for them.
+/// A deserialized model may have indices that are too large for the lists to which they refer; the
+/// module `saved` checks for such indices.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// The IPUs that the program was compiled for, with their number of tiles and the memory of a
@@ -29,29 +29,32 @@ pub struct Model {
     /// All operation groups. A group has all operations with the same debug context, such as the
     /// operations of all calls of an outlined body.
     pub operation_groups: Vec<OperationGroup>,
-    /// The equivalence classes of variables, and the steps at which each is live.
+    /// The equivalence classes of variables, and the steps at which the variables of each class are
+    /// live.
     pub classes: LiveClasses,
-    /// The lowered variables that hold data, also those that no operation uses: on each tile, one
-    /// group for each pair of equivalence class and use set. Most of the model's size.
+    /// The lowered variables that hold data, including those that no operation uses. On each tile,
+    /// the variables with the same equivalence class and use set are one group. This field has most
+    /// of the model's size.
     pub variables: VariableGroups,
     /// The lowered variables that hold code or vertex state and are used by an operation, because a
     /// program copies code to them.
     pub code_variables: VariableGroups,
-    /// By [`CodeKind`](crate::profile::CodeKind): bytes on each tile of all lowered variables that
-    /// hold this kind of code.
+    /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
+    /// lowered variables that hold this kind of code.
     pub recorded_code: [TileBytes; 4],
     /// The use sets (sets of operation groups that use a variable) of all variables.
     pub use_sets: UseSets,
-    /// Labels of weights and other persistent variables, to which `use_sets` refers by index. The
-    /// first label is empty, for variables without a label.
+    /// Labels of weights and other persistent variables. `use_sets` refers to them by index. The
+    /// first label is empty and stands for variables without a label.
     pub labels: Vec<Label>,
-    /// The calls of functions that are called from several places: for each call the called
-    /// function, as the index of its body among the profile's programs. Calls whose debug contexts
-    /// tell which operations they replaced have no entry.
+    /// One entry per call of a function that is called from several places: the called function, as
+    /// the index of its body among the profile's programs. Calls whose debug contexts tell which
+    /// operations they replaced have no entry.
     pub calls: Vec<u32>,
     /// The graph of the data that flows through variables from operations to later operations.
     pub flow: DataFlow,
-    /// By index of the vertex type in the profile: bytes of the vertex type's code on each tile.
+    /// One entry per vertex type, with the same index as in the profile: the bytes of the vertex
+    /// type's code on each tile.
     pub vertex_code: Vec<TileBytes>,
     /// The programs with vertex state or exchange code, each with its operation group.
     pub programs: Vec<OwnedProgram>,
@@ -73,11 +76,11 @@ pub struct Model {
     pub warnings: Vec<Warning>,
     /// Places where tables of the profile contradict each other.
     pub contradictions: Vec<Contradiction>,
-    /// The regexes that the user gave when the model was saved.
+    /// The regexes for layers that the user gave when the model was saved.
     pub layer_regexes: LayerRegexes,
 }
 
-/// Regexes for layers that the user gave, each `None` if the user gave none.
+/// The regexes for layers that the user gave. A field is `None` if the user did not give its regex.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerRegexes {
     /// The value of `--layer-name-regex`: a regex, or `auto`.
@@ -91,19 +94,21 @@ pub struct LayerRegexes {
 pub(crate) struct SetBytes {
     pub(crate) all: u64,
     /// Bytes of those variables of the use set that are parameters: live on the first and on the
-    /// last step, or a variable of the framework by their context (docs/model.md, "Variables").
+    /// last step, or marked by their debug context as a variable of the framework (docs/model.md,
+    /// "Variables").
     pub(crate) parameters: u64,
 }
 
 impl Model {
-    /// Returns the fewest bytes, over all tiles, with which a variable is taken for a tensor: 16
-    /// for each tile. A smaller variable is a single number that several operations share, such as
-    /// the scale of all gradients.
+    /// Returns the fewest bytes, over all tiles, that a variable must have to count as a tensor: 16
+    /// for each tile of the target. A smaller variable is a single number that several operations
+    /// share, such as the scale of all gradients.
     pub(crate) fn min_tensor_bytes(&self) -> u64 {
         16 * u64::from(self.target.num_tiles)
     }
 
-    /// Returns whether debug contexts mark any variable as one of the framework, such as a weight.
+    /// Returns whether debug contexts mark any variable as a variable of the framework, such as a
+    /// weight.
     pub(crate) fn has_weight_labels(&self) -> bool {
         self.labels
             .iter()
@@ -116,14 +121,14 @@ impl Model {
     }
 
     /// Returns whether variables with equivalence class `class` and use set `set` are parameters:
-    /// live on the first and on the last step, or marked by their context as a variable of the
-    /// framework (docs/model.md, "Variables").
+    /// live on the first and on the last step, or marked by their debug context as a variable of
+    /// the framework (docs/model.md, "Variables").
     pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
         self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
     }
 
-    /// Returns, by index of the operation group, whether `is_wanted` is true for any operation of
-    /// the group.
+    /// Returns one entry per operation group: whether `is_wanted` is true for any operation of the
+    /// group.
     pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
         let mut has_any = vec![false; self.operation_groups.len()];
         for operation in &self.operations {
@@ -132,30 +137,32 @@ impl Model {
         has_any
     }
 
-    /// Returns, by use set, how many operation groups that update weights use its variables, where
-    /// 2 stands for 2 or more.
+    /// Returns one entry per use set: the number of operation groups that update weights and use
+    /// its variables, where 2 means two or more.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let is_update = self.groups_with(|operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
-    /// Returns, by use set, how many of the operation groups for which `counts` (called with the
-    /// index of the group) is true use its variables, where 2 stands for 2 or more.
+    /// Returns one entry per use set: the number of operation groups that use its variables and for
+    /// which `counts` is true, where 2 means two or more. `counts` is called with the index of the
+    /// group.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         self.use_sets.fold(0, |sum: u8, group| {
             (sum + u8::from(counts(group as usize))).min(2)
         })
     }
 
-    /// Returns, by use set, whether `is_wanted` (called with the index of the group) is true for
-    /// all operation groups that use its variables; also true for the use set without users.
+    /// Returns one entry per use set: whether `is_wanted` is true for all operation groups that use
+    /// its variables. The entry is also true if no group uses them. `is_wanted` is called with the
+    /// index of the group.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         self.use_sets.fold(true, |are_wanted, group| {
             are_wanted && is_wanted(group as usize)
         })
     }
 
-    /// Returns, by use set, the bytes of its variables over all tiles.
+    /// Returns one entry per use set: the bytes of its variables over all tiles.
     pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {
         let mut sums = vec![SetBytes::default(); self.use_sets.len()];
         for item in self.variables.uses() {
@@ -168,16 +175,18 @@ impl Model {
         sums
     }
 
-    /// Iterates over the use sets of weights, with the bytes of the weights. `bytes` has the bytes
-    /// of each use set. A weight is a variable that its debug context marks as one of the
-    /// framework. In profiles without such contexts, it is a variable that is live on the first and
-    /// the last step and that either exactly one update uses, or no update uses and the host both
-    /// writes and reads. Without an update it must have the bytes of a tensor, unlike a learning
-    /// rate. Variables that the forward pass does not use are accumulators or optimizer state.
+    /// Iterates over the use sets of weights, each with the bytes of its weights. `bytes` has one
+    /// entry per use set. A weight is a variable that its debug context marks as a variable of the
+    /// framework. In profiles without such contexts, a weight is a variable that is live on the
+    /// first and the last step, and that either exactly one update uses, or no update uses but the
+    /// host both writes and reads. In the latter case the variable must have the bytes of a tensor,
+    /// unlike a learning rate. Variables that the forward pass does not use are not weights, but
+    /// accumulators or optimizer state.
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();
-        // The host writes and reads weights. It does not read inputs back, and copies no constants.
+        // The host writes and reads weights. It never reads inputs back, and it never copies
+        // constants.
         let streams = |group: usize| self.operation_groups[group].only_streams();
         let copies = self.users_by_set(streams);
         let is_forward =
@@ -199,17 +208,18 @@ impl Model {
             })
     }
 
-    /// Returns the most bytes of data variables that are live at one liveness step on `tile`, and
-    /// the first step with this maximum.
+    /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
+    /// step at which this many bytes are live.
     pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
         let on_tile = self.variables.on_tile(tile);
         self.classes
             .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
-    /// Returns, by tile, the bytes of the whole model as one pipeline stage: all code, the data
-    /// variables that are live at the tile's fullest step, and the recorded bytes that no variable
-    /// explains. The result depends neither on layers nor on options.
+    /// Returns one entry per tile: the bytes of the whole model as one pipeline stage. These are
+    /// the bytes of all code, of the data variables that are live at the tile's fullest step, and
+    /// the recorded bytes that no variable explains. The result depends neither on layers nor on
+    /// options.
     pub(super) fn totals_in_one_stage(&self) -> Vec<u64> {
         let mut taken: Vec<u64> = (0..self.variables.tiles())
             .into_par_iter()

@@ -1,20 +1,21 @@
 //! Cycles of operations.
 //!
-//! Executed and estimated cycles are of the same work: compute sets and exchanges between tiles,
-//! each step as long as its slowest tile. Stream copies wait for the host, and syncs for other
-//! tiles, so their executed cycles are kept apart and belong to no layer. Cycles of exchanges also
-//! have a sum of their own.
+//! Executed cycles and estimated cycles cover the same work: compute sets and exchanges between
+//! tiles, where each step is as long as its slowest tile. Stream copies wait for the host, and
+//! syncs wait for other tiles, so their executed cycles are kept apart and belong to no layer. The
+//! cycles of exchanges are also summed separately.
 //!
-//! The cycles of a program that several operations run (an outlined body) are divided by how often
-//! each operation runs it in the walk over the program tree. The body of a Repeat runs as often as
-//! `program_type_repeat` records, or once if the count is not fixed; bodies of `while` loops and
-//! all branches run once.
+//! If several operations run the same program (an outlined body), the cycles of the program are
+//! divided in proportion to how often each operation runs it in the walk over the program tree. The
+//! body of a Repeat runs as often as `program_type_repeat` records, or once if the count is not
+//! fixed. Bodies of `while` loops and all branches count as running once.
 //!
-//! Clusters, the programs of an operation that use the same variables, have separate sums: cycles
-//! of an operation that reaches over the whole model are attributed to the places of each cluster.
+//! Clusters, the programs of an operation that use the same variables, have separate sums. If an
+//! operation works on the whole model, the cycles of each of its clusters are attributed to the
+//! places of that cluster.
 //!
-//! Cycles of an operation that runs before and after the start of the backward pass are divided by
-//! its numbers of steps on both sides.
+//! If an operation runs both before and after the start of the backward pass, its cycles are
+//! divided in proportion to its numbers of steps before and after this start.
 
 use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
@@ -34,7 +35,7 @@ pub enum CycleSource {
     /// Cycles were measured while the program ran.
     Executed {
         /// Number of calls of `Engine::run` whose steps were measured (rows of the table `runs`). 0
-        /// if the profile does not record it; then all steps are taken as one run.
+        /// if the profile does not record this number; then all steps count as one run.
         runs: u64,
     },
     /// Cycles are the compiler's estimates for one execution of each control program, since the
@@ -57,16 +58,17 @@ impl fmt::Display for CycleSource {
 pub struct OperationCycles {
     /// Whether the cycles in all fields are executed or estimated.
     pub source: CycleSource,
-    /// By index in [`Model::operations`](super::Model::operations): cycles of the operation.
-    /// Executed cycles are summed over all runs.
+    /// One entry per operation, with the same index as in
+    /// [`Model::operations`](super::Model::operations): the cycles of the operation. Executed
+    /// cycles are summed over all runs.
     pub by_operation: Vec<WorkCycles>,
     /// Cycles of each cluster (programs of one operation), ascending by operation, then by cluster.
-    /// They are also included in `by_operation`.
+    /// These cycles are also included in `by_operation`.
     pub by_cluster: Vec<ClusterCycles>,
     /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
-    /// Executed cycles of all programs but compute sets and exchanges: stream copies, syncs,
-    /// control flow. 0 for estimates.
+    /// Executed cycles of all programs that are neither compute sets nor exchanges: stream copies,
+    /// syncs and control flow. 0 if cycles are estimated.
     pub other: u64,
 }
 
@@ -77,7 +79,7 @@ pub struct WorkCycles {
     pub all: u64,
     /// The part of `all` that exchanges take; compute sets take the rest.
     pub exchange: u64,
-    /// The part of `all` that runs at or after the start of the backward pass; 0 in inference.
+    /// The part of `all` that is spent at or after the start of the backward pass; 0 in inference.
     pub later: u64,
 }
 
@@ -88,8 +90,8 @@ impl WorkCycles {
         self.later = self.later.saturating_add(more.later);
     }
 
-    /// Returns the cycles minus `part`: each field minus the field of the same name, but at least
-    /// 0.
+    /// Returns these cycles minus `part`: each field minus the field of `part` with the same name,
+    /// but at least 0.
     pub(super) fn without(self, part: Self) -> Self {
         Self {
             all: self.all.saturating_sub(part.all),
@@ -110,8 +112,8 @@ pub struct ClusterCycles {
     pub cycles: WorkCycles,
 }
 
-/// Returns the share of `cycles` for `part` out of `whole`: `cycles * part / whole`, rounded down;
-/// 0 if `whole` is 0.
+/// Returns the share of `cycles` that belongs to `part` out of `whole`: `cycles * part / whole`,
+/// rounded down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
     let share = share.checked_div(u128::from(whole)).unwrap_or(0);
@@ -119,12 +121,12 @@ pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
-/// compiler's estimates. `cluster_of` has, by program, the index of its cluster in its group;
-/// `backward` has the steps of each program and the first step of the backward pass, `None` for
-/// inference. Returns `Ok(None)` if the profile has no cycles.
+/// compiler's estimates. `cluster_of` has one entry per program: the index of its cluster in its
+/// group. `backward` has the steps of each program and the first step of the backward pass; it is
+/// `None` for inference. Returns `Ok(None)` if the profile has no cycles.
 ///
 /// # Errors
-/// A warning in place of the cycles if they exceed [`limits::CYCLES`].
+/// Returns a warning in place of the cycles if they exceed [`limits::CYCLES`].
 pub(super) fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
@@ -200,28 +202,29 @@ fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
         .any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
 }
 
-/// The sums of cycles by operation and by cluster while they are built, and all data that they
-/// depend on. Cycles are added visit by visit; a visit of the walk over the program tree is a
-/// program on one call path.
+/// The sums of cycles by operation and by cluster while they are built, and all data from which
+/// they are computed. Cycles are added visit by visit. A visit is one program on one call path in
+/// the walk over the program tree.
 struct CycleSums<'a> {
     programs: &'a Programs,
     found: &'a UnnamedOperations,
-    /// By visit (a program on one call path): how often the program runs on this path.
+    /// One entry per visit (a program on one call path): how often the program runs on this path.
     executions: Vec<u64>,
-    /// By program: the index of its cluster in its operation group, or `NO_CLUSTER`.
+    /// One entry per program: the index of its cluster in its operation group, or `NO_CLUSTER`.
     cluster_of: &'a [u32],
     /// The steps of each program, and the first step of the backward pass. `None` for inference.
     backward: Option<(&'a StepIndex, u32)>,
-    /// All sums except those by cluster.
+    /// All sums of cycles except the sums by cluster.
     all: OperationCycles,
-    /// By index of the operation, and index of the cluster in the operation's group: the cycles of
-    /// the cluster.
+    /// The cycles of each cluster. A key is the index of the operation, and the index of the
+    /// cluster in the operation's group.
     by_cluster: BTreeMap<(u32, u32), WorkCycles>,
 }
 
 impl<'a> CycleSums<'a> {
-    /// Sums up the compiler's estimates. `estimated` has, by program, the cycles of one execution;
-    /// each visit of the program adds them times its number of executions.
+    /// Sums up the compiler's estimates. `estimated` has one entry per program: the cycles of one
+    /// execution. For each visit of a program, these cycles are added times the number of
+    /// executions of the visit.
     fn of_estimated(mut self, estimated: &[u64]) -> OperationCycles {
         for (visit, program) in self.visits() {
             let cycles = estimated[program].saturating_mul(self.executions[visit]);
@@ -230,9 +233,9 @@ impl<'a> CycleSums<'a> {
         self.finished()
     }
 
-    /// Sums up executed cycles. `executed` has, by program, the cycles of all its executions. They
-    /// are divided among the visits of the program (one for each call path) in proportion to how
-    /// often each visit runs, without losing a cycle to rounding.
+    /// Sums up executed cycles. `executed` has the cycles of all executions of each program. These
+    /// cycles are divided among the visits of the program (one for each call path), in proportion
+    /// to how often the program runs on the path. No cycle is lost to rounding.
     fn of_executed(mut self, executed: &Executed) -> OperationCycles {
         self.all.other = executed.without_program;
         let mut all = vec![0u128; self.programs.all.len()];
@@ -259,8 +262,8 @@ impl<'a> CycleSums<'a> {
         self.finished()
     }
 
-    /// Iterates over the visits of compute sets and exchanges in the walk over the program tree:
-    /// the index of the visit, and that of its program in `Programs::all`.
+    /// Iterates over the visits of compute sets and exchanges in the walk over the program tree.
+    /// Each item has the index of the visit, and the index of its program in `Programs::all`.
     fn visits(&self) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let programs = self.programs;
         self.found
@@ -282,10 +285,10 @@ impl<'a> CycleSums<'a> {
         self.add(by, kind, cycles, later);
     }
 
-    /// Returns how many of the `cycles` of `program` on the call path `path` are spent at or after
-    /// the start of the backward pass, by the share of the program's steps there. If no step of the
-    /// program is on `path`, as for a function body that is listed once for several calls, all its
-    /// steps decide. 0 for inference.
+    /// Returns how many of `cycles`, the cycles of `program` on the call path `path`, are spent at
+    /// or after the start of the backward pass: the same share as that of the program's steps on
+    /// `path`. If no step of the program is on `path`, as for a function body that is listed once
+    /// for several calls, all steps of the program are used instead. Returns 0 for inference.
     fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
         let Some((steps, start)) = self.backward else {
             return 0;
@@ -301,8 +304,9 @@ impl<'a> CycleSums<'a> {
         share(cycles, later as u64, counted.len() as u64)
     }
 
-    /// Adds the cycles of a program of the kind `kind` to the sums of `by`, its operation and
-    /// cluster. `all` are the program's cycles in both passes, `later` those in the backward pass.
+    /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,
+    /// whose indices are in `by`. `all` has the program's cycles in both passes, `later` its cycles
+    /// in the backward pass.
     fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
         let exchange = match kind {
             ProgramKind::DoExchange(_) => all,

@@ -1,9 +1,10 @@
 //! Finds through which variables data flows from operations to later operations (docs/model.md,
 //! "The flow of data").
 //!
-//! A live range of a variable begins where the variable is written and ends where it is read last.
-//! So the first user of the range is its producer, and the other users are its consumers. Nothing
-//! else in a profile shows dependencies between operations, whatever the framework calls these.
+//! A live range of a variable begins where the variable is written and ends where it is last read.
+//! So the first operation that uses the variable in the range is the producer of the data, and the
+//! other users are its consumers. Nothing else in a profile shows dependencies between operations,
+//! whatever the framework calls the operations.
 
 use super::Model;
 use super::lists::ascending;
@@ -20,7 +21,7 @@ use std::collections::hash_map::Entry;
 use std::iter::once;
 
 /// A graph of the data that flows through the program. A node is a run of consecutive steps of one
-/// operation or call; an edge is variables that one node writes and later nodes use.
+/// operation or call. An edge stands for the variables that one node writes and later nodes use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFlow {
     /// The nodes, in the order of their first steps.
@@ -28,41 +29,44 @@ pub struct DataFlow {
     /// The edges, ascending by `from`, then by `to`. All live ranges with the same producer and the
     /// same consumers are one edge.
     pub edges: Vec<FlowEdge>,
-    /// The use sets of parameters, such as weights, ascending; each with the nodes that use its
-    /// variables, ascending. Parameters have no producer.
+    /// The use sets of parameters, such as weights, in ascending order. Each use set comes with the
+    /// nodes that use its variables, as ascending indices into `nodes`. Parameters have no
+    /// producer.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
-/// Consecutive steps of one operation; or of one call of a function that is called from several
-/// places, with the steps that copy its arguments and results.
+/// A node of the data flow: consecutive steps of one operation, or of one call of a function that
+/// is called from several places. The steps of a call include those that copy its arguments and
+/// results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNode {
     /// The first liveness step of the node.
     pub first: u32,
-    /// The operations that run in the node, as indices into [`Model::operations`](super::Model),
-    /// ascending; empty for programs that belong to no operation.
+    /// The operations that run in the node, as ascending indices into
+    /// [`Model::operations`](super::Model); empty if the programs of the node belong to no
+    /// operation.
     pub operations: Box<[u32]>,
 }
 
-/// Variables that one node writes and later nodes use.
+/// An edge of the data flow: the variables that one node writes and later nodes use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if the
+    /// Index into [`DataFlow::nodes`]: the node that writes the variables. It is [`NO_NODE`] if the
     /// producer is unknown, as for variables that the host writes.
     pub from: u32,
-    /// The nodes that use the variables, as indices into [`DataFlow::nodes`], ascending; all after
-    /// `from` unless this is [`NO_NODE`].
+    /// Ascending indices into [`DataFlow::nodes`]: the nodes that use the variables. All these
+    /// nodes come after `from`, unless `from` is [`NO_NODE`].
     pub to: Box<[u32]>,
-    /// Bytes of the variables over all tiles, where a variable is added once for each of its live
-    /// ranges that the edge stands for.
+    /// Bytes of the variables over all tiles. The bytes of a variable are added once for each of
+    /// its live ranges that belong to the edge.
     pub bytes: u64,
 }
 
-/// Both ends of an edge of the data flow: the node that writes the variables, or [`NO_NODE`], and
-/// the nodes that use the variables, ascending.
+/// Both ends of an edge of the data flow, as indices of nodes: the node that writes the variables,
+/// or [`NO_NODE`], and the nodes that use the variables, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
-/// Stands in place of the index of a node for the unknown producer of an edge of the data flow.
+/// Used in place of the index of a node if the producer of an edge of the data flow is unknown.
 pub const NO_NODE: u32 = u32::MAX;
 
 /// Returns the error for a profile whose steps use variables more often than in any real model.
@@ -75,8 +79,8 @@ fn too_much() -> FileError {
     ))
 }
 
-/// One use of the variables of a use set: the liveness step, the node of the data flow that has the
-/// step, and how the step uses the variables.
+/// One use of the variables of a use set: the liveness step, the node of the data flow that
+/// contains the step, and how the step uses the variables.
 #[derive(Clone, Copy)]
 struct Use {
     step: u32,
@@ -84,15 +88,17 @@ struct Use {
     role: Role,
 }
 
-/// The nodes of the data flow; and by use set the uses of its variables, ascending by step.
+/// The nodes of the data flow, and one entry per use set with the uses of its variables, ascending
+/// by step.
 pub(super) struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
 
 impl FlowUses {
-    /// Collects the use sets (`sets` in all) that each step uses. All steps of an outermost Call in
-    /// `sites`, the Calls of functions that are called from several places, form one node.
+    /// Collects the use sets that each step uses. `sets` is the number of all use sets. `sites` has
+    /// the Calls of functions that are called from several places; all steps of an outermost Call
+    /// of these form one node.
     ///
     /// # Errors
     /// If steps use variables more often than in any real model.
@@ -104,7 +110,8 @@ impl FlowUses {
         sites: &CallSites,
         sets: usize,
     ) -> Result<Self, FileError> {
-        // By program of any step: the use sets of the program's variables, each with its role.
+        // For each program that has steps (by its index): the use sets of the program's variables,
+        // each with the role of these variables.
         let mut roles = FxHashMap::default();
         let has_roles = |program| {
             let roles = roles
@@ -187,10 +194,11 @@ impl FlowUses {
     }
 }
 
-/// Returns the edges of one live range of variables, whose uses are `users`, ascending by step.
-/// Each edge comes with the number of uses that were examined for it, which the caller bounds. The
-/// first user is the producer, unless it is a copy from or to the host. A later user that is the
-/// destination of an exchange is also a producer: users after it depend on both producers.
+/// Returns the edges of one live range of variables. `users` has the uses of the variables in this
+/// range, ascending by step. Each edge comes with the number of uses that were examined to find it;
+/// the caller limits the sum of these numbers. The first user is the producer, unless it is a copy
+/// from or to the host. A later user that is the destination of an exchange is also a producer: the
+/// users after it depend on both producers.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()
@@ -212,12 +220,14 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// A liveness step that uses variables, with its operation ([`NO_OPERATION`] if it has none).
+/// A liveness step that uses variables, with its operation ([`NO_OPERATION`] if the step belongs to
+/// no operation).
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The outermost Call of a function with several callers that contains the step: the first step
-    /// of this Call, and the operation of the Call program. `None` outside such Calls.
+    /// The outermost Call that contains the step, among the Calls of functions that are called from
+    /// several places: the first step of this Call, and the operation of the Call program. `None`
+    /// if no such Call contains the step.
     call: Option<(u32, u32)>,
 }
 
@@ -256,8 +266,8 @@ fn used_steps(
     used
 }
 
-/// Adds to each Call in `all` the steps just before and after it that belong to the operation of
-/// the Call program: they copy arguments and results.
+/// Extends each Call in `all` by the steps directly before and after it that belong to the
+/// operation of the Call program. These steps copy the arguments and results of the Call.
 fn join_copies(all: &mut [UsedStep]) {
     let mut end = 0;
     while end < all.len() {

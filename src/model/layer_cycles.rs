@@ -1,6 +1,6 @@
-//! Sums up the cycles of layers by pass: cycles of an operation are attributed to the positions
-//! where it runs. Those of a norm of all gradients, and of any other operation after the backward
-//! pass that works on several layers, are part of the update (docs/model.md, "Time").
+//! Sums up the cycles of layers by pass. The cycles of an operation are attributed to the positions
+//! where it runs. An operation that runs after the backward pass and works on several layers, such
+//! as a norm of all gradients, counts as part of the update (docs/model.md, "Time").
 
 use super::cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
@@ -30,23 +30,25 @@ impl PassCycles {
     }
 }
 
-/// Cycles of one run of the program, by position (In, each layer, Out). If several runs were
-/// measured, their mean, rounded up.
+/// Cycles of one run of the program, for each position (In, each layer, Out). If several runs were
+/// measured, each number is the mean of the runs, rounded up.
 #[derive(Debug, Clone)]
 pub struct CyclesByLayer {
     /// Whether the cycles in all fields are executed or estimated.
     pub source: CycleSource,
-    /// By position (In, each layer, Out): cycles of all passes.
+    /// One entry per position (In, each layer, Out): its cycles in all passes.
     pub by_layer: Vec<u64>,
-    /// By position (In, each layer, Out): the part of `by_layer` that exchanges take.
+    /// One entry per position (In, each layer, Out): the part of its cycles in `by_layer` that
+    /// exchanges take.
     pub exchange_by_layer: Vec<u64>,
-    /// By position (In, each layer, Out): cycles broken down by pass; their sum is `by_layer`.
+    /// One entry per position (In, each layer, Out): its cycles broken down by pass. The sum over
+    /// all passes is the position's entry in `by_layer`.
     pub passes_by_layer: Vec<PassCycles>,
     /// The part of the first position's cycles that belongs to Out (the operations after the last
     /// layer) if Out runs on the first IPU; otherwise 0.
     pub out_in_first: PassCycles,
-    /// Cycles that belong to no position: of operations that are in every stage or in none, and of
-    /// compute sets and exchanges that belong to no operation.
+    /// Cycles that belong to no position: the cycles of operations that are in every stage or in
+    /// none, and of compute sets and exchanges that belong to no operation.
     pub unplaced: u64,
     /// The part of `unplaced` that exchanges take; compute sets take the rest.
     pub unplaced_exchange: u64,
@@ -57,11 +59,12 @@ pub struct CyclesByLayer {
 }
 
 impl Model {
-    /// Sums up the cycles of each position (In, each layer, Out), with operations where `placement`
-    /// puts them; `None` if the profile has no cycles ([`NoCycles`]).
+    /// Sums up the cycles of each position (In, each layer, Out). `placement` tells the positions
+    /// of each operation. Returns `None` if the profile has no cycles ([`NoCycles`]).
     ///
-    /// The cycles of an operation at several positions are divided: those of programs that only use
-    /// variables of some positions go to these, all others equally to all (docs/model.md, "Time").
+    /// If an operation is at several positions, its cycles are divided. The cycles of programs that
+    /// use only variables of some of these positions go to those positions. All other cycles are
+    /// divided equally among all positions of the operation (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let mut sums = LayerSums {
@@ -77,8 +80,8 @@ impl Model {
                 .zip(end)
                 .is_some_and(|((start, _), end)| start > end);
             let pass = match operation.pass {
-                // A backward operation without a place of its own after the passes of all layers
-                // works on all gradients, before the weights are updated.
+                // A backward operation that runs after the passes of all layers, and has no place
+                // by its own data, works on all gradients before the weights are updated.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
@@ -93,8 +96,9 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the last step of all backward operations that have cycles and a place by their own
-    /// data ([`Reason::is_own`](super::placement::Reason)); `None` without such operations.
+    /// Returns the last step of all backward operations that have cycles and whose place follows
+    /// from their own data ([`Reason::is_own`](super::placement::Reason)); `None` if there are no
+    /// such operations.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         let placed = self
             .operations
@@ -109,8 +113,8 @@ impl Model {
     }
 
     /// Iterates over the clusters of `operation` (its programs, grouped by the use sets of their
-    /// variables): the places and the cycles of each cluster that has places. Empty unless the
-    /// operation is at several places.
+    /// variables). Each item has the places and the cycles of a cluster; clusters without places
+    /// are left out. There are no items unless the operation is at several places.
     fn of_clusters<'a>(
         &self,
         cycles: &'a OperationCycles,
@@ -132,16 +136,16 @@ impl Model {
     }
 }
 
-/// Cumulative cycles of the first one, two, three and all passes, in the order of the fields of
-/// [`PassCycles`]; and as last item the cycles of exchanges in all passes. The cumulative cycles
-/// stay ascending when each is divided and rounded up, and the differences between neighbours add
-/// up to the rounded total.
+/// Cumulative cycles: items 0 to 3 have the cycles of the first one, two, three and all passes, in
+/// the order of the fields of [`PassCycles`]. Item 4 has the cycles of exchanges in all passes. If
+/// each cumulative number is divided and rounded up, the numbers stay ascending, and the
+/// differences between neighbours add up to the rounded total.
 type PassSums = [u64; 5];
 
-/// Assigns the cycles `counted` of an operation to its `pass`. For an operation that runs in both
-/// the forward and the backward pass, the cycles before the start of the backward pass are forward;
-/// later ones are recomputed if `is_recomputed` (the profile was recorded with recomputation), and
-/// backward otherwise.
+/// Returns the cycles `counted` of an operation with the pass `pass`, as [`PassSums`]. If
+/// the operation runs in both the forward and the backward pass, its cycles before the start of the
+/// backward pass are forward cycles. Its later cycles are recomputed cycles if `is_recomputed` (the
+/// profile was recorded with recomputation), and backward cycles otherwise.
 fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     let all = counted.all;
     let earlier = all.saturating_sub(counted.later);
@@ -155,8 +159,8 @@ fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     [forward, backward, recomputed, all, counted.exchange]
 }
 
-/// Cycles over all runs of the program: by position (In, each layer, Out), and of operations
-/// without a position (`unplaced`).
+/// Cycles summed over all runs of the program: one entry per position (In, each layer, Out) in
+/// `by_layer`, and the cycles of operations without a position in `unplaced`.
 struct LayerSums {
     by_layer: Vec<PassSums>,
     /// The part of the cycles of position 0 that belongs to Out, if Out runs on the first IPU.
@@ -174,7 +178,7 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // If the cycles do not divide evenly, the first places get one more.
+            // If the cycles do not divide evenly, each of the first places gets one cycle more.
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
@@ -185,8 +189,9 @@ impl LayerSums {
         }
     }
 
-    /// Divides all sums by the number of executed runs, rounding up, and adds the cycles outside
-    /// operations from `cycles`. No part of a sum, such as one pass, becomes more than the sum.
+    /// Divides all sums by the number of executed runs, rounding up, and adds the cycles from
+    /// `cycles` that belong to no operation. Rounding never makes a part of a sum, such as one
+    /// pass, larger than the sum.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

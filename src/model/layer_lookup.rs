@@ -4,18 +4,19 @@
 /// The layer that a name given by the user stands for, if there is exactly one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// Exactly one layer, which has this index.
+    /// The name stands for exactly one layer, which has this index.
     Layer(usize),
-    /// Any of several layers, which have these indices; at least two.
+    /// The name may stand for any of several layers (at least two), which have these indices.
     Ambiguous(Vec<usize>),
-    /// A part inside the layer with this index; no division makes a layer begin with it.
+    /// The name stands for a part inside the layer with this index. Even if layers are divided, no
+    /// layer begins with this part.
     Inside(usize),
-    /// No layer.
+    /// The name stands for no layer.
     Unknown,
 }
 
 impl Named {
-    /// Returns the index of the layer, if the name stands for exactly one.
+    /// Returns the index of the layer if the name stands for exactly one layer; otherwise `None`.
     pub fn layer(self) -> Option<usize> {
         match self {
             Self::Layer(layer) => Some(layer),
@@ -23,7 +24,8 @@ impl Named {
         }
     }
 
-    /// Returns a copy in which the result of `index` replaces each index of a layer.
+    /// Returns a copy in which each index of a layer is replaced by the result of calling `index`
+    /// with it.
     pub(crate) fn map(self, index: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Layer(layer) => Self::Layer(index(layer)),
@@ -34,9 +36,10 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` its
-/// module path: an empty one, or none at the end of the list, if it is unknown. If several layers
-/// match, the best match decides: by name, by [`WHOLE`] path, or by a [`PART`] of the path.
+/// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` the path
+/// of its module. A path is empty, or missing at the end of the list, if the module is unknown. If
+/// several layers match, the best match decides: first a match of the name, then of the [`WHOLE`]
+/// path, then of a [`PART`] of the path.
 pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
@@ -44,8 +47,8 @@ pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
-/// Finds which of `paths`, those of layers or modules, `text` stands for. The first of `ways` in
-/// which any path matches decides.
+/// Finds which of `paths` (of layers or modules) `text` stands for. The entries of `ways` are tried
+/// in order, and the first way in which any path matches decides.
 pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {
@@ -61,22 +64,25 @@ pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     Named::Unknown
 }
 
-/// A way in which a text matches a path, as a function of the modules of the path and of the text.
+/// A way in which a text matches a path. The arguments of the function are the modules of the path
+/// and the modules of the text.
 pub(super) type Way = fn(&[&str], &[&str]) -> bool;
 
-/// Ways in which a text stands for a whole path: it is the path, or has a root before the path.
+/// Ways in which a text stands for a whole path: the text is the path, or it is one root module
+/// followed by the path.
 pub(super) const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
 ];
 
-/// Ways in which a text stands for a part of a module path: it is an end of the path, or a scope,
-/// which lacks modules that are never called, such as a list of blocks.
+/// Ways in which a text stands for a part of a module path: the text is the end of the path, or a
+/// scope of the path. A scope lacks modules that are never called, such as a list of blocks.
 pub(super) const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,
 ];
-/// Splits a module path into the names of its modules: `a.b/c[3]` has `a`, `b`, `c` and `3`.
+/// Splits a module path into the names of its modules: `a.b/c[3]` is split into `a`, `b`, `c` and
+/// `3`.
 fn modules(path: &str) -> Vec<&str> {
     path.split(['.', '/', '[', ']'])
         .map(|module| module.trim_matches(['"', '\'', ' ']))
@@ -84,8 +90,9 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted` is a scope for the module path `path`: at least two modules of `path`
-/// in their order, among them the last one. A root before the first module of `path` is skipped.
+/// Returns whether `wanted` is a scope of the module path `path`: it must have at least two modules
+/// of `path`, in the same order and including the last one. A root in `wanted` before the first
+/// module of `path` is ignored.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

@@ -22,7 +22,8 @@ pub enum Note {
     /// The inputs of the operation match the regex for inputs of the first layer, so it belongs to
     /// the first layer.
     InputsRegexLayer0,
-    /// The operation has no layer, because its inputs contain this number of layers: 0, or several.
+    /// The operation has no layer, because its inputs contain this number of layers: none, or more
+    /// than one.
     InputLayers(usize),
 }
 
@@ -49,19 +50,22 @@ pub enum LayerOrder {
     Steps,
 }
 
-/// The index that means "no layer": index 0 of [`Layering::names`](super::Layering::names).
+/// The index of a layer that means "no layer". Index 0 of
+/// [`Layering::names`](super::Layering::names) is reserved for it.
 pub const NO_LAYER: u32 = 0;
 
-/// The texts of the capture groups of a match of the layer regex. Equal texts are of one layer.
+/// The texts of the capture groups of one match of the layer regex. Matches with equal texts belong
+/// to the same layer.
 pub(super) type CaptureGroups = Vec<String>;
 
-/// Stands in place of the index of the first layer until all layers are found and ordered.
+/// Used in place of the index of the first layer until all layers are found and ordered.
 const FIRST_LAYER: u32 = u32::MAX;
 
-/// Finds the layer of each operation, from the last operation to the first, because a Call may take
-/// the layer of the operation that follows it. Returns, by operation, the number of its layer (from
-/// 1, or [`NO_LAYER`]) and the rule that gave it; and the capture groups of each layer, in the
-/// order of layer numbers. `layer_regex` is searched for in names and inputs of operations.
+/// Finds the layer of each operation by searching for `layer_regex` in the names and inputs of
+/// operations. Goes from the last operation to the first, because a Call may take the layer of the
+/// operation that follows it. Returns three lists. The first two have one entry per operation: the
+/// number of its layer (from 1, or [`NO_LAYER`]), and the rule that gave it this layer. The third
+/// has the capture groups of each layer, in the order of layer numbers.
 pub(super) fn assign(
     operations: &[Operation],
     layer_regex: &Regex,
@@ -102,11 +106,12 @@ pub(super) fn assign(
     (layers, notes, names)
 }
 
-/// Returns the distinct matches of `regex` in `text`, in the order of the text, each as its capture
-/// groups. A capture group that matches nothing is empty; without groups in the regex, the whole
-/// match is the only group.
+/// Returns the capture groups of each distinct match of `regex` in `text`, in the order of the
+/// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
+/// groups, the whole match is the only group.
 pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    // A set of all matches so far, since long lists of inputs can contain many layers.
+    // A set of all matches so far finds repeated matches fast: long lists of inputs can contain
+    // many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     let groups = |captures: Captures<'_>| -> CaptureGroups {
         captures
@@ -126,8 +131,9 @@ pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 
-/// Sorts the layers in `found` by `order`, replaces the layer numbers in `layers` (by operation) by
-/// the new ones from 1, and returns the capture groups of the layers in the new order.
+/// Sorts the layers in `found` by `order` and numbers them from 1 in this order. Replaces the old
+/// numbers in `layers` (one entry per operation) with the new numbers. Returns the capture groups
+/// of each layer, in the new order.
 fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],

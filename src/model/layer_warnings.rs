@@ -1,5 +1,5 @@
-//! Warnings about layers that do not fit a model: from a regex that describes the model worse than
-//! its modules do, or with names that were lost when code was put into functions.
+//! Warnings about layers that do not fit a model: layers of a regex that describe the model worse
+//! than its modules do, and layers whose names were lost when code was put into functions.
 
 use super::lists::counts;
 use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules};
@@ -23,8 +23,8 @@ impl Model {
     }
 }
 
-/// Returns a warning if the modules of the model describe it better than the layers of the regex
-/// that the user gave; `None` if no regex found the layers.
+/// Returns a warning if the modules of the model describe it better than the layers that the user's
+/// regex finds. Returns `None` if they do not, or if no regex found the layers.
 fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = ModuleLayers::new(model);
@@ -52,9 +52,10 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     )))
 }
 
-/// Returns a part of a sentence: how many of `modules` would be in In and in Out, because they run
-/// before the first or after the last operation with a layer. Leaves out an end with fewer than two
-/// modules. `layers` has, by operation, the number of its layer from 1, or 0 for none.
+/// Returns a part of a sentence that says how many of `modules` would be in In and how many in Out,
+/// because they run before the first or after the last operation with a layer. In or Out is left
+/// out if fewer than two modules would be there. `layers` has one entry per operation: the number
+/// of its layer from 1, or 0 for none.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     ["In", "Out"]
         .into_iter()
@@ -66,8 +67,8 @@ fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
         .collect()
 }
 
-/// Returns a warning if a Call has inputs of several layers: the called code was outlined across
-/// layers.
+/// Returns a warning if a Call has inputs of several layers, which shows that the called code was
+/// outlined across layers.
 fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut operations = model.operations.iter().zip(&layering.notes);
     let (operation, _) = operations.find(|(operation, note)| {
@@ -83,9 +84,8 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
 }
 
 /// Returns a warning if names of layers were lost because a function that is called from several
-/// places keeps only the names of the one call that it was made from. Names are lost if no
-/// operation outside functions has the layer of the function, and the function has more calls than
-/// there are layers.
+/// places keeps only the names of one of these places. Names count as lost if no operation outside
+/// functions has the layer of the function, and the function has more calls than there are layers.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
@@ -119,9 +119,9 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     })
 }
 
-/// Returns the part of a warning that tells how to compile without outlining, or with `regex` so
-/// that code of different layers is not outlined together. Names of options are from the sources of
-/// the frameworks.
+/// Returns the part of a warning that tells how to compile without outlining, or how to use `regex`
+/// so that code of different layers is not outlined together. The names of options come from the
+/// sources of the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
     let off = match framework {
         Framework::Popart => "enableOutlining to False in popart.SessionOptions",

@@ -15,18 +15,21 @@ pub struct Layering {
     /// The names of the layers, in their order. Index 0 stands for operations without a layer and
     /// has an empty name.
     pub names: Vec<String>,
-    /// By operation: the index of its layer in `names`; [`NO_LAYER`] (0) if it has none.
+    /// One entry per operation: the index into `names` of its layer; [`NO_LAYER`] (0) if it has no
+    /// layer.
     pub layers: Vec<u32>,
-    /// By operation: the rule that gave it its layer, or the reason why it has none.
+    /// One entry per operation: the rule that gave it its layer, or the reason why it has no layer.
     pub notes: Vec<Note>,
-    /// By layer, starting at index 1 of `names`: the full path of the layer's module, such as
-    /// `bert.encoder.layer.3`; empty if the module is unknown.
+    /// One entry per layer (entry 0 is for the layer with index 1 in `names`): the full path of the
+    /// layer's module, such as `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The modules of the model that are the layers or, if a regex found the layers, could be
-    /// layers instead; then computed when first needed ([`tree`](Self::tree)).
+    /// The modules of the model that are the layers. If a regex found the layers, these are modules
+    /// that could be layers instead, and they are computed when first needed
+    /// ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Texts of the user that stand for modules and operations which are no layers. In place of a
-    /// layer, [`Named::Layer`] or [`Named::Inside`] has the index of the first operation.
+    /// Texts of the user that stand for modules or operations that are not layers. In this list,
+    /// [`Named::Layer`] and [`Named::Inside`] have the index of the first operation in place of the
+    /// index of a layer.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
@@ -36,8 +39,8 @@ pub struct Layering {
 enum Finder {
     /// No text contains a layer, because names in the model do not contain the layers.
     Nothing,
-    /// The layer regex, and the index of each layer in [`Layering::names`] by the capture groups of
-    /// a match.
+    /// The layer regex, and a map from the capture groups of a match to the index of the layer in
+    /// [`Layering::names`].
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
     /// The modules of the model ([`Layering::tree`]): a text that contains the path of a module
     /// stands for the layer that the module belongs to.
@@ -51,8 +54,8 @@ impl Layering {
     }
 
     /// Finds the layers from the names of operations only, for a program whose data flow and bytes
-    /// are unknown. With [`LayerSource::Best`], the layers of the default regex are taken if it
-    /// matches any, since they cannot be compared with modules.
+    /// are unknown. With [`LayerSource::Best`], takes the layers of the default regex if it finds
+    /// any layer, since layers cannot be compared with modules without data flow and bytes.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         if let LayerSource::Best = options.source {
             let by_regex = Self::by_default(operations, options);
@@ -142,9 +145,9 @@ impl Layering {
         }
     }
 
-    /// Builds a layering from the `names` of its layers (index 0 empty) and, by operation, the
-    /// index of its layer in `names`, 0 for none. No text contains any of these layers, so
-    /// variables get no layer by their names.
+    /// Builds a layering. `names` has the names of its layers (index 0 is empty), and `layers` has
+    /// one entry per operation: the index into `names` of its layer, or 0 for none. Variables get
+    /// no layer by their names, since these layers are found in no text.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -165,9 +168,9 @@ impl Layering {
         }
     }
 
-    /// Divides the layers for which `is_wanted` (called with the index in `names`) is true into
-    /// their submodules, which become layers. `None` if no wanted layer has submodules, or if the
-    /// layers are not modules.
+    /// Divides the layers for which `is_wanted` is true into their submodules, which become layers.
+    /// `is_wanted` is called with the index into `names`. Returns `None` if no wanted layer has
+    /// submodules, or if the layers are not modules.
     pub(crate) fn refined(
         &self,
         operations: &[Operation],
@@ -181,9 +184,9 @@ impl Layering {
         Some(Self::by_modules(operations, refined?))
     }
 
-    /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX` with
-    /// which code of different layers is not outlined together. If modules give no such value, it
-    /// is the layer regex itself.
+    /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX`. With
+    /// this value, code of different layers is not outlined together. If the modules of the model
+    /// give no such value, the layer regex itself is returned.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
         let modules = self.modules();
         let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
@@ -195,17 +198,17 @@ impl Layering {
         by_modules.unwrap_or_else(regex)
     }
 
-    /// Moves operations that use a weight named in `tied`, at both ends of the model, from their
-    /// layer to In or Out. `None` if the layers are not modules, or if no layer has such an
+    /// Moves operations at both ends of the model that use a weight named in `tied` from their
+    /// layer to In or Out. Returns `None` if the layers are not modules, or if no layer has such an
     /// operation.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let modules = self.modules()?.without_tied_ends(model, tied)?;
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// Divides layers further until each of `names` stands for a layer: a name may be of a layer, a
-    /// part of a layer, a module or an operation. Names that stand for nothing in the model change
-    /// nothing.
+    /// Divides layers further until each of `names` stands for a layer. A name may be that of a
+    /// layer, of a part of a layer, of a module or of an operation. Names that stand for nothing in
+    /// the model are ignored.
     pub(crate) fn with_named(self, model: &Model, names: &[&str]) -> Self {
         names.iter().fold(self, |layers, name| {
             if layers.names.iter().any(|own| own == name) {
@@ -240,13 +243,14 @@ impl Layering {
         })
     }
 
-    /// Returns the layer that `name` stands for, as its index in the field `names` less 1.
+    /// Returns the layer that `name` stands for. The index in the result is the index into the
+    /// field `names` minus 1.
     fn named_by(&self, name: &str) -> Named {
         lookup(name, &self.names[1..], &self.modules)
     }
 
-    /// Iterates over the places that `name` stands for: for a layer its index in
-    /// [`names`](Self::names), for In 0, and for Out the number of names.
+    /// Iterates over the places that `name` stands for. A place is the index into
+    /// [`names`](Self::names) for a layer, 0 for In, and the number of names for Out.
     pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
         let own = self.named_by(name).map(|layer| layer + 1);
         let known = self.named_places().filter(move |(text, _)| *text == name);
@@ -262,8 +266,9 @@ impl Layering {
         }
     }
 
-    /// Returns the texts other than names and paths of layers that stand for a place (0 for In, the
-    /// layers, Out) or for a part inside it, each with the place.
+    /// Returns the texts that stand for a place (0 for In, the index of a layer, or the number of
+    /// names for Out) or for a part inside a place, each with the place. Names and paths of layers
+    /// are left out.
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         self.named.iter().map(move |(text, named)| {
@@ -272,8 +277,9 @@ impl Layering {
         })
     }
 
-    /// Returns the place (0 for In, the index of a layer, or the number of names for Out) of
-    /// `operation` by the order of the program. `layers` has, by operation, the layer in its name.
+    /// Returns the place of `operation` in the order of the program: 0 for In, the index of a
+    /// layer, or the number of names for Out. `layers` has one entry per operation: the index of
+    /// the layer that its name contains.
     fn place(&self, operation: usize, layers: &[u32]) -> usize {
         let first = layers.iter().position(|&layer| layer != NO_LAYER);
         match layers[operation] {
@@ -281,8 +287,9 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`, for which the user's text `name` stands.
-    /// Records that `name` stands for this layer, for Out, or for a part of a layer, In or Out.
+    /// Divides layers until one begins with `operation`. `name` is the user's text that stands for
+    /// the operation. Records what `name` stands for then: the layer, Out, or a part of a layer, of
+    /// In or of Out.
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -302,8 +309,9 @@ impl Layering {
         layers
     }
 
-    /// Returns whether `operation` is the first of its layer, or of the first module that begins in
-    /// its layer or in Out; false in In, and `None` for operations in Out before this module.
+    /// Returns whether `operation` is the first operation of its layer, or of the first module that
+    /// begins in its layer or in Out. Returns false for operations in In, and `None` for operations
+    /// in Out that run before the first module that begins there.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -323,8 +331,8 @@ impl Layering {
         let first = by_name.iter().position(|&layer| layer as usize == place);
         Some([first, begun].contains(&Some(operation)))
     }
-    /// Returns, by position (In, each layer, Out), which modules of the model's code the position
-    /// calls.
+    /// Returns one entry per position (In, each layer, Out): the modules of the model's code that
+    /// the position calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
         let layers = self.layers_by_name();
         let mut calls = self.tree(model).calls(&layers, self.names.len() - 1);
@@ -335,18 +343,19 @@ impl Layering {
     }
 
     /// Returns whether the model's code certainly has a module, or a list of modules, at `path`,
-    /// the path of a layer. Only names of PopTorch may lack modules, so others are not checked.
+    /// the path of a layer. Modules can be missing only in names of PopTorch, so other frameworks
+    /// are not checked and the result is true.
     pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
         let is_torch = model.recording.framework == Framework::Poptorch;
         !is_torch || self.tree(model).has_module(path)
     }
 
-    /// Returns the modules of the model, also if a regex found the layers.
+    /// Returns the modules of the model, even if a regex found the layers.
     pub(crate) fn tree(&self, model: &Model) -> &ModuleLayers {
         self.tree.get_or_init(|| ModuleLayers::new(model))
     }
 
-    /// Returns the modules that are the layers; `None` if a regex found the layers.
+    /// Returns the modules of the model if they are the layers; `None` if a regex found the layers.
     pub(crate) fn modules(&self) -> Option<&ModuleLayers> {
         match self.finder {
             Finder::Modules => self.tree.get(),
@@ -354,15 +363,17 @@ impl Layering {
         }
     }
 
-    /// Returns the index of the layer that an operation has by its name or its inputs, or as a Call
-    /// by the operation after it; `None` if it has none. An operation whose inputs only match the
-    /// regex for inputs of the first layer has none: it runs before the layers.
+    /// Returns the index of the layer that `operation` has by its name, by its inputs or, if it is
+    /// a Call, by the operation after it; `None` if it has no such layer. An operation whose inputs
+    /// match only the regex for inputs of the first layer runs before the layers, so `None` is
+    /// returned for it too.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let is_own = self.notes[operation] != Note::InputsRegexLayer0;
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
     }
 
-    /// Returns, by operation, the index of the layer that its name contains, or [`NO_LAYER`].
+    /// Returns one entry per operation: the index of the layer that its name contains, or
+    /// [`NO_LAYER`].
     pub(crate) fn layers_by_name(&self) -> Vec<u32> {
         self.layers
             .iter()
@@ -374,9 +385,10 @@ impl Layering {
             .collect()
     }
 
-    /// Returns the index of the layer that the tensor id in a variable's label gives, or else the
-    /// name in the label: by the only match of the layer regex, or by the path of the layer's
-    /// module. `None` if neither gives exactly one layer.
+    /// Returns the index of the layer of the variable with the label `label`. The tensor id in the
+    /// label gives the layer, or else the name in the label. Such a text gives a layer by its only
+    /// match of the layer regex, or by the path of the layer's module. Returns `None` if neither
+    /// text gives exactly one layer.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
@@ -413,11 +425,11 @@ pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 /// Where layers come from: from a regex, or from the modules of the model.
 #[derive(Debug, Clone, Default)]
 pub enum LayerSource {
-    /// Take layers from the default regex if they describe the model at least as briefly as its
-    /// modules do, and from the modules otherwise.
+    /// Take layers from the default regex if these layers describe the model at least as briefly as
+    /// the modules of the model do; otherwise, take the modules.
     #[default]
     Best,
-    /// Make modules of the model layers, such as the blocks that its PyTorch code calls.
+    /// Take modules of the model as layers, such as the blocks that its PyTorch code calls.
     Modules,
     /// Find layers with [`DEFAULT_LAYER_REGEX`] only, as the original tool does.
     Original,
@@ -430,19 +442,19 @@ pub enum LayerSource {
 pub struct LayerOptions {
     /// Whether layers come from a regex or from modules.
     pub source: LayerSource,
-    /// Matches inputs of the first layer. An operation with such an input belongs to the first
-    /// layer if neither its name nor its inputs contain a layer.
+    /// A regex that matches inputs of the first layer. An operation with such an input belongs to
+    /// the first layer if neither its name nor its inputs contain a layer.
     pub inputs_regex: Regex,
     /// The order in which layers from a regex are numbered; modules keep the order of the program.
     pub order: LayerOrder,
-    /// Separates capture groups of the layer regex in the name of a layer: a dot, or nothing in the
-    /// classic memory model, as in the Python tool.
+    /// The text between the capture groups of the layer regex in the name of a layer: a dot, or
+    /// nothing in the classic memory model, as in the original tool (in Python).
     pub separator: &'static str,
 }
 
 impl Default for LayerOptions {
-    /// Takes layers from the default regex or from modules, whichever describes the model more
-    /// briefly, in the order of their first operations.
+    /// Returns options that take layers from the default regex or from modules, whichever describes
+    /// the model more briefly, and that number layers in the order of their first operations.
     fn default() -> Self {
         Self {
             source: LayerSource::default(),

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// Returns the values in ascending order, each once.
+/// Returns the distinct values in `all`, in ascending order.
 pub(crate) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     let mut all: Vec<T> = all.into_iter().collect();
     all.sort_unstable();
@@ -11,9 +11,10 @@ pub(crate) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     all.into()
 }
 
-/// Returns, by index in a list of `count` items, the sum of the values that earlier items pass on
-/// to the item at this index or to later ones; with one more entry for the end. Each entry of
-/// `passed` is the item that makes a value, the last item that uses it, and the value.
+/// Returns one entry per item in a list of `count` items, and one more entry for the end: the sum
+/// of the values that earlier items make and that this or a later item uses. Each entry of `passed`
+/// has the index of the item that makes a value, the index of the last item that uses it, and the
+/// value.
 pub(super) fn crossing(
     count: usize,
     passed: impl Iterator<Item = (usize, usize, i64)>,

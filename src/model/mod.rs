@@ -1,5 +1,5 @@
-//! The model of a compiled program: its operations in the order of the program, the memory of each
-//! operation, and the layer of each.
+//! The model of a compiled program: its operations in the order of the program, with the memory and
+//! the layer of each operation.
 //!
 //! [`Model::build`] joins a profile and its debug contexts as docs/model.md describes in "Contexts
 //! and names", "The walk", "Operations", "Code", "Passes" and "The flow of data". The model does

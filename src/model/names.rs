@@ -10,8 +10,9 @@ use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Names all operations, in the order of `found.operations`. Also returns the call paths on which
-/// outlined operations take the names of the operations that they replaced.
+/// Returns all operations with names, in the order of `found.operations`. Also returns the call
+/// paths on which outlined operations (operations in the body of a called function) take the names
+/// of the operations that they replaced.
 ///
 /// # Errors
 /// If all names and inputs together are longer than [`limits::TEXT`].
@@ -52,18 +53,20 @@ pub(super) fn name_all(
     Ok((operations, with_pairs.collect()))
 }
 
-/// By id of the debug context of an operation in the body of a called function: the id of the
-/// context of the operation that it replaced.
+/// Map from the id of the debug context of an outlined operation (an operation in the body of a
+/// called function) to the context id of the operation that it replaced.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    /// By context (with all in `paired_contexts`): its pairs of outlined and replaced operations.
+    /// Map from a debug context to its pairs of outlined and replaced operations. It contains all
+    /// contexts in `paired_contexts`.
     pairs: FxHashMap<Position, Pairs>,
-    /// By call path: the contexts whose pairs of outlined and replaced operations apply on the
-    /// path, at most one for each Call, that of the outermost Call first.
+    /// One entry per call path: the contexts whose pairs of outlined and replaced operations apply
+    /// on the path. Each Call of the path has at most one such context; the context of the
+    /// outermost Call is first.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -85,11 +88,12 @@ impl<'a> Namer<'a> {
     }
 
     /// Finds the context whose pairs of outlined and replaced operations apply in the body of
-    /// `call`, `None` if there is none: the first context with pairs on the way from the context of
-    /// the Call to the root. If the pairs of an enclosing Call name a context that this one
-    /// replaced, it is the replaced context: a Call in an outlined body may be a copy without
-    /// pairs. `enclosing` has the contexts whose pairs apply to the Call, the outermost Call's
-    /// first.
+    /// `call`. This is the first context with pairs on the way from the context of the Call to the
+    /// root of the contexts. But if the pairs of an enclosing Call record that this context
+    /// replaced another context, the replaced context is taken; if the way has no context with
+    /// pairs, each context on it may be such a replacement, because a Call in an outlined body may
+    /// be a copy without pairs. Returns `None` if no context with pairs is found. `enclosing` has
+    /// the contexts whose pairs apply to the Call, that of the outermost Call first.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -109,7 +113,8 @@ impl<'a> Namer<'a> {
         context.filter(|&context| self.has_pairs(context))
     }
 
-    /// Returns whether `context` records which operations the operations of a called body replaced.
+    /// Returns whether `context` records pairs of outlined and replaced operations: which
+    /// operations the operations in the body of a called function replaced.
     fn has_pairs(&mut self, context: Position) -> bool {
         let pairs = || {
             self.debug_info
@@ -153,8 +158,9 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns whether an operation's context or `name` marks it as part of the backward pass, and
-    /// whether they mark it as an update of weights (docs/model.md, "Passes").
+    /// Returns two values: whether an operation's context or `name` marks it as part of the
+    /// backward pass, and whether its context or name marks it as an update of weights
+    /// (docs/model.md, "Passes").
     fn is_backward_or_update(&self, context: Position, name: &str) -> (bool, bool) {
         let text = |field| self.debug_info.text(context, field);
         match self.layer {
@@ -174,9 +180,10 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name of the operation in its contexts or, if it is outlined and replaced another
-    /// operation, in the contexts of the replaced operation; `None` if they have no name. If
-    /// several Calls record a replaced operation, the innermost decides.
+    /// Returns the name of the operation from its debug contexts. If the operation is outlined and
+    /// replaced another operation, the contexts of the replaced operation give the name; if several
+    /// Calls record a replaced operation, the innermost Call decides. Returns `None` if the
+    /// contexts have no name.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context.position);
         let named_by = *self.paired_contexts[operation.path as usize]
@@ -199,7 +206,9 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name that PopXL gave the operation, or else `Call` if this is its PopART type.
+    /// Returns the name that PopXL gave the operation. Without such a name, returns `Call` if this
+    /// is the PopART type of the operation, and `None` otherwise. `named_by` is the id of the debug
+    /// context.
     fn popart_name(&self, named_by: u64) -> Option<&'a str> {
         let debug_info = self.debug_info;
         let of_popxl = |context| Some(debug_info.name(context));
@@ -211,8 +220,8 @@ impl<'a> Namer<'a> {
             .or_else(call)
     }
 
-    /// Returns the first non-empty `text` of the contexts of the software layer `layer` on the way
-    /// from the context with id `named_by` to the root.
+    /// Calls `text` for the contexts of the software layer `layer` on the way from the context with
+    /// id `named_by` to the root, and returns the first text that is not empty.
     fn first_text(
         &self,
         named_by: u64,
@@ -242,9 +251,11 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// Components (between slashes) of the names of TensorFlow operations in the backward pass.
+/// A TensorFlow operation is in the backward pass if a component (between slashes) of its name is
+/// one of these texts.
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
-/// Beginnings of a component of the names of TensorFlow operations that update weights (assumed).
+/// A TensorFlow operation is taken as an update of weights if a component (between slashes) of its
+/// name begins with one of these texts. This is an assumption.
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
 /// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
@@ -260,8 +271,8 @@ pub(super) fn update_scope(name: &str) -> Option<&str> {
 }
 
 /// Returns whether the tensor `made` is a result of PopART's gradient clipping
-/// (`ClipWeightGradientsByNorm`): the norm of one gradient, or a gradient scaled by the norm of
-/// all. Both are computed after the backward pass.
+/// (`ClipWeightGradientsByNorm`): the norm of one gradient, or a gradient scaled by the norm of all
+/// gradients. Both are computed after the backward pass.
 fn is_of_clipping(op_type: &str, made: &str) -> bool {
     let (base, number) = made.rsplit_once("__t").unwrap_or((made, ""));
     let is_numbered = number.bytes().all(|byte| byte.is_ascii_digit());
@@ -297,9 +308,9 @@ pub(super) fn op_type(opid: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
-/// Returns the name of an operation that is a Call or a tensor, or that has no `name`: its type
-/// (`Call`, `Tensor` or `Anonymous`), its `instance` number in parentheses (if given), and after a
-/// slash the id of its `tensor` (if given).
+/// Returns the name of an operation that is a Call or a tensor, or that has no `name`. The name
+/// consists of the type (`Call`, `Tensor` or `Anonymous`), the `instance` number in parentheses (if
+/// given), and a slash and the id of the `tensor` (if given).
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let kind = match tensor {
         _ if !name.is_empty() => name,

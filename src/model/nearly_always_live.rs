@@ -1,6 +1,6 @@
-//! Warns about persistent variables that are not taken as always live, because they are not live at
-//! some steps that neither compute nor move data on the IPU. In practice, large weights can be such
-//! variables (docs/model.md, "Variables").
+//! Warns about persistent variables that are not counted as always live, because there are steps at
+//! which they are not live, although the IPU neither computes nor moves data at these steps. In
+//! practice, large weights can be such variables (docs/model.md, "Variables").
 
 use super::VariableGroups;
 use crate::message::Warning;
@@ -11,9 +11,9 @@ use crate::wording::grouped;
 /// bytes of all data variables. A smaller share changes no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if variables that are live at all steps except some idle ones have at least
-/// 1/[`MIN_SHARE`] of the bytes of all `data` variables: they are probably weights. `is_training`
-/// is true if the program has a backward pass.
+/// Returns a warning if some variables are live at all steps except steps at which the IPU neither
+/// computes nor moves data, and have at least 1/[`MIN_SHARE`] of the bytes of all `data` variables.
+/// Such variables are probably weights. `is_training` is true if the program has a backward pass.
 pub(super) fn warning(
     profile: &Profile,
     data: &VariableGroups,
@@ -43,8 +43,9 @@ pub(super) fn warning(
     ))
 }
 
-/// Writes the warning about variables that are live at nearly all of `steps` steps: `bytes` is the
-/// sum of their bytes, and `all` has, for each variable, the steps at which it is not live.
+/// Returns the text of the warning about variables that are live at nearly all of `steps` steps.
+/// `bytes` is the sum of their bytes, and `all` has one entry per variable: the steps at which it
+/// is not live.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,

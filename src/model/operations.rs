@@ -9,8 +9,8 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One operation of the model, such as a matrix multiplication, at one place in the program. Each
-/// operation in the body of a function that is called twice is two operations.
+/// One operation of the model, such as a matrix multiplication, at one place in the program. If a
+/// function is called twice, each operation in its body counts as two operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
     /// Index into [`Model::operation_groups`](super::Model::operation_groups) of the group that
@@ -19,8 +19,8 @@ pub struct Operation {
     /// Full name from the debug contexts, such as `encoder/layer/0/MatMul` (docs/model.md,
     /// "Contexts and names").
     pub name: Box<str>,
-    /// Names of the input tensors by the debug context, joined by `/`, with each `.` replaced by
-    /// `/`; empty if the context has none.
+    /// Names of the input tensors that the debug context records, joined by `/`, with each `.`
+    /// replaced by `/`; empty if the context records none.
     pub inputs: Box<str>,
     /// Whether the operation only creates a tensor, such as a weight, and computes nothing. Such an
     /// operation never has a layer.
@@ -31,16 +31,16 @@ pub struct Operation {
     /// Whether the debug context or the name marks the operation as part of the backward pass
     /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Whether the operation updates weights. Names and contexts decide; only if they mark no
-    /// operation of the model as an update, the variables that each operation uses decide.
+    /// Whether the operation updates weights. Names and debug contexts determine this. If they mark
+    /// no operation of the model as an update, the variables that each operation uses determine it.
     pub is_update: bool,
     /// The pass of the training step in which the operation runs.
     pub pass: Pass,
     /// Whether the operation is in the body of a function.
     pub is_nested: bool,
     /// The first and the last liveness step of the operation, both inclusive; `None` if it has no
-    /// step. If the profile lists the steps of a function body once for each call, only the steps
-    /// of the operation's call are included.
+    /// step. If the profile lists the steps of a function body separately for each call, only the
+    /// steps of the call that this operation is part of are included.
     pub window: Option<(u32, u32)>,
     /// Index into [`Model::calls`](super::Model::calls) of the function call that the operation is
     /// part of, or [`NO_CALL`](super::NO_CALL).
@@ -57,8 +57,8 @@ impl Operation {
 /// The pass of a training step in which an operation runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pass {
-    /// Forward pass: the operation ends before the start of the backward pass. All operations of
-    /// inference.
+    /// Forward pass: the operation ends before the start of the backward pass. In inference, all
+    /// operations are in the forward pass.
     #[default]
     Forward,
     /// Backward pass: the operation begins at or after the start of the backward pass.
@@ -66,8 +66,8 @@ pub enum Pass {
     /// Update of the weights.
     Update,
     /// Forward and backward pass: the operation has steps before the start of the backward pass and
-    /// steps after it. Either calls in both passes share the steps of one function body, or the
-    /// operation is recomputed for the backward pass.
+    /// steps after it. This happens if calls in both passes share the steps of one function body,
+    /// or if the operation is recomputed for the backward pass.
     Both,
 }
 
@@ -88,13 +88,14 @@ impl fmt::Display for Pass {
 pub(super) struct OperationContext {
     /// Position of the context in [`DebugInfo`]. The context's id is the uid of the operation.
     pub(super) position: Position,
-    /// Whether the compiler made the operation: no context on the way to the root is of the
-    /// software layer that defines operations, so the framework gave the operation no name.
+    /// Whether the compiler made the operation. If so, no context on the way to the root is of the
+    /// software layer that defines operations, and the framework gave the operation no name.
     pub(super) is_anonymous: bool,
 }
 
 /// Returns the software layer whose debug contexts define the operations: the first of PopART, XLA
-/// and HLO that any context has; `None` for plain Poplar, which has none of the three.
+/// and HLO that occurs in any context. Returns `None` for plain Poplar, where none of the three
+/// occurs.
 pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     [
         SoftwareLayer::Popart,
@@ -105,8 +106,8 @@ pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Returns the operation context of a program with debug id `debug_id`; `None` for id 0 (no
-/// context) and for ids that `debug.cbor` lacks. `layer` is the software layer that defines the
+/// Returns the operation context of a program with debug id `debug_id`. Returns `None` if the id is
+/// 0 (no context) or missing in `debug.cbor`. `layer` is the software layer that defines the
 /// operations ([`operation_layer`]).
 fn operation_context(
     debug_info: &DebugInfo,
@@ -128,17 +129,17 @@ fn operation_context(
     })
 }
 
-/// All operations before they get names, with the walk over the program tree that found them.
+/// All operations before they get names, and the walk over the program tree that found them.
 pub(super) struct UnnamedOperations {
     pub(super) walk: Walk,
-    /// By index of a visit in `walk.visits`: the operation of the visited program, as an index into
-    /// `operations`, or [`NO_OPERATION`].
+    /// One entry per visit in `walk.visits`: the operation that the visited program belongs to, as
+    /// an index into `operations`, or [`NO_OPERATION`].
     pub(super) operation_of: Vec<u32>,
     pub(super) operations: Vec<UnnamedOperation>,
     pub(super) groups: Vec<UnnamedGroup>,
 }
 
-/// Stands in place of the index of an operation for a program that belongs to no operation.
+/// Value instead of an index of an operation, for a program that belongs to no operation.
 pub(super) const NO_OPERATION: u32 = u32::MAX;
 
 /// An operation before it gets its name, identified by its call path and its operation context.
@@ -147,13 +148,13 @@ pub(super) struct UnnamedOperation {
     pub(super) context: OperationContext,
     /// The operation's group, as an index into [`UnnamedOperations::groups`].
     pub(super) group: u32,
-    /// Indices into `Programs::all` of the programs of the operation, in the order of the walk over
-    /// the program tree, each once.
+    /// The programs of the operation, as indices into `Programs::all`, in the order of the walk
+    /// over the program tree. Each program is listed once.
     pub(super) programs: Vec<u32>,
 }
 
-/// All operations with one debug context, before they get names. The group has the programs of its
-/// first operation in the walk over the program tree.
+/// All operations with the same debug context, before they get names. The programs of the group are
+/// those of its first operation in the walk over the program tree.
 pub(super) struct UnnamedGroup {
     pub(super) uid: u64,
     /// Index into [`UnnamedOperations::operations`] of the first operation of the group.
@@ -162,7 +163,7 @@ pub(super) struct UnnamedGroup {
 }
 
 /// Walks the program tree and assigns each visit of a program to an operation, by the debug
-/// contexts in `debug_info`. Operations are in the order of their first programs.
+/// contexts in `debug_info`. Operations are in the order of their first programs in this walk.
 ///
 /// # Errors
 /// If the program tree is cyclic, or unfolds to too many visits.
@@ -174,7 +175,7 @@ pub(super) fn find(
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
     let mut operation_of = Vec::new();
-    // By debug id, which many programs share: its operation context.
+    // Map from a debug id, which many programs may share, to its operation context.
     let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let walk = walk(programs, |path, program| {
@@ -228,8 +229,8 @@ pub struct OwnedProgram {
     pub kind: OwnedKind,
     /// The name of the compute set; for an exchange, the name of the program.
     pub name: Box<str>,
-    /// Bytes over all tiles: vertex state if the program runs a compute set, code if it is an
-    /// exchange.
+    /// Bytes over all tiles: of vertex state if the program runs a compute set, or of code if the
+    /// program is an exchange.
     pub bytes: u64,
     /// The operation group of the program, as an index into
     /// [`Model::operation_groups`](super::Model); `None` if the program belongs to no operation.
@@ -239,13 +240,14 @@ pub struct OwnedProgram {
 /// The two kinds of programs that have memory besides control code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnedKind {
-    /// The program runs a compute set, and has the state of its vertices.
+    /// The program runs a compute set, and its memory is the state of the vertices.
     OnTileExecute,
-    /// The program moves data between tiles, and has the code of the exchange.
+    /// The program moves data between tiles, and its memory is the code of the exchange.
     DoExchange,
 }
 
-/// Lists all programs with vertex state or exchange code, in the order of the profile.
+/// Lists all programs with vertex state or exchange code, in the order of the profile. `groups` are
+/// all operation groups.
 pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {

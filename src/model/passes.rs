@@ -1,9 +1,10 @@
 //! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes"). Debug
-//! contexts mark operations as backward; the first step of the first marked operation starts the
-//! backward pass. If contexts mark none, the order in which modules run shows this start. All other
-//! operations are forward or backward by their steps, also those of functions that are called
-//! several times, since contexts inside the body of a function do not distinguish its calls. If no
-//! name marks updates of weights, the variables that operations use show which are updates.
+//! contexts mark operations as backward, and the backward pass starts at the first step of the
+//! first marked operation. If contexts mark no operation, the start is derived from the order in
+//! which modules run. All other operations are forward or backward by their steps. This includes
+//! operations of functions that are called several times, since contexts inside the body of a
+//! function do not distinguish its calls. If no name marks updates of weights, updates are
+//! recognised by the variables that operations use.
 
 mod module_order;
 
@@ -16,8 +17,8 @@ use crate::witnesses::Contradiction;
 use rustc_hash::FxHashSet;
 use std::ops::RangeInclusive;
 
-/// Sets the pass of each operation. Returns the first step of the backward pass; `None` for
-/// inference, where all operations stay in the forward pass.
+/// Sets the pass of each operation. Returns the first step of the backward pass. In inference,
+/// returns `None` and leaves all operations in the forward pass.
 pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let calls = counts(operations.iter().map(|operation| operation.group));
     // Operations of the main graph, and of functions that are called only once.
@@ -47,8 +48,8 @@ pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
 }
 
 /// Removes the mark of an update from operations whose scope, such as `update_block`, also runs
-/// before the backward pass. Nothing is updated there, so the scope is a module whose name only
-/// begins like the scope of an update.
+/// before the backward pass. No weights are updated before the backward pass, so such a scope is a
+/// module whose name only looks like that of an update.
 fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     let scope =
         |operation: &Operation| update_scope(&unwrapped(&operation.name)).map(str::to_owned);
@@ -68,7 +69,7 @@ fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     }
 }
 
-/// Marks named operations that begin in `steps` as backward, unless their names are of updates.
+/// Marks named operations that begin in `steps` as backward, unless they are marked as updates.
 fn mark(operations: &mut [Operation], steps: &RangeInclusive<u32>) {
     for operation in operations {
         let is_inside = operation
@@ -89,14 +90,15 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
     }
 }
 
-/// Marks operations that update weights, and sets their pass, unless names already mark some as
-/// updates. An update meets four conditions. Unless it runs within the backward pass, variables
-/// with fewer bytes than a tensor (`Model::min_tensor_bytes`) may break the last two:
+/// Marks operations that update weights and sets their pass, unless names already mark some
+/// operations as updates. An update meets the four conditions below. Variables with fewer bytes
+/// than a tensor (`Model::min_tensor_bytes`) may violate the last two conditions, unless the
+/// operation is marked as backward:
 /// - It begins in the backward pass and uses a parameter that is not an accumulator.
 /// - It also uses an accumulator, or a variable that is not a parameter and that another operation
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
-/// - Only parameters among the variables that it uses are live after its last step.
+/// - Of the variables that it uses, only parameters are live after its last step.
 pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
     if model.operations.iter().any(|operation| operation.is_update) {
         return;
@@ -104,7 +106,8 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
     let found = Uses::of_groups(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // A backward operation may make gradients of a single number, so no bytes are tolerated.
+        // A backward operation may compute gradients that are single numbers, so the last two
+        // conditions have no exception for it.
         let tolerated = if operation.is_backward { 1 } else { number };
         if found[operation.group as usize].are_of_update(tolerated) {
             operation.is_update = true;
@@ -115,15 +118,16 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
 }
 
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
-/// that it reads, as only training does.
+/// that it reads, since only training does so.
 ///
-/// An operation with no results but parameters changes a parameter. It is an update if it begins
-/// after half of the bytes of parameters were read, and uses nothing that was made before. In
-/// inference, one that writes a cache or running statistics is no update: each layer writes its own
-/// before the next layer begins. Parameters that any other such operation uses are not taken as
-/// updated. Neither are a weight and a bias that the last such operation uses, which may be the
-/// head of a language model: its result goes to the host, and the weight is also that of the
-/// embedding.
+/// An operation whose only results are parameters changes these parameters. Such an operation is an
+/// update if it begins after half of the bytes of parameters were read, and uses nothing that was
+/// made before that step. This excludes operations of inference that write a cache or running
+/// statistics, because each layer writes its own cache before the next layer begins. A parameter
+/// does not count as updated if an operation that changes parameters but is no update also uses it.
+/// If the last update uses at most two parameters (a weight and a bias), these do not count either,
+/// because it may be the head of a language model: the result of the head goes to the host, and its
+/// weight is also the weight of the embedding.
 pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
@@ -192,25 +196,28 @@ struct Uses {
     /// Whether the operation group uses an accumulator, or a variable that is not a parameter and
     /// that another group uses too.
     has_other: bool,
-    /// Bytes, over all tiles, of used variables that are not parameters and are live after the last
-    /// step of the operation group.
+    /// Bytes, over all tiles, of the non-parameter variables that the group uses and that are live
+    /// after the last step of the group.
     outliving: u64,
-    /// Bytes, over all tiles, of used variables that are not parameters and are live across the
-    /// start of the backward pass. Operations compute only gradients from such variables.
+    /// Bytes, over all tiles, of the non-parameter variables that the group uses and that are live
+    /// across the start of the backward pass. An operation that uses such variables computes
+    /// gradients, so it is not an update.
     from_forward: u64,
 }
 
 impl Uses {
-    /// Returns whether an operation group with these uses updates a parameter. Fewer bytes than
-    /// `tolerated` that outlive the group or come from the forward pass are ignored.
+    /// Returns whether an operation group whose variables have these properties updates a
+    /// parameter. It may use fewer than `tolerated` bytes that are live after the group, and fewer
+    /// than `tolerated` bytes that come from the forward pass.
     fn are_of_update(&self, tolerated: u64) -> bool {
         let is_last = self.outliving < tolerated && self.from_forward < tolerated;
         self.has_parameter && self.has_other && is_last
     }
 
-    /// Returns, for each operation group, the properties of the variables that it uses. All are
-    /// zero or false for groups that begin before the backward pass, run no vertices, or copy from
-    /// or to the host; and for all groups if there are more uses than [`limits::ENTRIES`].
+    /// Returns one entry per operation group: the properties of the variables that it uses. All
+    /// properties are zero or false for groups that begin before the backward pass, run no
+    /// vertices, or copy from or to the host. If there are more uses than [`limits::ENTRIES`], this
+    /// holds for all groups.
     fn of_groups(model: &Model, backward_start: u32) -> Vec<Self> {
         let (groups, sets) = (&model.operation_groups, &model.use_sets);
         let last_steps: Vec<Option<u32>> = groups
@@ -236,7 +243,8 @@ impl Uses {
             let is_accumulator = model.label_of(set).is_accumulator();
             let is_of_others = sets.groups(set).nth(1).is_some();
             for group in sets.groups(set) {
-                // A profile that was made to take long to analyse gets no updates.
+                // Only a profile that was made to take long to analyse exceeds the limit. In such a
+                // profile, no operation counts as an update.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
                 };

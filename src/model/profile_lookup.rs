@@ -7,22 +7,22 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// An index of the profile's lowered variables, by which the variables of single tiles are looked
-/// up; and the program of each step.
+/// The lowered variables of the profile, so that the variables of single tiles can be looked up,
+/// and the program of each liveness step.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,
-    /// By variable of the profile: the index of its use set in the model.
+    /// One entry per variable of the profile: the index of its use set in the model.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
-    /// The program that runs at each step, with its operations.
+    /// The program that runs at each liveness step, with the operations of the program.
     pub programs: StepPrograms,
 }
 
-/// A tile and a liveness step, at which variables are live.
+/// A tile and a liveness step. Some variables are live on the tile at this step.
 #[derive(Debug, Clone, Copy)]
 pub struct LivePlace {
-    /// Number of the tile.
+    /// Index of the tile.
     pub tile: u32,
     /// Index of the liveness step.
     pub step: u32,
@@ -37,7 +37,7 @@ pub struct NamedVariable {
     pub category: Box<str>,
     /// Size of the variable in bytes.
     pub bytes: u32,
-    /// The use set of the variable (the operation groups that use it), as an index into
+    /// The use set of the variable (the set of operation groups that use it), as an index into
     /// [`Model::use_sets`](super::Model).
     pub set: u32,
 }
@@ -58,26 +58,26 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// The names of the variables that were passed to [`ProfileLookup::names`].
+/// The names of some variables, as a result of [`ProfileLookup::names`].
 #[derive(Debug)]
 pub struct FetchedNames<'a> {
     lookup: &'a ProfileLookup,
     by_position: FxHashMap<u32, String>,
 }
 
-/// The largest variables of the tiles that were passed to [`ProfileLookup::on_tiles`].
+/// The largest variables of some tiles, as a result of [`ProfileLookup::on_tiles`].
 #[derive(Debug)]
 pub struct TileLists<'a> {
     lookup: &'a ProfileLookup,
-    /// By tile: its largest variables, the largest first, as indices into the profile's list of
-    /// variables; empty for tiles that were not requested.
+    /// One entry per tile: its largest variables, the largest first, as indices into the profile's
+    /// list of variables; empty for tiles that were not requested.
     by_tile: Vec<Vec<u32>>,
 }
 
 impl ProfileLookup {
-    /// Finds the largest variables of some tiles, except variables that are never live. `wanted`
-    /// lists tiles, each with the maximum number of variables to find. Takes one pass over all
-    /// variables of the profile, of which a large model has 10^7.
+    /// Finds the largest variables of some tiles, without variables that are never live. Each entry
+    /// of `wanted` is a tile and the maximum number of variables to find on it. This takes one pass
+    /// over all variables of the profile; a large model has 10^7 variables.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
         let mut max_counts = vec![0; highest.unwrap_or(0)];
@@ -92,8 +92,9 @@ impl ProfileLookup {
                 continue;
             };
             let largest = &mut by_tile[usize::from(tile)];
-            // Once the list has `max_count` variables, it begins with the largest so far, in order;
-            // smaller variables after them are removed later.
+            // After the list first reached `max_count` entries, its first `max_count` entries are
+            // the largest variables when it was last sorted, the largest first. Further entries
+            // follow unsorted until `keep_largest` sorts the list again.
             let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
             if largest.get(max_count - 1).is_some_and(is_too_small)
                 || classes[position] == NEVER_LIVE
@@ -143,8 +144,8 @@ impl ProfileLookup {
         })
     }
 
-    /// Sorts `positions`, indices of variables, by bytes, the largest first, and keeps the first
-    /// `max_count`.
+    /// Sorts `positions` (indices of variables) by the bytes of the variables, the largest first,
+    /// and keeps only the first `max_count` entries.
     fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
         positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
         positions.truncate(max_count);
@@ -152,8 +153,9 @@ impl ProfileLookup {
 }
 
 impl TileLists<'_> {
-    /// Returns the largest variables of `tile` that are ever live, as many as were requested, the
-    /// largest first; equal sizes in the order of the profile. Empty if the tile was not requested.
+    /// Returns the largest variables of `tile` that are live at any step, the largest first, as
+    /// many as were requested. Variables of equal size are in the order of the profile. Returns
+    /// nothing if the tile was not requested.
     pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
         let variables = &self.lookup.variables;
         self.by_tile
@@ -174,8 +176,8 @@ impl TileLists<'_> {
 }
 
 impl FetchedNames<'_> {
-    /// Returns `variable` with its name and the name of its category. The variable must be among
-    /// those whose names were fetched.
+    /// Returns `variable` with its name and the name of its category. The name must have been read
+    /// by [`ProfileLookup::names`].
     pub fn of(&self, variable: &TileVariable) -> NamedVariable {
         let name = self.by_position.get(&variable.position);
         NamedVariable {

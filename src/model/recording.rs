@@ -1,5 +1,5 @@
 //! Facts that the debug contexts record: the framework's labels of variables, and the properties of
-//! the compilation that a pipeline depends on (docs/model.md, "Passes").
+//! the compilation that affect a pipeline (docs/model.md, "Passes").
 
 use super::names::op_type;
 use super::operations::{Operation, Pass, UnnamedOperations};
@@ -28,23 +28,24 @@ pub enum TensorKind {
     Other,
 }
 
-/// The framework's label of a tensor, which lowered variables (parts of the tensor on tiles) have
-/// in common.
+/// The framework's label of a tensor. All lowered variables that are parts of this tensor have this
+/// label.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// The name that the variables have in the profile, without the number of the part (`#` and
-    /// digits).
+    /// The name of the variables in the profile, without the number of the part of the tensor (`#`
+    /// and digits).
     pub name: Box<str>,
     /// The id of the tensor in the framework; empty if no context records it.
     pub tensor: Box<str>,
     /// The kind of tensor: a weight, a constant, or another.
     pub kind: TensorKind,
-    /// Bytes of one element of the tensor; `None` if no context records its type.
+    /// Bytes of one element of the tensor; `None` if no context records the element type.
     pub element_bytes: Option<u8>,
 }
 
 impl Label {
-    /// Builds the label from a label of the profile and the debug contexts that it refers to.
+    /// Builds the label from `label`, which the profile has, and the debug contexts that `label`
+    /// refers to.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let tensor = label
             .debug_ids
@@ -68,8 +69,8 @@ impl Label {
         }
     }
 
-    /// Returns the name by which labels are compared with names of weights: the id of the tensor
-    /// or, if that is unknown, the name of the variables without a `#` at its end.
+    /// Returns the name by which labels are compared with names of weights. This is the id of the
+    /// tensor or, if the id is unknown, the name of the variables without a `#` at its end.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')
@@ -78,7 +79,7 @@ impl Label {
         }
     }
 
-    /// Returns whether the label is of a gradient accumulator, judging by its name in PopART or
+    /// Returns whether the tensor is a gradient accumulator, judging by its name in PopART or
     /// TensorFlow.
     pub fn is_accumulator(&self) -> bool {
         let name = self.weight_name();
@@ -129,8 +130,8 @@ impl fmt::Display for Framework {
 }
 
 impl Framework {
-    /// Returns the smallest number of IPUs that the framework supports and that is at least
-    /// `stages`: with PopTorch a power of 2.
+    /// Returns the smallest number of IPUs that is at least `stages` and that the framework
+    /// supports. PopTorch only supports powers of 2.
     pub fn supported(self, stages: usize) -> usize {
         match self {
             Framework::Poptorch => stages.next_power_of_two(),
@@ -171,7 +172,7 @@ pub struct Recording {
     pub gathers_state: bool,
 }
 
-/// PopART's name of the part of the program that runs once after all micro-batches.
+/// PopART's name of the part of the program that runs once, after all micro-batches.
 pub(super) const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 /// Type of the PopART operation that loads a tensor from memory outside the IPUs.
 const REMOTE_LOAD: &str = "RemoteLoad";
@@ -179,11 +180,12 @@ const REMOTE_LOAD: &str = "RemoteLoad";
 const LOADED_END: &str = "__l0";
 /// Suffix of the ids of tensors that are gathered from replicas.
 const GATHERED_END: &str = "__g0";
-/// Beginning of a part (between slashes) of the name of an operation that marks a checkpoint.
+/// An operation marks a checkpoint for recomputation if a part (between slashes) of its name begins
+/// with this text.
 const CHECKPOINT: &str = "Checkpoint";
 
 impl Recording {
-    /// Derives the properties of the compilation from the debug contexts, the names and passes of
+    /// Finds the properties of the compilation by the debug contexts, the names and passes of
     /// operations, and the labels of variables.
     pub(super) fn new(
         debug_info: &DebugInfo,
@@ -198,7 +200,8 @@ impl Recording {
                 .filter_map(move |own| debug_info.text(own.context.position, field))
         };
         let names = || labels.iter().map(Label::weight_name);
-        // Operations that the compiler made may run in both passes without recomputation.
+        // Operations that the compiler made are ignored, because they may run in both passes even
+        // without recomputation.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
@@ -222,9 +225,9 @@ impl Recording {
     }
 }
 
-/// Returns a warning if contexts contradict each other on the pass of an operation: gradients among
-/// its outputs mark it as backward, but it has the attribute `recomputetype`, which PopART (2.6 and
-/// later) only gives to forward operations.
+/// Returns a warning if debug contexts contradict each other about the pass of an operation. An
+/// operation with gradients among its outputs is marked as backward, but PopART (2.6 and later)
+/// gives the attribute `recomputetype` only to forward operations.
 pub(super) fn disagreement(
     debug_info: &DebugInfo,
     found: &UnnamedOperations,

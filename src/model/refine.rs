@@ -1,6 +1,6 @@
-//! Divides use sets by the labels and the partners of their variables (docs/model.md, "Variables"),
-//! because the name or the partner of a variable may decide its places, and all variables of a use
-//! set are at the same places.
+//! Divides use sets by the labels and the partners of their variables (docs/model.md, "Variables").
+//! This is needed because all variables of a use set are at the same places, but the name or the
+//! partner of a variable may determine its places.
 
 use super::OperationGroup;
 use super::operations::UnnamedGroup;
@@ -9,10 +9,11 @@ use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Divides use sets so that all variables of a set have one label and one partner, the variable
-/// whose places they may take ([`UseSets::partner`]). Returns the new use sets of the variables of
-/// each compute set and region. `groups` has the programs of each operation group, and `with_code`
-/// its code; the last parameter has the use set of each variable and all use sets, and is changed.
+/// Divides use sets so that all variables of a set have the same label and the same partner, which
+/// is a variable whose places they may take ([`UseSets::partner`]). Returns the new use sets of the
+/// variables of each compute set and region. `groups` has the programs of each operation group, and
+/// `with_code` its code. The last parameter, which is updated, has the use set of each variable,
+/// and all use sets.
 pub(super) fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -24,7 +25,8 @@ pub(super) fn refine(
         .enumerate()
         .filter_map(|(variable, &set)| {
             let label = profile.variables.label(variable as u32);
-            // The label of a variable that no operation uses is ignored: it is in every stage.
+            // The label of a variable that no operation uses is ignored, because such a variable is
+            // in every stage.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
         });
     let labels = labels.collect();
@@ -48,10 +50,10 @@ pub(super) fn refine(
     use_set_index
 }
 
-/// Moves all variables with the same use set and the same value to a new use set of the same
-/// operation groups. `values` has pairs of a variable and its value (a label, or the use set of a
-/// partner); `set_of` has the use set of each variable. `mark` computes the label and the partner
-/// of the new set from the label of the old set and the value.
+/// Moves all variables with the same use set and the same value to a new use set, which has the
+/// same operation groups. Each entry of `values` is a variable and its value (a label, or the use
+/// set of a partner). `set_of` has one entry per variable: its use set. `mark` is called with the
+/// label of the old set and the value, and returns the label and the partner of the new set.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -68,33 +70,35 @@ fn split_sets(
     }
 }
 
-/// A variable, and the use set of its partner: for example an optimizer's moment, and the use set
-/// of its weight.
+/// A variable and the use set of its partner, such as an optimizer's moment and the use set of the
+/// weight that the moment belongs to.
 type VariablePartner = (u32, u32);
 
-/// A compute set works on the whole model if it uses variables of at least this number of use sets
-/// with which several operations compute; a compute set of a layer mostly uses fewer.
+/// Minimum number of use sets by which a compute set is taken to work on the whole model. Counted
+/// are use sets with whose variables several operations compute; a compute set of a layer mostly
+/// uses fewer of them.
 const MIN_PARTNERS: usize = 8;
 
-/// An operation works on the whole model, with one compute set for each weight, if it has at least
-/// this number of compute sets; an operation of a layer has fewer.
+/// Minimum number of compute sets by which an operation is taken to work on the whole model, with
+/// one compute set for each weight. An operation of a layer has fewer compute sets.
 const MIN_COMPUTE_SETS: usize = 8;
 
 /// The data that the search for partners of variables reads.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
-    /// By use set: the number of operation groups that compute with its variables.
+    /// One entry per use set: the number of operation groups that compute with its variables.
     users: Vec<u8>,
     use_set_index: &'a UseSetIndex,
 }
 
 impl Pairing<'_> {
-    /// Finds partners of variables with which only one operation computes, in a compute set that
-    /// works on the whole model, such as moments of an optimizer. A partner is a variable on the
-    /// same tile with equally many elements with which other operations compute too, such as the
-    /// weight. `groups` has the programs of each operation group. Returns each variable that has a
-    /// single partner with the partner's use set, ascending by variable.
+    /// Finds partners of variables with which only one operation computes, in compute sets that
+    /// work on the whole model. Such a variable may be a moment of an optimizer. Its partner is a
+    /// variable on the same tile that has equally many elements and with which other operations
+    /// compute too, such as the weight. `groups` has the programs of each operation group. Returns
+    /// the variables with exactly one partner and the use sets of these partners, ascending by
+    /// variable.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let mut pairs: Vec<VariablePartner> = groups
             .par_iter()
@@ -102,7 +106,8 @@ impl Pairing<'_> {
             .collect();
         pairs.par_sort_unstable();
         pairs.dedup();
-        // A variable with different partners in several compute sets, such as a norm, gets none.
+        // A variable such as a norm, which has different partners in several compute sets, gets no
+        // partner.
         pairs
             .chunk_by(|a, b| a.0 == b.0)
             .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
@@ -110,8 +115,8 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds the partners of variables in all compute sets of an operation group. Returns a
-    /// variable once for each compute set that gives it a partner.
+    /// Finds the partners of variables in all compute sets of an operation group. A variable occurs
+    /// in the result once for each compute set that gives it a partner.
     fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
         let programs = &self.profile.programs;
         let mut compute_sets = group.programs.clone();
@@ -122,8 +127,8 @@ impl Pairing<'_> {
             .flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
-    /// Finds the partners of those variables of `program` with which only the program's own
-    /// operation computes. `compute_sets` is the number of compute sets of this operation.
+    /// Finds the partners of the variables of `program` with which no operation computes except the
+    /// operation of the program. `compute_sets` is the number of compute sets of this operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -143,7 +148,7 @@ impl Pairing<'_> {
         }
     }
 
-    /// Returns whether several operation groups compute with the variables of `set`.
+    /// Returns whether several operation groups compute with the variables of the use set `set`.
     fn is_shared(&self, set: u32) -> bool {
         self.users[set as usize] > 1
     }
@@ -152,7 +157,8 @@ impl Pairing<'_> {
         self.is_shared(self.set_of[variable as usize])
     }
 
-    /// Iterates over the variables that `program` uses, by their index in the profile.
+    /// Iterates over the variables that `program` uses, as indices into the variables of the
+    /// profile.
     fn used(&self, program: u32) -> impl Iterator<Item = u32> {
         self.profile
             .variables_of(&[program])
@@ -167,10 +173,11 @@ impl Pairing<'_> {
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Finds partners for those variables of `program` with which only the program's own operation
-    /// computes, among its other variables on the same tile. Variables of one tile and size get the
-    /// candidates in turn; variables with a label (state) and without one (temporaries) are paired
-    /// separately.
+    /// Finds partners for the variables of `program` with which no operation computes except the
+    /// operation of the program. Candidates are the other variables of the program on the same
+    /// tile. If several variables have the same tile and size, the candidates are assigned to them
+    /// in turn. Variables with a label (state) and variables without a label (temporaries) are
+    /// paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -202,17 +209,19 @@ impl Pairing<'_> {
 /// The tile of a variable, and its bytes.
 type TileAndBytes = (u16, u32);
 
-/// The tile and the bytes of a variable, and its use set.
+/// The tile and the bytes of a variable, and the use set of the variable.
 type PlacedVariable = (TileAndBytes, u32);
 
-/// Bytes of an element of a variable, divided by the bytes of an element of its partner, as a
-/// fraction: a moment is as wide as its weight, or twice or half as wide.
+/// Possible ratios of the bytes of one element of a variable to the bytes of one element of its
+/// partner, as fractions: an element of a moment is as wide as an element of its weight, or twice
+/// or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns, for each of `places` (tile and bytes of a variable), the candidates for its partner:
-/// the entries of `others` (sorted) on the same tile with equally many elements. The ratios of
-/// [`WIDTHS`] that give more variables a candidate are tried first, since an unrelated weight on
-/// the tile may have the right size by chance.
+/// Returns one entry per entry of `places` (the tile and bytes of a variable): the candidates for
+/// the partner of the variable. Candidates are the entries of `others` (sorted) that are on the
+/// same tile and have equally many elements. The ratio of [`WIDTHS`] that gives the most variables
+/// a candidate is tried first, since an unrelated weight on the tile may have the right size by
+/// chance.
 fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [PlacedVariable],
@@ -235,8 +244,9 @@ fn partners_of<'a>(
         .collect()
 }
 
-/// Returns those of the variables `others` (sorted) that are on `tile` and have as many elements as
-/// a variable of `bytes` bytes, if its elements are `times / parts` as wide as theirs.
+/// Returns the entries of `others` (sorted) that are on `tile` and have as many elements as a
+/// variable of `bytes` bytes whose elements are `times / parts` as wide as the elements of these
+/// entries.
 fn of_elements(
     others: &[PlacedVariable],
     (tile, bytes): TileAndBytes,

@@ -11,26 +11,28 @@ use serde::{Deserialize, Serialize};
 use std::iter::successors;
 
 /// All use sets. A use set is the set of operation groups that use a variable, together with the
-/// variable's label and its partner ([`partner`](Self::partner)): variables that differ in any of
-/// them have different use sets. Set 0 is empty. Any other set is stored as a smaller set plus one
-/// group, whose index is above those of all groups of the smaller set.
+/// label of the variable and its partner ([`partner`](Self::partner)). Variables with different
+/// operation groups, labels or partners have different use sets. Set 0 has no operation groups. Any
+/// other set is stored as a smaller set plus one operation group, whose index is above the indices
+/// of all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// By use set: the set without its last operation group, and this last group.
+    /// One entry per use set: the use set without its last operation group, and this last group.
     nodes: Vec<(u32, u32)>,
-    /// By use set: the label of its variables, as an index into
+    /// One entry per use set: the label of its variables, as an index into
     /// [`Model::labels`](super::Model::labels).
     labels: Vec<u32>,
-    /// By use set: the use set of the partners of its variables ([`partner`](Self::partner));
-    /// [`NO_USERS`] if they have no partners.
+    /// One entry per use set: the use set of the partners of its variables
+    /// ([`partner`](Self::partner)), or [`NO_USERS`] if they have no partners.
     partners: Vec<u32>,
 }
 
-/// Index of the use set without operation groups, which variables have that no operation uses.
+/// Index of the use set without operation groups. Variables that no operation uses have this use
+/// set.
 pub const NO_USERS: u32 = 0;
 
 impl Default for UseSets {
-    /// Returns a list with only the empty use set.
+    /// Returns a list that contains only the empty use set.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
@@ -41,9 +43,9 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds the use set of `group` and all groups of the set `smaller`, with the empty label and
-    /// without a partner, and returns its index. `smaller` must exist, and `group` must be above
-    /// all its groups.
+    /// Adds the use set that contains `group` and all groups of the use set `smaller`, and returns
+    /// its index. The added set has the empty label and no partner. `smaller` must exist, and the
+    /// index `group` must be above the indices of all groups of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -51,8 +53,8 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a use set with the groups of `set`, the label `label` and the partner `partner` (as for
-    /// [`mark`](Self::mark)), and returns its index.
+    /// Adds a use set with the operation groups of the use set `set`, the label `label` and the
+    /// partner `partner` (both as for [`mark`](Self::mark)). Returns the index of the added set.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -60,8 +62,8 @@ impl UseSets {
         added
     }
 
-    /// Sets the label (an index into [`Model::labels`](super::Model::labels)) and the partner (a
-    /// use set, or [`NO_USERS`]) of the variables with use set `set`.
+    /// Sets the label and the partner of the variables with use set `set`. `label` is an index into
+    /// [`Model::labels`](super::Model::labels), and `partner` is a use set or [`NO_USERS`].
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
         self.labels[set as usize] = label;
         self.partners[set as usize] = partner;
@@ -74,15 +76,17 @@ impl UseSets {
     }
 
     /// Returns the use set of the partners of the variables with use set `set`; `None` if they have
-    /// no partners. The partner of an optimizer's moment is its weight: a variable on the same tile
-    /// with equally many elements in a compute set that works on the whole model.
+    /// no partners. For example, the partner of an optimizer's moment is its weight. A partner is a
+    /// variable on the same tile with equally many elements, in a compute set that works on the
+    /// whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
-    /// Returns whether use sets that were read from a file are consistent: set 0 is empty, each
-    /// other set consists of an earlier set and a group that is above all groups of the earlier set
-    /// and below `groups`, and each set has a label below `labels` and an existing partner.
+    /// Returns whether use sets that were read from a file are consistent. Set 0 must be empty.
+    /// Each other set must consist of an earlier set and a group whose index is above those of all
+    /// groups of the earlier set and below `groups`. Each set must have a label below `labels` and
+    /// an existing partner.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -101,18 +105,20 @@ impl UseSets {
             && (self.labels[0], self.partners[0]) == (0, NO_USERS)
     }
 
-    /// Returns the number of use sets, including the empty one.
+    /// Returns the number of use sets, including the empty use set.
     pub fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Returns whether even the empty use set is missing, which all consistent use sets include.
+    /// Returns whether there are no use sets. This is never the case if the use sets are
+    /// consistent, since these include the empty use set.
     pub fn is_empty(&self) -> bool {
         self.nodes.is_empty()
     }
 
-    /// Iterates over all use sets but the empty one, each after the smaller set that it extends.
-    /// Each item is the set, the set without its last group, and the last group.
+    /// Iterates over all use sets except the empty set, so that each set comes after the smaller
+    /// set that it extends. Each item is a set, the set without its last operation group, and this
+    /// last group.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
         (0..self.nodes.len() as u32)
             .zip(&self.nodes)
@@ -120,8 +126,9 @@ impl UseSets {
             .map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
-    /// Returns a value for each use set: `start` for the empty set; for any other set, the result
-    /// of `grow` for the value of the set without its last group, and this group.
+    /// Returns one entry per use set: a computed value. The value of the empty set is `start`. For
+    /// any other set, `grow` computes the value from the value of the set without its last
+    /// operation group, and this last group.
     pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, u32) -> T) -> Vec<T> {
         let mut of_set = vec![start; self.len()];
         for (set, smaller, group) in self.iter() {
@@ -130,7 +137,7 @@ impl UseSets {
         of_set
     }
 
-    /// Iterates over the operation groups of a use set, the last first.
+    /// Iterates over the operation groups of the use set `set`, the last group first.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         successors(Some(set), |&set| Some(self.nodes[set as usize].0))
             .take_while(|&set| set != NO_USERS)
@@ -138,11 +145,12 @@ impl UseSets {
     }
 }
 
-/// The index of the use set of each variable of the profile, and all use sets.
+/// The index of the use set of each variable of the profile (one entry per variable), and all use
+/// sets.
 pub(super) type Users = (Vec<u32>, UseSets);
 
-/// Finds the use set of each variable of the profile, still without labels and partners. Use sets
-/// are numbered in the order in which uses first make them.
+/// Finds the use set of each variable of the profile. The use sets have no labels and partners yet.
+/// They are numbered in the order in which the uses by operation groups create them.
 ///
 /// # Errors
 /// If variables have more uses or sets than in any real model ([`limits`]).
@@ -153,8 +161,8 @@ pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, 
     of_variables(count, groups.len() as u32, lists, max)
 }
 
-/// Finds the use sets of `count` variables, which `groups` operation groups use. `lists` returns,
-/// for a group, lists of the variables that the group uses.
+/// Finds the use sets of `count` variables, which `groups` operation groups use. For an operation
+/// group, `lists` returns the lists of variables that the group uses.
 ///
 /// # Errors
 /// If there are more than `max_sets` use sets, or more than `max_uses` uses in all lists.
@@ -166,7 +174,8 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // By use set: the group that was last added to the set, and the resulting set.
+    // One entry per use set: the operation group that was last added to the set, and the set that
+    // resulted from this addition.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -201,19 +210,21 @@ fn of_variables<'a>(
     Ok((set_of, sets))
 }
 
-/// The use sets of the variables of each compute set and each region (a part of memory that an
+/// The use sets of the variables of each compute set and of each region (a part of memory that an
 /// exchange or copy names). They are computed once from the lists of variables, which are some
-/// thousand times longer.
+/// thousand times longer than the lists of use sets.
 pub(super) struct UseSetIndex {
-    /// By index in [`Profile::compute_set_variables`]: the use sets of the variables, ascending.
+    /// One entry per list in [`Profile::compute_set_variables`]: the use sets of the variables in
+    /// this list, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
-    /// By index in [`Profile::region_variables`]: the use sets of the variables, ascending.
+    /// One entry per list in [`Profile::region_variables`]: the use sets of the variables in this
+    /// list, ascending.
     of_regions: Vec<Box<[u32]>>,
 }
 
 impl UseSetIndex {
-    /// Builds the index of use sets. `set_of` has the use set of each variable of the profile;
-    /// `sets` is the number of use sets.
+    /// Builds the index of use sets. `set_of` has one entry per variable of the profile: its use
+    /// set. `sets` is the number of use sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
         let mut index = Self {
@@ -224,8 +235,9 @@ impl UseSetIndex {
         index
     }
 
-    /// Computes each list of use sets again that is empty or has a set for which `is_changed` is
-    /// true. `set_of` has the new use set of each variable; `sets` is the new number of use sets.
+    /// Computes a list of use sets again if it is empty or contains a set for which `is_changed` is
+    /// true. `set_of` has one entry per variable: its new use set. `sets` is the new number of use
+    /// sets.
     pub(super) fn renew(
         &mut self,
         profile: &Profile,
@@ -250,8 +262,9 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// Returns the use sets of the variables that `program` (an index) uses, ascending, each with
-    /// the role of its variables: the first in the order of [`Role`] if there are several.
+    /// Returns the use sets of the variables that a program uses, ascending, each with the role of
+    /// its variables; `program` is the index of the program. If the variables of a set have several
+    /// roles, the first of them in the order of [`Role`] is taken.
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let program = &profile.programs.all[program as usize];
@@ -277,7 +290,7 @@ impl UseSetIndex {
         sets.into()
     }
 
-    /// Returns the use sets of the variables that `program` uses, ascending.
+    /// Returns the use sets of the variables that the program with index `program` uses, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
         self.roles(profile, program)
             .into_iter()
@@ -291,7 +304,7 @@ impl UseSetIndex {
 pub(super) enum Role {
     /// Vertices of the program read or write the variable.
     Computes,
-    /// An exchange writes the variable: it is in the last region of the exchange.
+    /// An exchange writes the variable, because it is in the last region of the exchange.
     Destination,
     /// An exchange reads the variable, or the program copies code to it.
     Reads,
@@ -300,8 +313,8 @@ pub(super) enum Role {
 }
 
 /// Returns the use sets of the variables in the list at index `position` of `lists`, ascending and
-/// without duplicates. `set_of` maps each variable to its use set. `seen` has one entry for each
-/// use set; all must be `false`, and are `false` again on return.
+/// without duplicates. `set_of` has one entry per variable: its use set. `seen` has one entry per
+/// use set; all entries must be `false`, and they are `false` again when the function returns.
 fn sets_of(
     lists: &VariableLists,
     position: usize,

@@ -1,8 +1,8 @@
-//! The lowered variables of all tiles; on each tile, variables with the same equivalence class and
-//! use set form one group.
+//! The lowered variables of all tiles, in groups. The variables on one tile with the same
+//! equivalence class and the same use set form one group.
 //!
 //! There are millions of variables and some hundred thousand uses (pairs of class and use set), so
-//! values that only depend on class and use set are computed once for each use.
+//! a value that depends only on the class and the use set is computed once for each use.
 
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
@@ -15,29 +15,31 @@ pub struct VariableGroup {
     /// Equivalence class of the variables (which determines the steps at which they are live), as
     /// an index into the profile's classes.
     pub class: u32,
-    /// The operation groups that use the variables, as an index into [`UseSets`](super::UseSets);
-    /// [`NO_USERS`](super::NO_USERS) if none does.
+    /// The set of operation groups that use the variables, as an index into
+    /// [`UseSets`](super::UseSets); [`NO_USERS`](super::NO_USERS) if no operation group uses them.
     pub set: u32,
-    /// Bytes of all variables of the group on the tile.
+    /// Bytes on the tile of all variables of the group.
     pub bytes: u32,
 }
 
-/// A pair of an equivalence class and a use set that some variables have.
+/// An equivalence class and a use set that some variables have together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class (which determines the steps at which the variables are live), as an
     /// index into the profile's classes.
     pub class: u32,
-    /// The operation groups that use the variables, as an index into [`UseSets`](super::UseSets).
+    /// The set of operation groups that use the variables, as an index into
+    /// [`UseSets`](super::UseSets).
     pub set: u32,
     /// Bytes over all tiles of the variables with this class and use set.
     pub bytes: u64,
 }
 
-/// The bytes on one tile of the variables with the same equivalence class and use set.
+/// The bytes on one tile of the variables with the same equivalence class and the same use set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
-    /// Index in [`VariableGroups::uses`](super::VariableGroups::uses) of the class and use set.
+    /// Index into [`VariableGroups::uses`](super::VariableGroups::uses) of the pair of class and
+    /// use set.
     pub number: u32,
     /// Bytes on the tile of the variables with this class and use set.
     pub bytes: u32,
@@ -46,17 +48,21 @@ pub struct TileUse {
 /// The lowered variables of all tiles, in groups with the same tile, class and use set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableGroups {
-    /// The distinct pairs of class and use set, ascending by class, then by set.
+    /// All pairs of an equivalence class and a use set that some variables have; each pair occurs
+    /// once. Ascending by class, then by set.
     uses: Vec<VariableUse>,
-    /// By tile: index in `groups` at which its groups start; with one more entry for the end.
+    /// One entry per tile: the index in `groups` at which the groups of the tile start. One more
+    /// entry has the length of `groups`.
     starts: Vec<u32>,
-    /// All groups, tile after tile; on each tile ascending by [`TileUse::number`].
+    /// The groups of all tiles, tile after tile. On each tile, they are ascending by
+    /// [`TileUse::number`].
     groups: Vec<TileUse>,
 }
 
 impl VariableGroups {
-    /// Sorts `groups`, each given with its tile (below `tiles`), by tile, class and use set, and
-    /// joins groups in which all three are equal, unless their bytes would exceed 4 GiB.
+    /// Sorts groups of variables by tile, class and use set, and joins groups with the same tile,
+    /// class and use set unless their bytes would exceed 4 GiB. Each item of `groups` is a tile
+    /// (below `tiles`) and a group on it.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups
@@ -69,9 +75,9 @@ impl VariableGroups {
         Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
-    /// Sorts `count` groups, and joins equal ones as [`new`](Self::new) does. For an index below
-    /// `count`, `tile` returns the group's tile, and `group` the group, or `None` to leave it out.
-    /// All tiles must be below `tiles`, all classes below `classes`.
+    /// Sorts and joins `count` groups of variables as [`new`](Self::new) does. For an index below
+    /// `count`, `tile` returns the tile of a group, and `group` returns the group, or `None` to
+    /// leave the group out. All tiles must be below `tiles`, and all classes below `classes`.
     pub(super) fn sorted(
         tiles: u32,
         classes: usize,
@@ -80,7 +86,8 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // The number of groups by tile, and the bytes by pair of class and use set.
+        // Returns two empty results: the number of groups per tile, and the bytes per pair of class
+        // and use set.
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
             let (mut counts, mut bytes) = none();
@@ -117,10 +124,10 @@ impl VariableGroups {
     }
 
     /// Builds the groups from sorted lists. `uses` has the distinct pairs of class and use set,
-    /// ascending; `counts` has, by tile, the number of its groups; `groups` has the groups of all
-    /// tiles, tile after tile, on each tile ascending by [`TileUse::number`], an index into `uses`.
-    /// `None` if the counts do not add up, a list is not ascending, or a group refers to a pair
-    /// that does not exist.
+    /// ascending. `counts` has one entry per tile: the number of its groups. `groups` has the
+    /// groups of all tiles, tile after tile; on each tile they are ascending by
+    /// [`TileUse::number`], an index into `uses`. Returns `None` if the counts do not add up, a
+    /// list is not ascending, or a group refers to a pair that does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -143,14 +150,14 @@ impl VariableGroups {
         })
     }
 
-    /// Returns the distinct pairs of class and use set, ascending by class, then by set, with their
-    /// bytes over all tiles.
+    /// Returns all distinct pairs of class and use set with their bytes over all tiles, ascending
+    /// by class, then by set.
     pub fn uses(&self) -> &[VariableUse] {
         &self.uses
     }
 
-    /// Returns the index in [`uses`](Self::uses) of the pair of `class` and `set`; `None` if no
-    /// variable has both.
+    /// Returns the index into [`uses`](Self::uses) of the pair of `class` and `set`; `None` if no
+    /// variable has this pair.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |numbered: &VariableUse| (numbered.class, numbered.set);
         self.uses
@@ -173,8 +180,8 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// Returns the bytes on `tile` of each pair of class and use set that variables on the tile
-    /// have, ascending by index in [`uses`](Self::uses).
+    /// Returns the groups of variables on `tile`, each with its bytes on this tile, ascending by
+    /// the index of its class and use set in [`uses`](Self::uses).
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
@@ -182,14 +189,15 @@ impl VariableGroups {
 }
 
 /// Returns the number of parts in which to process `count` items in parallel, where each part makes
-/// a list of `values` values: one part for each thread, but fewer if the list would be large
-/// compared with the items of the part; at least 1.
+/// a list of `values` values. The result is the number of threads, or less if the list of a part
+/// would be large compared with the items of the part, but at least 1.
 fn parts(count: usize, values: usize) -> usize {
     (count / (4 * values.max(1))).clamp(1, rayon::current_num_threads())
 }
 
-/// Returns, by tile, the index at which its groups start in a list of the groups of all tiles; with
-/// one more entry for the end. `counts` has the number of groups of each tile.
+/// Returns one entry per tile: the index at which the groups of the tile start in a list of the
+/// groups of all tiles. One more entry has the length of this list. `counts` has one entry per
+/// tile: the number of its groups.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -205,9 +213,10 @@ fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
         .for_each(|(sum, more)| *sum += more);
 }
 
-/// Sums up, over all tiles, the bytes of each of `uses` pairs of class and use set. The groups of
-/// tile `t` are `groups[starts[t]..starts[t + 1]]`. `None` if the groups of a tile are not
-/// ascending by [`TileUse::number`], or a number is not below `uses`.
+/// Returns one entry per pair of class and use set: the sum of its bytes over all tiles. There are
+/// `uses` such pairs. The groups of tile `t` are `groups[starts[t]..starts[t + 1]]`. Returns `None`
+/// if the groups of a tile are not ascending by [`TileUse::number`], or a number is not below
+/// `uses`.
 fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
     let sum_up = |tiles: Range<usize>| {
         let mut sums = vec![0u64; uses];
@@ -231,9 +240,9 @@ fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
         .unwrap_or_else(|| Some(vec![0; uses]))
 }
 
-/// Sorts `count` groups of variables by tile; on each tile they keep their order. `tile` and
-/// `group` are as for [`VariableGroups::sorted`]. The result has the groups of tile `t` at
-/// `starts[t]..starts[t + 1]`.
+/// Sorts `count` groups of variables by tile, without changing the order of the groups of one tile.
+/// `tile` and `group` return the tile and the group for an index, as in [`VariableGroups::sorted`].
+/// The result has the groups of tile `t` at the indices `starts[t]..starts[t + 1]`.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -266,8 +275,9 @@ fn by_tile(
 }
 
 /// Sorts the groups of each tile by [`TileUse::number`], and joins groups with equal numbers unless
-/// their bytes would exceed 4 GiB. `starts` has the index in `groups` at which each tile starts,
-/// and the end; it is changed accordingly.
+/// their bytes would exceed 4 GiB. `starts` has one entry per tile, the index in `groups` at which
+/// the groups of the tile start, and one more entry for the end. `starts` is updated for the joined
+/// groups.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
     split_by(groups, lengths)
@@ -294,19 +304,21 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     groups.shrink_to_fit();
 }
 
-/// A map with a value for each pair of equivalence class and use set. Most classes have only one
-/// use set; then a lookup is one access to a list.
+/// A map from a pair of equivalence class and use set to a value. Most classes have only one use
+/// set; for these, a lookup is one access to a list.
 struct ByUse<T> {
-    /// By class: its first use set ([`NO_SET`] if it has none), and the value of this pair.
+    /// One entry per class: its first use set ([`NO_SET`] if it has none), and the value of this
+    /// pair of class and use set.
     first: Vec<(u32, T)>,
-    /// By class and use set: the values of all pairs that are not in `first`.
+    /// Map from a class and a use set to the value of this pair, for all pairs that are not in
+    /// `first`.
     others: FxHashMap<(u32, u32), T>,
 }
 
 const NO_SET: u32 = u32::MAX;
 
 impl<T: Copy + Default> ByUse<T> {
-    /// Builds an empty map for classes below `classes`.
+    /// Builds an empty map, for classes with indices below `classes`.
     fn new(classes: usize) -> Self {
         Self {
             first: vec![(NO_SET, T::default()); classes],
@@ -314,8 +326,8 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set for changing it; adds the pair with the default
-    /// value if it is new.
+    /// Returns a mutable reference to the value of a class and use set. If the map lacks this pair,
+    /// it is added with the default value.
     #[inline]
     fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
         let (first, value) = &mut self.first[class as usize];
@@ -329,7 +341,7 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set; the default value if the map lacks the pair.
+    /// Returns the value of a class and use set, or the default value if the map lacks this pair.
     #[inline]
     fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -351,7 +363,8 @@ impl<T: Copy + Default> ByUse<T> {
 }
 
 impl ByUse<u64> {
-    /// Adds each value of `other` to the value of the same class and use set.
+    /// Adds each value of `other` to the value of the same class and use set in `self`, and returns
+    /// the result.
     fn join(mut self, other: Self) -> Self {
         for ((class, set), bytes) in other.into_all() {
             *self.of_mut(class, set) += bytes;

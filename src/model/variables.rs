@@ -9,21 +9,23 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// The lowered variables of a profile, sorted into data and code. Variables that are never live are
-/// left out.
+/// The lowered variables of a profile, sorted into data and code, without variables that are never
+/// live.
 pub(super) struct LoweredVariables {
     /// Variables that hold data, whether an operation uses them or not.
     pub(super) data: VariableGroups,
-    /// Variables that hold code or vertex state, by their category ([`CodeKind::categories`]).
+    /// Variables that hold code or vertex state, which their category shows
+    /// ([`CodeKind::categories`]).
     pub(super) code: VariableGroups,
-    /// The part of `code` that an operation uses, because a program copies code to it.
+    /// The variables in `code` that an operation uses, because a program copies code to them.
     pub(super) used_code: VariableGroups,
-    /// By [`CodeKind`]: bytes on each tile of the variables that hold this kind of code.
+    /// One entry per [`CodeKind`]: the bytes on each tile of the variables that hold this kind of
+    /// code.
     pub(super) recorded_code: [TileBytes; 4],
 }
 
 /// Groups the variables of a profile by tile, equivalence class and use set, separately for data
-/// and code. `set_of` has the use set of each variable.
+/// and code. `set_of` has one entry per variable: its use set.
 ///
 /// # Errors
 /// If variables of one kind of code exceed 4 GiB on a tile.
@@ -72,8 +74,9 @@ pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariab
     })
 }
 
-/// Sums up, by [`CodeKind`], the bytes on each of `tiles` tiles of the variables in `code`. Each
-/// entry of `code` is the kind, the tile, and the group (with the bytes) of a variable.
+/// Returns one entry per [`CodeKind`]: the bytes of its variables on each of `tiles` tiles. Each
+/// item of `code` is the kind and the tile of variables, and the group of the variables (with its
+/// bytes).
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile.
@@ -95,13 +98,14 @@ fn recorded_code(
     Ok(recorded.map(|bytes| bytes.into_iter().collect()))
 }
 
-/// The tile and step of the recorded program, on all IPUs, with the most live bytes of data and
-/// code.
+/// The tile and the liveness step of the recorded program with the most live bytes of data and
+/// code, over all tiles of all IPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
-    /// Number of the tile; the lowest of several tiles with this peak.
+    /// Index of the tile; if several tiles have this peak, the lowest index.
     pub tile: u32,
-    /// Index of the liveness step; the first of several with the most live bytes on the tile.
+    /// Index of the liveness step; if several steps have the most live bytes on the tile, the first
+    /// of them.
     pub step: u32,
     /// Bytes of all variables that are live on the tile `tile` at the step `step`.
     pub bytes: u64,
@@ -110,9 +114,9 @@ pub struct MemoryPeak {
 }
 
 impl MemoryPeak {
-    /// Finds the tile and step with the most live bytes, and reads the names of the variables that
-    /// are live there from the profile of `lookup`. `code` has the variables that hold code or
-    /// vertex state.
+    /// Finds the tile and the liveness step with the most live bytes, and reads the names of the
+    /// variables that are live on this tile at this step from the profile of `lookup`. `code` has
+    /// the variables that hold code or vertex state.
     ///
     /// # Errors
     /// If the names cannot be read.

@@ -1,5 +1,5 @@
-//! The walk over the program tree (docs/model.md, "The walk"), and the calls of functions that are
-//! called from several places.
+//! The walk over the program tree (docs/model.md, "The walk"), and the Calls of functions that are
+//! called from several places in the program.
 
 use super::lists::counts;
 use crate::limits;
@@ -8,14 +8,15 @@ use crate::profile::{Program, ProgramKind, Programs};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
 
-/// A call path: the Call programs on the way from the root to a program, the outermost first; as an
-/// index into [`CallPaths::nodes`].
+/// A call path, as an index into [`CallPaths::nodes`]. The call path of a program lists the Call
+/// programs on the way from the root to the program, the outermost Call first.
 pub(super) type Path = u32;
 
 /// The call path of programs that run outside all Calls.
 pub(super) const EMPTY_PATH: Path = 0;
 
-/// All call paths of a program tree. Each path is stored once, as a shorter path and one more Call.
+/// All call paths of a program tree. Each path is stored once, as a path without its innermost
+/// Call, and this Call.
 #[derive(Clone)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
@@ -30,8 +31,8 @@ impl CallPaths {
         }
     }
 
-    /// Returns `path` with `call` (an index into `Programs::all`) appended, and adds the longer
-    /// path if it is new.
+    /// Returns the path that consists of `path` and the Call `call` (an index into
+    /// `Programs::all`), and adds it if it is new.
     pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
@@ -39,19 +40,20 @@ impl CallPaths {
         })
     }
 
-    /// Returns the number of call paths; each path is an index below this number.
+    /// Returns the number of call paths. Each [`Path`] is below this number.
     pub(super) fn len(&self) -> Path {
         self.nodes.len() as Path
     }
 
-    /// Returns `path` with `call` (an index into `Programs::all`) appended; `None` if the longer
-    /// path was never added.
+    /// Returns the path that consists of `path` and the Call `call` (an index into
+    /// `Programs::all`); `None` if this path was never added.
     pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
-    /// Iterates over all call paths but the empty one, each after all its prefixes. Each item is a
-    /// path, the path without its innermost Call, and this Call (index into `Programs::all`).
+    /// Iterates over all call paths except the empty path, so that each path comes after its
+    /// prefixes. Each item is a path, the path without its innermost Call, and this Call as an
+    /// index into `Programs::all`.
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         (0..)
             .zip(&self.nodes)
@@ -68,22 +70,24 @@ impl CallPaths {
     }
 }
 
-/// The result of a walk over the program tree: its visits, each of a program on a call path, in
-/// depth-first order.
+/// The result of a walk over the program tree: its visits, in depth-first order. A visit is a
+/// program on a call path.
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
-    /// By visit of a program: the call path, and the program as an index into `Programs::all`.
+    /// One entry per visit: the call path, and the visited program as an index into
+    /// `Programs::all`.
     pub(super) visits: Vec<(Path, u32)>,
-    /// By call path and program: the index of the visit in `visits`.
+    /// Map from a call path and a program to the index of their visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
-    /// Indices into `visits` in the order in which the visits ended: each child before all its
-    /// parents.
+    /// Indices into `visits` in the order in which the visits ended. The visit of a child ends
+    /// before the visits of its parents.
     ended: Vec<u32>,
 }
 
 impl Walk {
-    /// Returns the call path of the programs directly below `program`, which is at `index` in
-    /// `Programs::all` and visited on `path`. Adds the call path if it is new.
+    /// Returns the call path of the programs directly below `program`, where `index` is the index
+    /// of `program` in `Programs::all`, and `path` is its own call path. Adds the returned path if
+    /// it is new.
     ///
     /// # Errors
     /// If the program is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
@@ -102,15 +106,17 @@ impl Walk {
         Ok(self.paths.push(path, index))
     }
 
-    /// Returns the index in `visits` of the visit of `program` on `path`; `None` if there is none.
+    /// Returns the index in `visits` of the visit of `program` on the call path `path`; `None` if
+    /// there is no such visit.
     pub(super) fn visit(&self, path: Path, program: u32) -> Option<u32> {
         self.numbers.get(&(path, program)).copied()
     }
 
-    /// Returns, by visit, how often the program runs on its call path if each root runs once. The
-    /// body of a Repeat runs as often as `repeats` has it for the index of the Repeat, or once
-    /// without an entry. Any other child runs once for each time that its parent lists it, even in
-    /// a branch. Numbers above [`limits::EXECUTIONS`] become this limit.
+    /// Returns one entry per visit: how often the program runs on its call path if each root runs
+    /// once. The body of a Repeat runs as often as `repeats` gives for the index of the Repeat, or
+    /// once if `repeats` has no entry for it. Any other child runs once for each time that its
+    /// parent lists it, even if the parent is a branch. Numbers above [`limits::EXECUTIONS`] are
+    /// reduced to this limit.
     pub(super) fn executions(
         &self,
         programs: &Programs,
@@ -145,17 +151,18 @@ fn below(program: &Program) -> &[u32] {
     }
 }
 
-/// A step of the walk over the program tree that is still to be taken.
+/// A pending action of the walk over the program tree.
 enum Next {
-    /// Visit the program with this index in `Programs::all` on this call path.
+    /// Visit the program with this index into `Programs::all` on this call path.
     Begin(Path, u32),
-    /// End the visit with this index in [`Walk::visits`]: everything below its program is visited.
+    /// End the visit with this index into [`Walk::visits`], because all programs below its program
+    /// were visited.
     End(u32),
 }
 
-/// Walks the program tree and calls `visit` with the call path and the index in `Programs::all` of
-/// each program, depth first, parents before children. A program is visited once on each call path:
-/// a second visit would add nothing to any operation.
+/// Walks the program tree depth first, parents before children, and calls `visit` with the call
+/// path and the index in `Programs::all` of each program. A program is visited only once on each
+/// call path, because a second visit would add nothing to any operation.
 ///
 /// # Errors
 /// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
@@ -215,27 +222,30 @@ pub(super) fn walk(
     Ok(walk)
 }
 
-/// Stands in place of an index into [`Model::calls`](super::Model::calls) for an operation that is
-/// part of no call of a function that is called from several places.
+/// Value instead of an index into [`Model::calls`](super::Model::calls), for an operation that is
+/// not part of any call of a function that is called from several places.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// The Calls of functions that are called from several places (several call paths) in the program.
+/// The Calls of functions that are called from several places in the program, that is on several
+/// call paths.
 pub(super) struct CallSites {
-    /// By call path: its shortest prefix (or the path itself) that ends with a Call of a function
-    /// that is called from several places; `None` if no prefix does.
+    /// One entry per call path: the shortest prefix of the path (possibly the path itself) that
+    /// ends with a Call of a function that is called from several places; `None` if there is no
+    /// such prefix.
     pub(super) outermost: Vec<Option<Path>>,
-    /// By call path: the innermost Call on it of a function that is called from several places, as
-    /// an index into `functions`, or [`NO_CALL`]. Ignores Calls whose contexts record which
-    /// operations their body replaced.
+    /// One entry per call path: the innermost Call on the path of a function that is called from
+    /// several places, as an index into `functions`, or [`NO_CALL`]. A Call is ignored if debug
+    /// contexts record which operations its body replaced.
     pub(super) call_of: Vec<u32>,
-    /// By Call in `call_of`: the called function, as the index of its body in `Programs::all`.
+    /// One entry per Call in `call_of`: the called function, as the index of its body in
+    /// `Programs::all`.
     pub(super) functions: Vec<u32>,
 }
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places, on all `paths`.
-    /// `with_pairs` has the paths for whose innermost Call debug contexts record which operations
-    /// the called body replaced.
+    /// `with_pairs` has the call paths for whose innermost Call debug contexts record which
+    /// operations the called body replaced.
     pub(super) fn new(
         programs: &Programs,
         paths: &CallPaths,

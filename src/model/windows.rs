@@ -1,5 +1,5 @@
-//! Finds the liveness steps of an operation (docs/model.md, "Operations"), and the program of each
-//! step.
+//! Finds the liveness steps of each operation (docs/model.md, "Operations"), and the program that
+//! each step runs.
 
 use super::operations::{NO_OPERATION, UnnamedOperation, UnnamedOperations, name_of};
 use super::walk::{CallPaths, EMPTY_PATH, Path};
@@ -7,18 +7,21 @@ use crate::profile::{ProgramKind, Programs, Step};
 
 /// The liveness steps that run each program, and the Calls that lead to each step.
 pub(super) struct StepIndex {
-    /// By program: the steps that run the program, ascending.
+    /// One entry per program: the indices of the steps that run the program, ascending.
     of_program: Vec<Vec<u32>>,
-    /// By step: the Calls that lead to the step, as one of `paths`.
+    /// One entry per step: the path of the Calls that lead to the step, as an index into `paths`.
     calls: Vec<Path>,
-    /// The call paths of the walk over the program tree, and then those that only steps have.
+    /// All call paths: first the paths of the walk over the program tree, then the paths that only
+    /// occur for steps.
     paths: CallPaths,
-    /// Number of call paths of the walk over the program tree, the first of `paths`.
+    /// Number of call paths of the walk over the program tree. These are the first entries of
+    /// `paths`.
     walked: Path,
 }
 
 impl StepIndex {
-    /// Builds the index of steps; `walk` has the call paths of the walk over the program tree.
+    /// Builds the index of `steps`. `walk` holds the call paths that the walk over the program tree
+    /// found.
     pub(super) fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
         let mut of_program = vec![Vec::new(); programs.all.len()];
         for (index, step) in (0..).zip(steps) {
@@ -33,20 +36,23 @@ impl StepIndex {
         }
     }
 
-    /// Returns the steps that run `program` (an index into `Programs::all`), ascending.
+    /// Returns the indices of the steps that run `program` (an index into `Programs::all`),
+    /// ascending.
     pub(super) fn of(&self, program: u32) -> &[u32] {
         &self.of_program[program as usize]
     }
 
-    /// Returns the call path of `step`, `None` if the walk over the program tree did not take it.
+    /// Returns the call path of the step with index `step`; `None` if the walk over the program
+    /// tree did not take this path.
     pub(super) fn walk_path(&self, step: u32) -> Option<Path> {
         Some(self.calls[step as usize]).filter(|&path| path < self.walked)
     }
 
-    /// Returns the first and the last step, both inclusive, of an operation; `None` if no step runs
-    /// its programs. If the profile lists the steps of a function body once for each call, only the
-    /// steps of the operation's call are included: those whose Calls, from the innermost out, agree
-    /// with the operation's call path the longest.
+    /// Returns the indices of the first and the last step (both inclusive) that run a program of
+    /// `operation`; `None` if no step runs one. The profile may list the steps of a function body
+    /// once per call. Then only the steps of the operation's own call are included: the steps whose
+    /// Calls, compared with the operation's call path from the innermost Call outward, agree the
+    /// longest.
     pub(super) fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window = None;
@@ -73,8 +79,9 @@ impl StepIndex {
     }
 }
 
-/// Returns, by step, the call path on which it runs, found by the step's parents, and adds these
-/// paths to `paths`. If the parents of a step form a circle, the path ends where the circle closes.
+/// Returns one entry per step: the call path on which the step runs, found by following the parents
+/// of the step. New call paths are added to `paths`. If the parents of a step form a circle, the
+/// path ends where the circle closes.
 fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
     const UNKNOWN: Path = Path::MAX;
     let mut calls = vec![UNKNOWN; steps.len()];
@@ -103,7 +110,7 @@ fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Ve
 /// The program that runs at each liveness step, with its name and operations.
 #[derive(Debug)]
 pub struct StepPrograms {
-    /// By step: the program that runs, as an index into `programs`.
+    /// One entry per step: the program that the step runs, as an index into `programs`.
     of_step: Vec<u32>,
     programs: Vec<StepProgram>,
 }
@@ -117,9 +124,11 @@ pub struct StepProgram {
     /// program; often empty.
     pub name: Box<str>,
     /// The first operation that the program belongs to, as an index into
-    /// [`Model::operations`](super::Model::operations); `None` if it belongs to none.
+    /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no
+    /// operation.
     pub operation: Option<u32>,
-    /// Number of operations that the program belongs to: several if its code was outlined.
+    /// Number of operations that the program belongs to; more than 1 if the compiler outlined the
+    /// code of the program, so that operations share it.
     pub operations: u32,
 }
 
@@ -150,7 +159,7 @@ impl StepPrograms {
         }
     }
 
-    /// Returns the program that runs at `step`; `None` beyond the last step.
+    /// Returns the program that the step with index `step` runs; `None` if there is no such step.
     pub fn at(&self, step: u32) -> Option<&StepProgram> {
         let program = *self.of_step.get(step as usize)?;
         self.programs.get(program as usize)

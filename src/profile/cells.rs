@@ -19,7 +19,8 @@ pub(super) struct Cells<'r> {
     pub row: &'r Row<'r>,
     pub table: &'static str,
     pub columns: Columns,
-    /// Number of bytes of texts and blobs that the scan of the table may still read, over all rows.
+    /// Number of bytes of texts and blobs that the scan may still read, counted over all rows of
+    /// the table.
     pub payload_left: &'r Cell<u64>,
 }
 
@@ -37,8 +38,9 @@ impl<'r> Cells<'r> {
         self.row.get(self.columns.len()).map_err(sqlite(self.table))
     }
 
-    /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; an error if fewer
-    /// bytes are left. So rows of a damaged file that share pages do not fill the memory.
+    /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; returns an error
+    /// if `payload_left` is smaller. This limit keeps a damaged file, in which rows share pages,
+    /// from filling the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return unusable(format!(
@@ -84,7 +86,8 @@ impl<'r> Cells<'r> {
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// Returns the index of a tile in `column`, which must be below `tiles`, the number of tiles.
+    /// Returns the tile index in `column`. An index that is not below `tiles`, the number of tiles,
+    /// is an error.
     #[inline]
     pub fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
         let tile = self.unsigned(column)?;
@@ -102,7 +105,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the blob in `column`; an empty blob for NULL.
+    /// Returns the blob in `column`; an empty blob if the cell is NULL.
     #[inline]
     pub fn blob(&self, column: usize) -> Result<&'r [u8]> {
         match self.value(column)? {
@@ -112,7 +115,8 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the text in `column` (bytes that are not UTF-8 are replaced); empty for NULL.
+    /// Returns the text in `column`, with replacements for bytes that are not UTF-8; an empty text
+    /// if the cell is NULL.
     pub fn text(&self, column: usize) -> Result<String> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
@@ -130,9 +134,9 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the error that the cell in `column` has the problem `problem`, a clause for the
-    /// message. The error names the table, the column, and the row by the value of its first
-    /// column.
+    /// Returns an error about the cell in `column`. `problem` is a clause that describes the
+    /// problem. The error names the table, the column, and the row by the value in the first of
+    /// `columns`.
     pub fn problem(&self, column: usize, problem: impl Display) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
@@ -142,21 +146,22 @@ impl<'r> Cells<'r> {
         cell(self.table, self.columns[column], key, problem)
     }
 
-    /// Returns a function that turns an error about the blob in `column` into one that names the
-    /// table, the column and the row.
+    /// Returns a function that turns an error about the blob in `column` into a [`FileError`] that
+    /// names the table, the column and the row.
     pub fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError {
         move |error| self.problem(column, error)
     }
 
-    /// Returns an error unless `is_first` says that the row is the first one with its id. Two rows
-    /// with one id are an error, since it is unknown which of them is right.
+    /// Returns an error unless `is_first`, which says whether the row is the first one with its id.
+    /// A second row with the same id is an error, since it is unknown which of the two rows is
+    /// right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
         let duplicate = || self.problem(0, DUPLICATE);
         is_first.then_some(()).ok_or_else(duplicate)
     }
 
-    /// Returns an error if `before`, the position of the category of variables in the row, exceeds
-    /// 255: the position of a category is stored in a byte.
+    /// Returns an error if `before`, the number of categories of variables in earlier rows, exceeds
+    /// 255: this number is the index of the category in the row, and an index is stored in a byte.
     pub fn check_categories(&self, before: usize) -> Result<()> {
         let too_many = |_| self.problem(0, "a profile has at most 256 categories");
         u8::try_from(before).map(drop).map_err(too_many)
@@ -179,15 +184,15 @@ impl<'r> Cells<'r> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
-    /// Returns the sum of `parts`, tile by tile; an error that names column 1 of the row if a sum
-    /// exceeds 32 bits. `parts` are decoded cells of this row, from column 1 on.
+    /// Returns the sum of `parts` on each tile. `parts` are decoded cells of this row, from column
+    /// 1 on. If a sum exceeds 32 bits, the error names column 1 of the row.
     pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    /// Returns the error that the cell in `column` has the value `found` instead of `expected`, a
-    /// type.
+    /// Returns an error about the cell in `column`: its value `found` does not have the type
+    /// `expected`.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         self.problem(
             column,
@@ -199,21 +204,22 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// Maximum number of characters of a cell's text that an error shows.
+/// Maximum number of characters that an error shows of the text in a cell.
 const MAX_CHARACTERS: usize = 60;
 
-/// Returns the text in quotes, with control characters escaped, and cut after [`MAX_CHARACTERS`].
+/// Returns `text` in quotes, with control characters escaped. A text of more than
+/// [`MAX_CHARACTERS`] characters is cut there, and `...` follows the quotes.
 fn shortened(text: &str) -> String {
     let kept: String = text.chars().take(MAX_CHARACTERS).collect();
     let more = if kept.len() < text.len() { "..." } else { "" };
     format!("'{}'{more}", kept.escape_debug())
 }
 
-/// The problem that several rows have the same id, for a message of [`cell`].
+/// The problem that several rows have the same id, as a clause for the message of [`cell`].
 pub(super) const DUPLICATE: &str = "duplicate id";
 
-/// Returns the error that the cell of `table` in `column` has the problem `problem`, a clause for
-/// the message. `row` identifies the row of the cell: its value in the first column that is read
+/// Returns an error about one cell, in `column` of `table`. `problem` is a clause that describes
+/// the problem. `row` identifies the row of the cell by the value in the first column that is read
 /// from the table.
 pub(super) fn cell(
     table: &str,
@@ -226,8 +232,8 @@ pub(super) fn cell(
     ))
 }
 
-/// Returns a function that turns an error of SQLite into one that names `place`, the table or other
-/// part of the file that was read.
+/// Returns a function that turns an SQLite error into a [`FileError`] that names `place`, the table
+/// or other part of the file that was read.
 pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
     move |error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => FileError::new(format!(
@@ -240,8 +246,8 @@ pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileErr
     }
 }
 
-/// Returns the error that the rowids of `table` do not ascend, although SQLite relies on their
-/// order to find rows. `rowid` is the first one out of order.
+/// Returns the error for a `table` whose rowids do not ascend, although SQLite relies on their
+/// order to find rows. `rowid` is the first rowid that is out of order.
 pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
     FileError::new(format!(
         "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
@@ -249,7 +255,7 @@ pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
     ))
 }
 
-/// Returns the error that the profile was recorded without lowered variables.
+/// Returns the error for a profile that was recorded without lowered variables.
 pub(super) fn no_variables() -> FileError {
     FileError::new(
         "the profile has no lowered variables, so no memory can be computed; record it again with \
@@ -258,13 +264,14 @@ pub(super) fn no_variables() -> FileError {
     )
 }
 
-/// Returns the error that `table` has no row, although it must have one.
+/// Returns the error for a `table` that has no row, although it must have one.
 pub(super) fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }
 
-/// Returns the value in `read`. If `read` is an error, returns the default, and adds the warning
-/// that `what`, a plural noun, are left out because of the error.
+/// Returns the value in `read`. If `read` is an error, returns the default value, and adds a
+/// warning that `what` (a plural noun, such as "executed cycles") are left out because of the
+/// error.
 pub(super) fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
     read.unwrap_or_else(|error| {
         warnings.push(Warning::new(format!("{what} are left out: {error}")));

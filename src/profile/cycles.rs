@@ -1,10 +1,12 @@
-//! Reads the cycles of programs: those of executed steps, and estimates of the compiler.
+//! Reads the cycles of programs: the measured cycles of executed steps, and the compiler's
+//! estimates.
 //!
-//! Nothing else depends on cycles, so cycles that cannot be read are left out with a warning.
+//! No other data depends on cycles, so cycles that cannot be read are left out with a warning.
 //!
-//! In the one real profile (report format 3.8.0, `profiler.includeCycleEstimates` false), exchanges
-//! and stream copies have estimates and compute sets have none; `runs`, `steps` and `steps_by_ipu`
-//! exist without rows. What their rows mean is deduced from the schema (assumed).
+//! Only one real profile was available (report format 3.8.0, `profiler.includeCycleEstimates`
+//! false). In this profile, exchanges and stream copies have estimates and compute sets have none;
+//! the tables `runs`, `steps` and `steps_by_ipu` have no rows. The meaning of rows in these tables
+//! is deduced from the schema (assumed).
 
 use super::cells::or_warn;
 use super::database::Database;
@@ -15,19 +17,19 @@ use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
 
-/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. If all cycles
-/// together exceed [`limits::CYCLES`], the model leaves them out.
+/// The cycles of programs in a profile. Sums of cycles saturate at `u64::MAX`. If the sum of all
+/// cycles exceeds [`limits::CYCLES`], the model leaves the cycles out.
 #[derive(Debug)]
 pub struct Cycles {
     /// Cycles that were measured; `None` if the model was not executed.
     pub executed: Option<Executed>,
-    /// By position in [`Programs::all`]: the compiler's estimate for one execution of the program,
-    /// 0 for a program without an estimate. `None` if no compute set has an estimate: exchanges
-    /// have estimates even without `profiler.includeCycleEstimates`, but estimates of exchanges
-    /// alone do not show the time of a layer.
+    /// One entry per program, in the order of [`Programs::all`]: the compiler's estimate of the
+    /// cycles of one execution, 0 for a program without an estimate. `None` if no compute set has
+    /// an estimate: exchanges have estimates even without `profiler.includeCycleEstimates`, but
+    /// estimates of exchanges alone do not show the time of a layer.
     pub estimated: Option<Vec<u64>>,
-    /// By position of a loop (Repeat) in [`Programs::all`]: how often it runs its body, if that is
-    /// fixed.
+    /// Maps a loop (a Repeat program, as an index into [`Programs::all`]) to the number of times
+    /// that the loop runs its body. Loops without a fixed number of times are absent.
     pub repeats: FxHashMap<u32, u64>,
 }
 
@@ -36,16 +38,16 @@ pub struct Cycles {
 pub struct Executed {
     /// Number of recorded calls of `Engine::run` (rows of `runs`); 0 if the profile lacks them.
     pub runs: u64,
-    /// By position in [`Programs::all`]: the sum of the cycles of all executed steps of the
-    /// program. The cycles of a step are those of its slowest tile.
+    /// One entry per program, in the order of [`Programs::all`]: the sum of the cycles of all
+    /// executed steps of the program. The cycles of a step are the cycles of its slowest tile.
     pub by_program: Vec<u64>,
     /// Sum of the cycles of the executed steps without a program, such as implicit syncs.
     pub without_program: u64,
 }
 
 impl Cycles {
-    /// Reads the cycles that the profile has. A table that cannot be understood is left out with a
-    /// warning.
+    /// Reads the cycles in the profile. A table that cannot be understood is left out, and a
+    /// warning is added to `warnings`.
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
@@ -63,12 +65,13 @@ impl Cycles {
     }
 }
 
-/// Reads the executed cycles of each program; `None` if the profile has no rows for them.
+/// Reads the executed cycles of each program; returns `None` if the profile has no rows with
+/// executed cycles.
 fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Executed>> {
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    // An executed step has no program if it is an implicit sync, for example.
+    // An executed step may have no program; an implicit sync is an example.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
             .map(|_| position(&programs.ids, &row, 1, "programs"))
@@ -79,7 +82,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         ..Executed::default()
     };
     // The schema suggests that rows without an IPU may exist. Such a row is taken as the sum over
-    // the whole device, beside the rows of each IPU, as in the table of live bytes by step.
+    // all IPUs, in addition to the rows of single IPUs, as in the table of live bytes by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = position(&ids, &row, 0, "steps")?;
@@ -104,9 +107,9 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     Ok(executed)
 }
 
-/// Reads the executed cycles of each IPU over all runs: the sum over its steps, each with the
-/// cycles of the slowest tile of that IPU. `None` if there are no rows with an IPU. Rows without an
-/// IPU are sums and are skipped.
+/// Reads the executed cycles of each IPU, summed over all steps of all runs. The cycles of a step
+/// on an IPU are the cycles of the slowest tile of that IPU. Rows without an IPU are sums over all
+/// IPUs and are skipped. Returns `None` if no row has an IPU.
 pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
     let table = "steps_by_ipu";
     if !database.has_table(table) {
@@ -132,23 +135,25 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
     Ok((rows > 0).then_some(cycles))
 }
 
-/// Reads the compiler's estimate for each program, as in [`Cycles::estimated`].
+/// Reads the compiler's estimate for each program, and returns it in the form of
+/// [`Cycles::estimated`].
 fn read_estimates(
     database: &Database,
     programs: &Programs,
     target: &Target,
 ) -> Result<Option<Vec<u64>>> {
     let tiles = target.tiles_per_ipu;
-    // By id of a row: the cycles of the slowest tile. Tiles wait for each other between two steps,
-    // so a step takes as long as its slowest tile.
+    // Maps the id of a row to the cycles of the slowest tile in the row. Tiles wait for each other
+    // between two steps, so a step takes as long as its slowest tile.
     let mut slowest = FxHashMap::default();
     if database.has_table(SLOWEST) {
         slowest = database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
             slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
         })?;
     }
-    // In a real profile, `cycles_by_tile_ids` of exchanges is a plain list. That it is one for
-    // compute sets too, and that the older columns have run-length lists, is assumed.
+    // In a real profile, the column `cycles_by_tile_ids` of exchanges is a plain list (without run
+    // lengths). It is assumed that this column is a plain list for compute sets too, and that the
+    // older columns `cycles_by_tile` and `cycles_by_tile_rle` hold run-length lists.
     let places = [
         &["compute_set", "cycles_by_tile_ids"],
         &["compute_set", "cycles_by_tile"],
@@ -171,14 +176,14 @@ fn read_estimates(
     ))
 }
 
-/// The table of the estimated cycles of each tile of an IPU.
+/// Name of the table with the estimated cycles of each tile of an IPU.
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
-/// Reads the estimated cycles in `table`, by key, of the rows that have an estimate: the cycles of
-/// the slowest tile of all IPUs. `ids` and `in_place` each name the key column and a column of
-/// estimates. From format 3.2 on, the column of `ids` has the id of a row of
-/// `compilation_cycles_by_tile` for each IPU; `slowest` has the cycles of the slowest tile by that
-/// id. Before, the column of `in_place` has the cycles of each of `tiles` tiles.
+/// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate
+/// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name the key column and
+/// a column of estimates. From format 3.2 on, the estimates column of `ids` lists one id per IPU of
+/// a row of `compilation_cycles_by_tile`; `slowest` maps this id to the cycles of the slowest tile.
+/// In older formats, the estimates column of `in_place` has the cycles of each of `tiles` tiles.
 fn estimates_in(
     database: &Database,
     table: &'static str,
@@ -187,7 +192,7 @@ fn estimates_in(
     tiles: u32,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
-    // Both columns of estimates may exist, with NULL in the unused one.
+    // A table may have both columns of estimates; the unused column then holds NULL.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {
@@ -214,9 +219,9 @@ fn estimates_in(
     Ok(cycles)
 }
 
-/// Returns the cycles of the slowest tile in a run-length blob (see `encoding.rs`), which must have
-/// one value for each of `tiles` tiles (as all 21 blobs of the real profile) or be empty; 0 for an
-/// empty blob.
+/// Returns the cycles of the slowest tile in `blob`, a run-length list (see `encoding.rs`); 0 if
+/// `blob` is empty. Otherwise `blob` must have one value for each of `tiles` tiles, as all 21 blobs
+/// of the real profile do.
 fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     let (mut maximum, mut found) = (0, 0u64);
     for run in Runs::new(blob) {
@@ -234,8 +239,8 @@ fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
     }
 }
 
-/// Reads how often each loop (Repeat) runs its body, by the position of the loop in
-/// [`Programs::all`]. Loops without a fixed number of runs are left out.
+/// Reads how often each loop (Repeat) runs its body. Returns a map from the index of the loop in
+/// [`Programs::all`] to the number of times. Loops without a fixed number of times are left out.
 fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u32, u64>> {
     let columns = &["id", "repeat_count"];
     let counts = database.rows_if_any("program_type_repeat", columns, |row| {

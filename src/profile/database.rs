@@ -1,10 +1,11 @@
-//! Gives read-only access to the tables of a profile: each query scans a single table, after a
-//! check that the table has the columns.
+//! Gives read-only access to the tables of a profile. Each query scans a single table, after a
+//! check that the table has the requested columns.
 //!
 //! Several threads read large tables, in ranges of rowids. SQLite finds the first row of a range by
 //! comparing rowids, and continues from there. On a damaged page rowids may be out of order, and
-//! then SQLite would silently miss rows. So each range is read up to the first row of the next one,
-//! and all rowids must ascend: then the ranges together hold every row of the table exactly once.
+//! then SQLite would silently miss rows. So each range is read up to the first row of the next
+//! range, and all rowids must ascend. These two checks ensure that the ranges together hold every
+//! row of the table exactly once.
 
 use super::FormatVersion;
 use super::cells::{Cells, Columns, disordered, sqlite};
@@ -27,20 +28,20 @@ pub(super) struct Database {
     /// Open connections that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
-    /// The progress of reading, in rows of large tables.
+    /// The progress of reading the profile, counted in rows of large tables.
     rows: Task,
     pub version: FormatVersion,
 }
 
 impl Database {
-    /// Opens the profile at `path`, and reads its tables' names and its report format. Nothing is
-    /// written, neither to the file nor beside it (see [`ProfileFile`]). Reports rows that are read
-    /// to `progress`.
+    /// Opens the profile at `path`, and reads the names of its tables and its report format. Writes
+    /// nothing, neither to the file nor beside it (see [`ProfileFile`]). Reports the number of rows
+    /// read to `progress`.
     pub fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
 
-    /// Opens the profile in `source`, which [`ProfileFile::find`] checked.
+    /// Opens the profile in `source`, a file that [`ProfileFile::find`] has checked.
     pub fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection).map_err(sqlite("the list of tables"))?;
@@ -56,14 +57,15 @@ impl Database {
         Ok(database)
     }
 
-    /// Returns whether the profile has a table, view or virtual table `table`. (Only tables are
-    /// read.)
+    /// Returns whether the profile has a table, view or virtual table with the name `table`. (Views
+    /// and virtual tables are found, but never read.)
     pub fn has_table(&self, table: &str) -> bool {
         self.schema.0.contains_key(table)
     }
 
-    /// Returns an error unless `table` is a table (no view or virtual table) and has all of
-    /// `columns`, and none of these is computed when it is read.
+    /// Returns an error unless `table` is a table (no view or virtual table) that has all of
+    /// `columns` and stores their values. A column whose values are computed when it is read is an
+    /// error.
     pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let missing = |what| {
             unusable(format!(
@@ -93,10 +95,10 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the longest prefix of `columns` of which `table` has every column.
+    /// Returns the longest prefix of `columns` whose columns all exist in `table`.
     ///
     /// # Errors
-    /// If the table lacks one of the first `required` of `columns`.
+    /// If the table lacks one of the first `required` columns of `columns`.
     pub fn columns(
         &self,
         table: &'static str,
@@ -110,9 +112,9 @@ impl Database {
         Ok(&columns[..required + more.count()])
     }
 
-    /// Calls `read` with the cells in `columns` of each row of `table`, in rowid order, until the
-    /// first error, and returns the values that `read` returned. Errors name a row by its value in
-    /// the first of `columns`.
+    /// Calls `read` for each row of `table`, in rowid order, with the row's cells in `columns`.
+    /// Returns the values that `read` returned, or the first error. An error names the row by its
+    /// value in the first of `columns`.
     pub fn rows<T>(
         &self,
         table: &'static str,
@@ -129,7 +131,8 @@ impl Database {
         Ok(values)
     }
 
-    /// As [`rows`](Self::rows), but returns no values if the table or a column is missing.
+    /// Does the same as [`rows`](Self::rows), but returns an empty list if the table or a column is
+    /// missing.
     pub fn rows_if_any<T>(
         &self,
         table: &'static str,
@@ -142,8 +145,8 @@ impl Database {
         self.rows(table, columns, read)
     }
 
-    /// As [`rows`](Self::rows), but also returns an index that maps the id of a row, its value in
-    /// the first of `columns`, to the position of the row's value in the list.
+    /// Does the same as [`rows`](Self::rows), but also returns an index that maps the id of a row
+    /// (its value in the first of `columns`) to the index of the row's value in the returned list.
     pub fn indexed<T>(
         &self,
         table: &'static str,
@@ -158,8 +161,9 @@ impl Database {
         Ok((Ids::of(table, columns[0], &ids)?, values))
     }
 
-    /// Returns the values that `read` makes of the rows of `table`, by the id of the row in the
-    /// first of `columns`. It is an error if two rows have the same id.
+    /// Calls `read` for each row of `table`. Returns a map from the id of a row (its value in the
+    /// first of `columns`) to the value that `read` returned. Two rows with the same id are an
+    /// error.
     pub fn by_id<T>(
         &self,
         table: &'static str,
@@ -174,9 +178,9 @@ impl Database {
         Ok(values)
     }
 
-    /// Returns the values that `read` makes of the rows of `table` that have one of `ids` in the
-    /// first of `columns`, by id. SQLite looks rows up if that column is the rowid, as in Poplar's
-    /// files.
+    /// Calls `read` for the rows of `table` whose id (the value in the first of `columns`) is in
+    /// `ids`. Returns a map from the id of a row to the value that `read` returned. SQLite looks
+    /// the rows up instead of scanning the table if the id is the rowid, as in Poplar's files.
     pub fn with_ids<T>(
         &self,
         table: &'static str,
@@ -212,8 +216,8 @@ impl Database {
         Ok(has_rows)
     }
 
-    /// Runs the statement `sql` with `parameters`, and calls `visit` with each resulting row as
-    /// long as `visit` returns `true`. `sql` must select `columns` of `table` first, in this order.
+    /// Runs the statement `sql` with `parameters`, and calls `visit` with each resulting row until
+    /// `visit` returns `false`. `sql` must select `columns` of `table` first, in this order.
     fn query(
         &self,
         table: &'static str,
@@ -241,7 +245,7 @@ impl Database {
 
     /// Calls `work` with an idle connection to the profile, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        // A poisoned lock is taken too, since a panic cannot leave the list half changed.
+        // A poisoned lock is used like any other, since a panic cannot leave the list half changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
@@ -255,25 +259,25 @@ impl Database {
 /// limit on the operations of a statement (`SQLITE_LIMIT_VDBE_OP`).
 const LOOKED_UP: usize = 5000;
 
-/// Returns the SQL statement that reads `columns` of `table`, and then the expressions `more`, from
-/// the rows that fulfil `condition`. Without `NOT INDEXED`, SQLite would use an index that covers
-/// these columns, and reading the table in its own order is faster.
+/// Returns the SQL statement that selects `columns` of `table`, and then the expressions in `more`,
+/// from the rows that fulfil `condition`. `NOT INDEXED` keeps SQLite from using an index that
+/// covers these columns, since reading the table in its own order is faster.
 fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String {
     let list = columns.join("\", \"");
     format!("SELECT \"{list}\"{more} FROM \"{table}\" NOT INDEXED {condition}")
 }
 
-/// The tables and views of a profile, by name in lower case.
+/// Maps the name of each table or view of a profile, in lower case, to its description.
 pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What the entry is instead of a table, such as `a view`; `None` for a table.
+    /// The kind of an entry that is not a table, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// By name of a column in lower case: whether the column is computed when it is read.
+    /// Maps the name of a column, in lower case, to whether the column is computed when it is read.
     columns: FxHashMap<String, bool>,
 }
 
-/// Returns the name in a cell of a row of the schema, in lower case; empty for NULL.
+/// Returns the text in `column` of a row of the schema, in lower case; an empty text for NULL.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(
         String::from_utf8_lossy(row.get_ref(column)?.as_bytes_or_null()?.unwrap_or_default())
@@ -283,7 +287,8 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
 
 impl Schema {
     /// Reads the names of the tables and views of a file, and the columns of the tables. Views and
-    /// virtual tables, which have no root page, get no columns: a query for these would run code.
+    /// virtual tables, which have no root page, get no columns, since a query for their columns
+    /// would run code.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut entries = FxHashMap::default();
         let sql = "SELECT t.name, t.type, CAST(t.rootpage AS INTEGER), c.name, c.hidden \
@@ -309,8 +314,9 @@ impl Schema {
         Ok(Self(entries))
     }
 
-    /// Returns a name by which SQL can select the rowid of `table`, since no column has this name;
-    /// `None` if columns have all such names, or if the table has no rowids (`WITHOUT ROWID`).
+    /// Returns a name by which SQL can select the rowid of `table`: a name that no column of the
+    /// table has. Returns `None` if columns have all such names, or if the table has no rowids
+    /// (`WITHOUT ROWID`).
     pub fn rowid(&self, connection: &Connection, table: &str) -> Option<&'static str> {
         let columns = &self.0.get(table)?.columns;
         let mut names = ["rowid", "_rowid_", "oid"].into_iter();
@@ -320,35 +326,36 @@ impl Schema {
     }
 }
 
-/// Tables that several threads read in ranges of rowids, with a number of rowids: a table that
-/// spans fewer is read as one range. The number is lower for compute sets, whose rows hold
-/// thousands of variables. Reading these tables takes nearly all of the time, so only their rows
-/// count as progress.
+/// Tables that several threads read in ranges of rowids, each with a minimum number of rowids. A
+/// table that spans fewer rowids is read as one range. The minimum is lower for compute sets, whose
+/// rows hold thousands of variables. Reading these tables takes nearly all of the time, so only
+/// their rows count as progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),
 ];
 
-/// Number of ranges of rowids in which a large table is read. There are several for each thread,
-/// since threads have other work too. More would waste memory, since lists of a range have spare
-/// capacity.
+/// Number of ranges of rowids in which a large table is read. There are several ranges per thread,
+/// so that a thread with other work can read fewer of them. More ranges would waste memory, since
+/// the lists of each range have spare capacity.
 const RANGES: u64 = 16;
 
 /// The result of reading one range of rowids of a table.
 struct ScannedRange<T> {
     /// The collection to which `visit` added the rows of the range.
     filled: T,
-    /// Rowid of the first row at or after the start of the range; `None` if there is none.
+    /// Rowid of the first row at or after the start of the range; `None` if there is no such row.
     first: Option<i64>,
-    /// Rowid of the first row after the end of the range; `None` if there is none.
+    /// Rowid of the first row after the end of the range; `None` if there is no such row.
     next: Option<i64>,
 }
 
 impl Database {
-    /// Reads `columns` of a large table in ranges of rowids, in parallel. `visit` adds each row to
-    /// the collection (`T`) of its range, which `init` creates. Returns the collections of all
-    /// ranges in rowid order; none if the table has no rows.
+    /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
+    /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
+    /// Returns the collections of all ranges in rowid order; an empty list if the table has no
+    /// rows.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
@@ -375,8 +382,8 @@ impl Database {
             &format!(", {rowid}"),
             &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
         );
-        // Each thread takes one range at a time: a thread that took several would let others wait
-        // for its last range.
+        // Each thread takes one range at a time. If a thread took several ranges at once, other
+        // threads would have to wait for its last range.
         let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)
@@ -385,9 +392,10 @@ impl Database {
         values_in_order(table, parts.into_iter().collect::<Result<_>>()?)
     }
 
-    /// Reads the rows with rowids from `from` to `to` (inclusive), and the rowid of the row after
-    /// the range. `sql` must select `columns` and the rowid of all rows from its parameter on,
-    /// ascending. `visit` adds each row to `filled`.
+    /// Reads the rows with rowids from `from` to `to` (both inclusive), and the rowid of the first
+    /// row after `to`. `sql` must select `columns` and then the rowid, from all rows whose rowid is
+    /// at least the parameter of the statement, in ascending order. `visit` adds each row of the
+    /// range to `filled`.
     fn scan_range<T>(
         &self,
         table: &'static str,
@@ -422,10 +430,11 @@ impl Database {
     }
 }
 
-/// Returns the collections (`filled`) of `parts`, the results of reading all ranges in rowid order.
+/// Returns the collections (`filled`) of `parts`, which has one entry per range in rowid order.
 ///
 /// # Errors
-/// If the row after a range is not the first row of the next range, so that rows were missed.
+/// If the first row after a range is not the first row of the next range, which means that rows
+/// were missed.
 fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Result<Vec<T>> {
     let firsts = parts.iter().skip(1).map(|part| part.first).chain([None]);
     for (part, first) in parts.iter().zip(firsts) {
@@ -436,8 +445,8 @@ fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Resul
     Ok(parts.into_iter().map(|part| part.filled).collect())
 }
 
-/// Returns the smallest and the largest rowid of a table; `None` if it has no rows. `rowid` is a
-/// name by which SQL can select the rowid.
+/// Returns the smallest and the largest rowid of `table`; `None` if the table has no rows. `rowid`
+/// is a name by which SQL can select the rowid.
 fn rowid_bounds(
     connection: &Connection,
     table: &str,
@@ -453,8 +462,9 @@ fn rowid_bounds(
     Ok(bound("min")?.zip(bound("max")?))
 }
 
-/// Returns an upper bound on the number of rows of all large tables, from their rowids. A table
-/// that cannot be read adds 0; the error is reported when its rows are read.
+/// Returns an upper bound on the number of rows of all large tables, computed from their smallest
+/// and largest rowids. A table that cannot be read counts as 0 rows; its error is reported when its
+/// rows are read.
 fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
         let (first, last) =
@@ -467,8 +477,8 @@ fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Returns ranges of rowids (both ends inclusive) that together cover every possible rowid. The
-/// rows of the table have rowids from `first` to `last`.
+/// Returns the ranges of rowids (both ends inclusive) in which `table` is read. Together they cover
+/// every possible rowid. `first` and `last` are the smallest and the largest rowid of the table.
 fn ranges(table: &str, (first, last): (i64, i64)) -> Vec<(i64, i64)> {
     let rows = last.abs_diff(first);
     let count = if LARGE_TABLES

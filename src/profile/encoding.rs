@@ -1,13 +1,14 @@
 //! Decodes the blobs of `profile.pop`.
 //!
-//! * **varint**: unsigned, big-endian groups of 7 bits; the high bit marks the *last* byte. `80` is
-//!   0, `81` is 1, `01 96` is 150.
+//! * **varint**: an unsigned number in big-endian groups of 7 bits, one group per byte. The high
+//!   bit marks the *last* byte. The bytes `80` are 0, `81` are 1, and `01 96` are 150.
 //! * **list**: varints back to back.
-//! * **run-length list**: repeated { header `h`; `n = h >> 1`; with `h & 1` set `n` literal varints
-//!   follow, otherwise one varint, which stands for `n` equal values }.
-//! * **difference list**: a run-length list of adjacent differences.
+//! * **run-length list**: a sequence of runs. A run begins with a header `h`, a varint, and
+//!   `n = h >> 1`. If `h & 1` is set, `n` literal varints follow; otherwise one varint follows,
+//!   which stands for `n` equal values.
+//! * **difference list**: a run-length list of the differences between adjacent values.
 //!
-//! A few bytes can stand for 2^60 values, so a list is only decoded up to a bound, which the caller
+//! A few bytes can stand for 2^60 values. So a list is only decoded up to a bound, which the caller
 //! takes from the target (tiles) or the profile (ids), and [`Runs`] does not expand runs.
 
 use thiserror::Error;
@@ -21,19 +22,20 @@ pub enum BlobError {
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// The blob has more values than this limit, which the caller sets.
+    /// The blob has more values than the caller allows. The field is the caller's limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// The blob has this value, which exceeds 32 bits, for one tile.
+    /// One tile has a value that exceeds 32 bits. The field is this value.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
-    /// The number of values in the blob (first) differs from the number of tiles (second).
+    /// The number of values in the blob (first field) differs from the number of tiles (second
+    /// field).
     #[error("it holds {0} values instead of {1}")]
     WrongLength(usize, usize),
 }
 
-/// Iterates over the numbers in a list of varints: each is a sequence of bytes with 7 bits of the
-/// number, and the high bit marks the last byte.
+/// Iterates over the numbers in a list of varints. A varint is a sequence of bytes with 7 bits of
+/// the number in each byte; the high bit marks the last byte.
 #[derive(Debug)]
 pub struct Varints<'a> {
     bytes: std::slice::Iter<'a, u8>,
@@ -87,13 +89,14 @@ pub struct ValueRun {
     pub value: u64,
 }
 
-/// Iterates over the runs of a run-length list without expanding them. The list repeats a header
-/// `h` and `h >> 1` literal varints if `h` is odd, or one varint that stands for `h >> 1` equal
-/// values. Each literal is a run of one value; empty runs are skipped.
+/// Iterates over the runs of a run-length list without expanding them. The list is a sequence of
+/// headers `h`. If `h` is odd, `h >> 1` literal varints follow it; otherwise one varint follows,
+/// which stands for `h >> 1` equal values. Each literal is returned as a run of one value; empty
+/// runs are skipped.
 #[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
-    /// Number of literal (not repeated) values that are to be read before the next header.
+    /// Number of literal (not repeated) values that remain to be read before the next header.
     literals: u64,
 }
 

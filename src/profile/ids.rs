@@ -1,20 +1,23 @@
-//! Maps the ids of a table's rows to their positions in an array.
+//! Maps the ids of a table's rows to the positions of the rows.
 
 use super::cells::{Cells, DUPLICATE, cell};
 use crate::message::Result;
 
-/// An index of a table that maps the id of each row to the position of the row.
+/// An index of a table that maps the id of each row to the position of the row, counted from 0 in
+/// the order of the rows.
 ///
-/// Poplar counts ids from 0 without gaps: then each id equals its position, and no list is stored.
-/// Otherwise dense ids are looked up in an array, and sparse ids in a sorted list, so that no file
-/// can make the lookup slow.
+/// Poplar counts ids from 0 without gaps. Then each id equals the position of its row, and no list
+/// is stored. In other files, dense ids are looked up in an array and sparse ids in a sorted list,
+/// so that no file can make the lookup slow.
 #[derive(Debug)]
 pub(crate) enum Ids {
-    /// The ids are 0 to this number (exclusive), and each equals its position.
+    /// The ids are the numbers from 0 to this number (exclusive), and each id equals the position
+    /// of its row.
     Same(u32),
-    /// At the index of an id: the position of the row with this id, or [`ABSENT`].
+    /// An array that is indexed by id. Each entry is the position of the row with this id, or
+    /// [`ABSENT`].
     Array(Vec<u32>),
-    /// Pairs of an id and its position, in ascending order of ids.
+    /// Pairs of an id and the position of its row, ascending by id.
     Sorted(Vec<(u64, u32)>),
 }
 
@@ -24,18 +27,18 @@ impl Default for Ids {
     }
 }
 
-/// Stands in the array of positions, at the index of an id, if no row has the id.
+/// The entry in an array of positions for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of entries for each row in an array of positions. If ids are so sparse that the
-/// array would have more, a sorted list takes less memory.
+/// Maximum number of entries in an array of positions, per row of the table. If ids are so sparse
+/// that the array would have more entries, a sorted list takes less memory and is used instead.
 const SPARSE: u64 = 4;
 
 impl Ids {
-    /// Indexes `ids`, the ids of all rows in the order of the rows.
+    /// Creates the index. `ids` holds the ids of all rows, in the order of the rows.
     ///
     /// # Errors
-    /// If two rows have the same id, which is returned.
+    /// If two rows have the same id. The error is this id.
     pub fn new(ids: impl ExactSizeIterator<Item = u64> + Clone) -> Result<Self, u64> {
         if ids.clone().zip(0..).all(|(id, position)| id == position) {
             return Ok(Self::Same(ids.len() as u32));
@@ -58,13 +61,13 @@ impl Ids {
         }
     }
 
-    /// Indexes `ids`, the ids of all rows of `table` in the order of the rows. It is an error,
-    /// which names `table` and `column`, if two rows have the same id.
+    /// Creates the index of `table`. `ids` holds the ids of all rows of `table`, in the order of
+    /// the rows. If two rows have the same id, the error names `table` and `column`.
     pub(super) fn of(table: &'static str, column: &'static str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }
 
-    /// Returns the position of the row with this id; `None` if there is none.
+    /// Returns the position of the row with the id `id`; `None` if no row has this id.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         match self {
@@ -82,8 +85,8 @@ impl Ids {
 }
 
 /// Reads an id from the cell of `row` in `column`, and returns the position of the row of `table`
-/// with that id. `ids` is the index of `table`. It is an error, which names the cell, if there is
-/// no such row.
+/// with this id. `ids` is the index of `table`. If `table` has no row with this id, the error names
+/// the cell.
 #[inline]
 pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -> Result<u32> {
     let id = row.unsigned(column)?;

@@ -1,6 +1,6 @@
 //! Reads the liveness: the steps of the compiled program, and the steps on which the variables of
-//! each equivalence class are live; and finds the few steps at which nearly always-live classes are
-//! not live.
+//! each equivalence class are live. Also finds the classes that are live at all but a few steps,
+//! and these few steps.
 
 use super::Programs;
 use super::cells::cell;
@@ -12,13 +12,13 @@ use std::cmp::Ordering;
 use std::iter::once;
 use std::ops::Range;
 
-/// One liveness step: the execution of one program. The index of a step is its position in the list
-/// of all steps in ascending order of ids.
+/// One liveness step: the execution of one program. Steps are indexed from 0 in ascending order of
+/// their ids.
 #[derive(Debug)]
 pub struct Step {
     /// Id of the liveness step (`depth_first_steps.id`).
     pub id: u64,
-    /// The program that the step executes, as a position in [`Programs::all`].
+    /// The program that the step executes, as an index into [`Programs::all`].
     pub program: u32,
     /// Index of the step that calls this step; `None` for a step without a parent.
     pub parent: Option<u32>,
@@ -60,20 +60,21 @@ pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec
 
 /// The steps on which the variables of each equivalence class are live. An equivalence class of
 /// Poplar contains the variables that are live on the same steps. A class is identified by its
-/// position in the lists here; its id in the profile is only used while reading.
+/// position, an index into the lists of this struct; its id in the profile is only used while
+/// reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
-    /// By class: whether the class is live on every step.
+    /// One entry per class: whether the class is live on every step.
     always_live: Vec<bool>,
-    /// By class: ranges of step indices on which the class is live (end exclusive), disjoint and
-    /// ascending.
+    /// One list per class: the ranges of step indices on which the class is live (ends exclusive),
+    /// disjoint and ascending.
     ranges: Vec<Vec<(u32, u32)>>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// Reads the equivalence classes, and the index that maps the id of a class to its position.
-    /// `steps` has the ids of all steps, ascending.
+    /// Reads the equivalence classes. Also returns the index that maps the id of a class to its
+    /// position. `steps` holds the ids of all steps, ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids)> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -82,10 +83,11 @@ impl LiveClasses {
         Ok((Self::new(always_live, ranges, steps.len() as u32), ids))
     }
 
-    /// Builds the equivalence classes. `always_live` has one entry for each class: whether it is
-    /// live on all `steps` steps. `ranges` has the live ranges of classes, in any order: position
-    /// of the class, first step index, and end (exclusive). Ranges of always-live classes are
-    /// ignored. Ranges that touch or overlap are merged, so that no step of a class occurs twice.
+    /// Builds the equivalence classes. `always_live` has one entry per class: whether the class is
+    /// live on all `steps` steps. `ranges` has one entry per live range, in any order: the position
+    /// of the class, the first step index, and the end (exclusive). Ranges of always-live classes
+    /// are ignored. Ranges that touch or overlap are merged, so that no step of a class occurs
+    /// twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let all_steps = |&always: &bool| (always && steps > 0).then_some((0, steps));
@@ -128,8 +130,8 @@ impl LiveClasses {
         self.always_live[position as usize]
     }
 
-    /// Returns whether the class at `position` is live on the first and on the last step, as
-    /// parameters and other state that outlives a run are.
+    /// Returns whether the class at `position` is live both on the first and on the last step, as
+    /// the classes of parameters and of other state that outlives a run are.
     pub fn lasts(&self, position: u32) -> bool {
         self.is_live(position, 0) && self.is_live(position, self.steps.saturating_sub(1))
     }
@@ -147,9 +149,9 @@ impl LiveClasses {
         &self.ranges[position as usize]
     }
 
-    /// Returns the largest sum of bytes that are live on one step, and the index of the first step
-    /// that has it. `all` has, for each variable, the position of its equivalence class and its
-    /// bytes.
+    /// Returns the largest number of bytes that are live on one step, and the index of the first
+    /// step with this number. `all` has one entry per variable: the position of its equivalence
+    /// class, and its bytes.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -181,8 +183,8 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Builds the equivalence classes by [`LiveClasses::new`], without checks: the ranges may lie
-/// beyond the last step.
+/// Reads the three arguments of [`LiveClasses::new`] and builds the equivalence classes from them,
+/// without checks: the ranges may lie beyond the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -190,9 +192,10 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether `from..to`, a range of step ids, begins after the last of `steps` (the ids of
-/// all steps, ascending), or includes ids after the last step. The end of the range is only checked
-/// if ids have no gaps, since it is the id that would follow a step, which is unknown after a gap.
+/// Returns whether `from..to`, a range of step ids, begins after the last step, or includes ids
+/// after the last step. `steps` holds the ids of all steps, ascending. `to` is only checked if the
+/// ids have no gaps: it is the id after the last id of the range, which is unknown if a gap
+/// follows.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return false;
@@ -201,9 +204,10 @@ fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     from > *last || (is_dense && to - 1 > *last)
 }
 
-/// Reads the live ranges of classes (`eq_class_step`): position of the class, first step index, and
-/// end (exclusive). In the table, a range has ids of steps; its end is the id after its last step.
-/// `ids` is the index of the classes, `steps` the ids of all steps, ascending.
+/// Reads the live ranges of classes (`eq_class_step`). Returns one entry per range: the position of
+/// the class, the first step index, and the end (exclusive). The table has ids of steps instead of
+/// indices; there, the end of a range is the id after the range's last step. `ids` is the index of
+/// the classes; `steps` holds the ids of all steps, ascending.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
     let mut ranges = database.rows(
@@ -224,9 +228,9 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
     Ok(ranges)
 }
 
-/// The steps at which the variables of a class are not live: the number of these steps, the first
-/// and the last. Some classes, such as those of large weights, are live at all but a few steps
-/// (docs/model.md, "Variables").
+/// The steps at which the variables of one class are not live: the number of these steps, the first
+/// one and the last one. Some classes, such as classes of large weights, are live at all but a few
+/// steps (docs/model.md, "Variables").
 #[derive(Debug)]
 pub(crate) struct MissedSteps {
     pub count: u32,
@@ -235,9 +239,10 @@ pub(crate) struct MissedSteps {
 }
 
 impl MissedSteps {
-    /// Returns, by class, the steps at which a nearly always-live class is not live. Such a class
-    /// is live at more than half of all steps, among them all that compute or move data on the IPU.
-    /// `None` for all other classes, and for classes that are live at every step.
+    /// Returns one entry per class: the steps at which the class is not live, if the class is
+    /// nearly always live. A nearly always-live class is live at more than half of all steps,
+    /// including all steps that compute or move data on the IPU. The entry is `None` for every
+    /// other class, and for a class that is live at every step.
     pub fn of_classes(
         classes: &LiveClasses,
         steps: &[Step],
@@ -254,9 +259,10 @@ impl MissedSteps {
             .collect()
     }
 
-    /// Returns the steps in `gaps`, ascending ranges of steps, if all of them are idle and they are
-    /// fewer than half of all steps. `idle_before` has, by step, the number of idle steps before
-    /// the step, and at the end the number of all idle steps.
+    /// Returns the steps in `gaps`, the ascending ranges of steps at which a class is not live.
+    /// Returns `None` if there are no gaps, if a step in the gaps is not idle, or if the gaps have
+    /// at least half of all steps. `idle_before` has one entry per step, the number of idle steps
+    /// before the step, and a last entry, the number of all idle steps.
     fn of(gaps: Vec<Range<u32>>, idle_before: &[u32]) -> Option<Self> {
         let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
         let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();

@@ -2,7 +2,8 @@
 //!
 //! [`Profile::read`] opens the file read-only, checks the format version and the target, and then
 //! scans the tables that the analysis needs, in rowid order. Rows of several tables are joined in
-//! memory by their ids. "Checked" in comments means checked on a real profile.
+//! memory by their ids. A comment with "checked" makes a statement that was checked on a real
+//! profile.
 
 mod cells;
 mod compiled;
@@ -43,7 +44,7 @@ use cells::or_warn;
 use database::Database;
 use std::path::Path;
 
-/// All data of a `profile.pop` for one IPU that the analysis uses.
+/// All data that the analysis uses from the `profile.pop` of a model for one IPU.
 #[derive(Debug)]
 pub struct Profile {
     /// Version of the report format that the profile states.
@@ -56,17 +57,18 @@ pub struct Profile {
     pub steps: Vec<Step>,
     /// The steps on which each equivalence class of variables is live.
     pub classes: LiveClasses,
-    /// By equivalence class: the steps at which its variables are not live, if these are fewer than
-    /// half of all steps and the programs of all of them neither compute nor move data on the IPU;
-    /// else `None`.
+    /// One entry per equivalence class: the steps at which its variables are not live, if these
+    /// steps are fewer than half of all steps, and none of their programs computes or moves data on
+    /// the IPU. `None` for all other classes.
     pub(crate) missed_steps: Vec<Option<MissedSteps>>,
     /// All lowered variables, each a piece of memory on one tile.
     pub variables: Variables,
     /// The lowered variables that each compute set uses. [`VariableLists::position`] finds the list
     /// of a compute set by its id.
     pub compute_set_variables: VariableLists,
-    /// The lowered variables in each region set, the regions that an exchange or a host copy moves.
-    /// [`VariableLists::position`] finds the list of a region set by its id ([`Program::regions`]).
+    /// The lowered variables in each region set. A region set has the memory regions that an
+    /// exchange or a host copy moves. [`VariableLists::position`] finds the list of a region set by
+    /// its id ([`Program::regions`]).
     pub region_variables: VariableLists,
     /// The memory of each tile and of each category of variables as the compiler recorded it.
     pub recorded: Recorded,
@@ -74,48 +76,51 @@ pub struct Profile {
     pub cycles: Cycles,
     /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
-    /// Warnings about unusual content of the profile, which could be read in spite of it.
+    /// Warnings about unusual content that did not prevent reading the profile.
     pub warnings: Vec<Warning>,
-    /// The bytes of each tile in its memory regions; `None` if the profile lacks their columns.
-    /// Only `witnesses` uses these bytes and the next three fields, to compare them with the other
-    /// data.
+    /// One entry per tile: its bytes in memory regions; `None` if the profile lacks the columns of
+    /// memory regions. Only the module `witnesses` uses `regions`, `live_by_step`, `outside` and
+    /// `has_vertex_memory`, to compare them with the other data.
     pub regions: Option<Vec<Regions>>,
-    /// Pairs of a step index, ascending, and the change of the live bytes of not-always-live
-    /// variables at that step, summed over all tiles. Empty if the profile lacks these changes.
+    /// Changes of the live bytes of not-always-live variables, summed over all tiles. Each entry is
+    /// a step index and the change in bytes at that step, ascending by step. Empty if the profile
+    /// lacks these changes.
     pub live_by_step: Vec<(u32, i64)>,
-    /// Variables with an exchange region that ends beyond the variable, or that a region set lists
-    /// twice in a row: positions in [`Variables`], ascending.
+    /// Indices into [`Variables`], ascending: variables with an exchange region that ends beyond
+    /// the variable, and variables that a region set lists twice in a row.
     pub outside: Vec<u32>,
     /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,
-    /// Fetches names of lowered variables from the file. It can be used without the rest of the
-    /// profile.
+    /// Fetches names of lowered variables from the file. This value can be used without the rest of
+    /// the profile.
     pub names: VariableNames,
 }
 
 impl Profile {
-    /// Reads the `profile.pop` at `path`. Nothing is written, neither to the file nor beside it.
+    /// Reads the `profile.pop` at `path`. Writes nothing, neither to the file nor beside it.
     ///
     /// # Errors
     /// [`FileError`](crate::message::FileError) names the table, column and row that could not be
-    /// understood. A profile of several IPUs, or of replicas that are not listed singly, is refused
-    /// (docs/model.md, "The memory of a stage").
+    /// understood. A profile of several IPUs is refused, unless the IPUs are replicas of one IPU
+    /// each and the file lists the tiles of one replica only (docs/model.md, "The memory of a
+    /// stage").
     pub fn read(path: &Path) -> Result<Self> {
         Self::read_with(path, &Progress::new())
     }
 
     /// Empties [`compute_set_variables`](Self::compute_set_variables),
-    /// [`region_variables`](Self::region_variables) and the labels of variables, to free a third of
-    /// the memory of a large model.
+    /// [`region_variables`](Self::region_variables) and the labels of variables. This frees a third
+    /// of the memory of a large model.
     pub(crate) fn forget_users(&mut self) {
         self.compute_set_variables = VariableLists::default();
         self.region_variables = VariableLists::default();
         self.variables.label_of = Vec::new();
     }
 
-    /// Returns the lowered variables that any of `programs` uses, as lists of positions in
-    /// [`Variables`]. No list is returned twice, but a variable may be in several lists. `programs`
-    /// are positions in [`Programs::all`].
+    /// Returns the lowered variables that any of `programs` uses, as lists of indices into
+    /// [`Variables`]. Each list belongs to a compute set or a region set. No list is returned
+    /// twice, but a variable may be in several lists. `programs` holds indices into
+    /// [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
         let of_sets = of_sets.into_iter();
@@ -126,9 +131,9 @@ impl Profile {
             .collect()
     }
 
-    /// Returns the lists of variables that any of `programs` uses, as positions in
-    /// `compute_set_variables`, and as positions in `region_variables`: each position once,
-    /// ascending. `programs` are positions in [`Programs::all`].
+    /// Returns the lists of variables that any of `programs` uses, first as indices of lists in
+    /// `compute_set_variables`, then as indices of lists in `region_variables`. Each index occurs
+    /// once, ascending. `programs` holds indices into [`Programs::all`].
     pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
         for &program in programs {
@@ -152,7 +157,7 @@ impl Profile {
     /// Reads the `profile.pop` at `path`, and reports the number of rows read to `progress`.
     ///
     /// # Errors
-    /// As [`Profile::read`].
+    /// The same errors as [`Profile::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let database = Database::open(path, progress)?;
         let version = database.version;

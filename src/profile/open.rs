@@ -13,11 +13,11 @@ use std::time::SystemTime;
 /// Length of the header of an SQLite file, in bytes.
 const HEADER: u64 = 100;
 
-/// A profile on disk, in the state in which it was first opened.
+/// A profile on disk: its path, and the state that the file had when it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProfileFile {
-    /// Absolute path of the file without symbolic links: SQLite keeps pending changes beside the
-    /// file itself, not beside a link.
+    /// Absolute path of the file, without symbolic links. SQLite keeps pending changes beside the
+    /// file itself, not beside a link to the file.
     pub path: PathBuf,
     /// Size of the profile in bytes.
     length: u64,
@@ -29,13 +29,13 @@ pub(super) struct ProfileFile {
 
 impl ProfileFile {
     /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
-    /// it writes nothing, takes no locks and ignores journals. So a file with pending changes
-    /// beside it is refused here.
+    /// it will write nothing, take no locks and ignore journals. So a file with pending changes in
+    /// a journal beside the file is refused here.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
         // A public tutorial lists a file with the extension `pop_cache` in a report folder that was
-        // opened with PopVision. The format is not public, so such a file is recognized by its
-        // name.
+        // opened with PopVision. The format of such files is not public, so they are recognized by
+        // their names.
         if path.extension() == Some("pop_cache".as_ref()) {
             return unusable(format!(
                 "by its name, this is a cache that PopVision keeps beside a profile; \
@@ -83,9 +83,9 @@ impl ProfileFile {
         )
     }
 
-    /// Returns the maximum number of bytes of texts and blobs that reading one table of an intact
-    /// file can yield. Texts in UTF-16 grow by half when they are read, and a cell may be read
-    /// twice.
+    /// Returns an upper bound on the bytes of texts and blobs that reading one table of an intact
+    /// file can yield. The bound is higher than the size of the file, since texts in UTF-16 grow by
+    /// half when they are read, and a cell may be read twice.
     pub fn max_payload(&self) -> u64 {
         self.length.saturating_mul(4)
     }
@@ -100,9 +100,9 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // Number of checks until a query is stopped, since it read more rows than the file can
-        // hold: a row takes at least six bytes and some ten operations. Damaged pages that refer to
-        // each other yield endless rows.
+        // Number of checks after which a query is stopped: by then, it has read more rows than the
+        // file can hold, since a row takes at least six bytes and about ten operations. Damaged
+        // pages that refer to each other would yield rows endlessly.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
             .progress_handler(
@@ -117,8 +117,8 @@ impl ProfileFile {
     }
 }
 
-/// Number of operations of SQLite's virtual machine after which a query checks again whether it ran
-/// too long.
+/// Number of operations of SQLite's virtual machine between two checks whether a query has run too
+/// long.
 const OPERATIONS: u64 = 1 << 14;
 
 /// Configures a connection for an untrusted file: forbids code in the schema and writing to the
@@ -149,8 +149,8 @@ fn defend(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "mmap_size", 0)
 }
 
-/// Returns an error unless `header`, the first bytes of a file, is that of an SQLite database.
-/// Kinds of files that are often mixed up with a profile get specific messages.
+/// Returns an error unless `header`, the first bytes of a file, is the header of an SQLite
+/// database. Files that are often mistaken for a profile get specific messages.
 fn check_header(header: &[u8]) -> Result<()> {
     let instead = match header {
         [] => {
@@ -177,9 +177,9 @@ fn check_header(header: &[u8]) -> Result<()> {
     ))
 }
 
-/// Returns an error if the file, which has `found` bytes, is shorter than its header says. The size
-/// in the header is only valid if the writer that stored it was the last one to change the file,
-/// which the change counter shows.
+/// Returns an error if the file is shorter than its `header` says. `found` is the length of the
+/// file in bytes. The length in the header is only valid if the program that last changed the file
+/// also stored the length; then the header has the same change counter at two places.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
     // The page size in bytes. The value 1 stands for 65,536, which does not fit two bytes.
@@ -203,8 +203,8 @@ fn check_length(header: &[u8], found: u64) -> Result<()> {
 /// First bytes of an SQLite journal with changes that have to be rolled back.
 const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
-/// Returns the paths of the files that SQLite keeps beside a database: its write-ahead log, its
-/// journal, and the index of the log that processes share, in this order.
+/// Returns the paths of the files that SQLite keeps beside the database at `path`: the write-ahead
+/// log, the journal, and the index of the log in shared memory, in this order.
 pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
     ["-wal", "-journal", "-shm"].map(|suffix| {
         let mut name = OsString::from(path.as_os_str());
@@ -217,8 +217,8 @@ pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    // SQLite may keep a journal after its changes are done, and then fills the header of the
-    // journal with zeros.
+    // SQLite may keep a journal whose changes are complete; it then fills the header of the journal
+    // with zeros.
     let mut start = Vec::new();
     if journal.metadata().is_ok_and(|metadata| metadata.is_file()) {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;

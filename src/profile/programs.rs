@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug)]
 pub struct Programs {
-    /// Maps the id of a program to its position in `all`.
+    /// Maps the id of a program to its index in `all`.
     pub(super) ids: Ids,
     /// All programs, in the order of the file. The position of a program is its index in this list.
     pub all: Vec<Program>,
-    /// The roots of the program tree (`control_programs`, ordered by id), as positions in `all`.
+    /// The roots of the program tree (`control_programs`, ordered by id), as indices into `all`.
     pub roots: Vec<u32>,
     /// All compute sets, in the order of the file.
     pub compute_sets: Vec<ComputeSet>,
@@ -36,26 +36,29 @@ pub struct Program {
     pub name: Box<str>,
     /// The kind of work that the program does.
     pub kind: ProgramKind,
-    /// Id of the program's row in the table of its type; `None` if the type has no table.
+    /// Id of the program's row in the table of its program type; `None` if its type has no table.
     pub(super) variant_index: Option<u64>,
-    /// The children of the program in the program tree, in the order in which they run, as
-    /// positions in [`Programs::all`].
+    /// The children of the program in the program tree, in the order in which they run, as indices
+    /// into [`Programs::all`].
     pub children: Box<[u32]>,
     /// Id of the debug context of the program; 0 for none.
     pub debug_id: u64,
-    /// Bytes of control code of the program on each tile, without those of its children (which
-    /// `programs.control_code_bytes_by_tile` includes).
+    /// Bytes of the program's own control code on each tile, without the control code of its
+    /// children. (`programs.control_code_bytes_by_tile` includes the control code of the children.)
     pub control_code: TileBytes,
-    /// Ids of the region sets that the program moves, for
-    /// [`Profile::region_variables`](super::Profile::region_variables): the source and the
-    /// destination of an exchange, the regions of a host exchange, or the destination of a code
-    /// copy. A region set without a row in `exchange_regions` is empty.
+    /// Ids of the region sets that the program moves. [`Profile::region_variables`] has their
+    /// variables. The region sets are the source and the destination of an exchange, the regions of
+    /// a host exchange, or the destination of a code copy. A region set without a row in
+    /// `exchange_regions` is empty.
+    ///
+    /// [`Profile::region_variables`]: super::Profile::region_variables
     pub regions: Arc<[u64]>,
 }
 
 impl Program {
-    /// Returns whether the program neither computes nor moves data on the IPU: it copies from or to
-    /// the host, synchronizes, or has children that may do more.
+    /// Returns whether the program itself neither computes nor moves data on the IPU. Such a
+    /// program copies from or to the host, synchronizes, or only runs its children, which may
+    /// compute or move data.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.kind, ProgramKind::Other(_))
             && (self.kind.is_stream_copy() || self.regions.is_empty())
@@ -69,17 +72,17 @@ pub struct ComputeSet {
     pub id: u64,
     /// Name of the compute set.
     pub name: Box<str>,
-    /// Id of the debug context of the compute set itself; 0 for none, or if the profile lacks the
-    /// ids.
+    /// Id of the debug context of the compute set itself; 0 if it has none, or if the profile lacks
+    /// debug contexts of compute sets.
     pub debug_id: u64,
-    /// The vertices of the compute set, by vertex type: a position in [`Programs::vertex_types`],
-    /// and the number of vertices of that type on each tile.
+    /// One entry per vertex type of the compute set: an index into [`Programs::vertex_types`], and
+    /// the number of vertices of this type on each tile.
     pub vertices: Vec<(u32, TileBytes)>,
-    /// Number of vertices on all tiles by the row of the compute set
-    /// (`compute_sets.vertex_counts`); `None` if the profile lacks the column.
+    /// Number of vertices of the compute set on all tiles, according to its row in `compute_sets`
+    /// (column `vertex_counts`); `None` if the profile lacks the column.
     pub counted: Option<u64>,
     /// Exact bytes of the vertices of the compute set on each tile: data, edge and copy pointers,
-    /// descriptors and padding (`memory_by_compute_set`); `None` if the profile lacks them.
+    /// descriptors and padding (`memory_by_compute_set`); `None` if the profile lacks these bytes.
     pub memory: Option<TileBytes>,
 }
 
@@ -95,8 +98,8 @@ pub struct VertexType {
 }
 
 impl Programs {
-    /// Returns the compute set that the program at a position in `all` runs; `None` if it runs
-    /// none.
+    /// Returns the compute set that a program runs; `None` if it runs none. `program` is an index
+    /// into `all`.
     pub fn compute_set(&self, program: u32) -> Option<&ComputeSet> {
         self.set_of(&self.all[program as usize])
     }
@@ -133,8 +136,8 @@ impl Programs {
     }
 }
 
-/// Returns the index that maps the id of a program to its position. Refuses a profile of several
-/// compilations, whose programs have the same ids.
+/// Returns a map from the id of a program to its index in `programs`. A profile of several
+/// compilations is refused, since programs of different compilations have the same ids.
 fn read_ids(database: &Database) -> Result<Ids> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
@@ -201,9 +204,10 @@ fn read_programs(
     })
 }
 
-/// Subtracts from the control code of each program that of its children, which the profile
-/// includes. A program gets no code at all if one of its children already occurred as a child: a
-/// few bytes of a damaged file could name a large program again and again.
+/// For each program, subtracts the control code of its children from its control code, since the
+/// profile includes the children. If a child of a program already occurred as a child before, the
+/// program gets no control code at all: otherwise, a few bytes of a damaged file could name a large
+/// program again and again.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
@@ -245,11 +249,11 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
     Ok((ids, types))
 }
 
-/// The table of the bytes of vertices by compute set.
+/// Name of the table with the bytes of vertices of each compute set.
 pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
-/// Reads the compute sets with their vertices. `vertex_types` maps the id of a vertex type to its
-/// position.
+/// Reads the compute sets with their vertices. Also returns a map from the id of a compute set to
+/// its index in the list. `vertex_types` maps the id of a vertex type to its index.
 fn read_compute_sets(
     database: &Database,
     tiles: u32,
@@ -307,23 +311,23 @@ fn read_compute_sets(
 /// The kind of work that a program does, as far as memory is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramKind {
-    /// The program runs a compute set. The value is the position of the compute set in
+    /// The program runs a compute set. The value is an index into
     /// [`Programs::compute_sets`](super::Programs::compute_sets).
     OnTileExecute(u32),
     /// The program moves data between tiles of one IPU; the value has the bytes of the exchange
     /// code on each tile.
     DoExchange(TileBytes),
-    /// The program calls a function. The value is the position of the body of the function in
-    /// [`Programs::all`](super::Programs::all).
+    /// The program calls a function. The value is the program that is the body of the function, as
+    /// an index into [`Programs::all`](super::Programs::all).
     Call(u32),
     /// The program does anything else; the value is the name of its type in `program_types`.
     Other(Box<str>),
 }
 
 impl ProgramKind {
-    /// Returns whether the program is an exchange: it moves data between tiles or IPUs. Then the
-    /// first of its [region sets](super::Program::regions) is the source, and the last the
-    /// destination.
+    /// Returns whether the program is an exchange, which moves data between tiles or IPUs. The
+    /// first of the [region sets](super::Program::regions) of an exchange is the source, and the
+    /// last one is the destination.
     pub fn is_exchange(&self) -> bool {
         match self {
             Self::DoExchange(_) => true,
@@ -338,20 +342,21 @@ impl ProgramKind {
     }
 }
 
-/// The rows of the `program_type_*` tables, by the id with which `programs.variant_index` refers to
-/// them.
+/// The data in the `program_type_*` tables. `programs.variant_index` refers to a row of these
+/// tables by the id of the row.
 struct Details {
-    /// By table of a program type, then by id of a row: the kind of the program. Only the tables of
-    /// programs that run a compute set, exchange or call are included.
+    /// Maps the table of a program type and the id of a row to the kind of the program. Only the
+    /// tables of programs that run a compute set, exchange data between tiles or call a function
+    /// are included.
     kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
-    /// By table of a program type and id of a row: the ids of the region sets that the program
-    /// moves.
+    /// Maps the table of a program type and the id of a row to the ids of the region sets that the
+    /// program moves.
     regions: FxHashMap<(&'static str, u64), Arc<[u64]>>,
 }
 
 impl Details {
     /// Reads the `program_type_*` tables. `tiles` is the number of tiles; `compute_sets` and
-    /// `programs` map ids to positions.
+    /// `programs` map the ids of compute sets and programs to their indices.
     fn read(database: &Database, tiles: u32, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
         let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
             position(compute_sets, &row, 1, "compute_sets").map(ProgramKind::OnTileExecute)
@@ -385,9 +390,10 @@ impl Details {
         })
     }
 
-    /// Returns the kind of the program in `row` of `programs`, and the ids of the region sets that
-    /// it moves. `kind` is the name of its type, and `variant_index`, from column 2, the id of its
-    /// row in the table of that type. It is an error if the type has a table that lacks this row.
+    /// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
+    /// region sets that the program moves. `kind` is the name of the program's type.
+    /// `variant_index`, from column 2, is the id of the program's row in the table of that type. If
+    /// the type has a table and the table lacks this row, the result is an error.
     fn kind(
         &self,
         row: &Cells<'_>,
@@ -417,9 +423,10 @@ impl Details {
     }
 }
 
-/// Reads the body of each call, by the id of a row of `program_type_call`: the row names a
-/// function, and `function_programs` names the program of the function, whose position is found by
-/// `programs`. Empty if the profile lacks the table. (Assumed: the real profile has no such rows.)
+/// Reads the body of each call. Returns a map from the id of a row of `program_type_call` to the
+/// call. The row names a function, and `function_programs` names the program that is the function's
+/// body. `programs` maps the id of a program to its index. The map is empty if the profile lacks
+/// the table. (Assumed: the real profile has no rows of calls.)
 fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, ProgramKind>> {
     if !database.has_table(CALL) {
         return Ok(FxHashMap::default());
@@ -435,8 +442,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     })
 }
 
-/// The table of programs that run a compute set. The tables below it are those of other types of
-/// programs, as far as they have data about memory.
+/// Name of the table of programs that run a compute set. The constants after it name the tables of
+/// other types of programs that have data about memory.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -444,18 +451,19 @@ const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
 const CODE_COPY: &str = "program_type_code_copy";
 const CALL: &str = "program_type_call";
 
-/// The columns of a table of exchanges: the id of a row, and the ids of the source and the
-/// destination region set.
+/// The columns of a table of exchanges: the id of a row, the id of the source region set, and the
+/// id of the destination region set.
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
-/// Tables with ids of region sets. For each: the name of the table, its columns (the key first),
-/// and the table of a program type whose rows the key identifies.
+/// Tables with ids of region sets. Each entry has the name of the table, its columns (the key
+/// first), and the table of the program type whose rows the key identifies.
 const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // This table has no region sets, but a row for each stream copy, even one without regions.
+    // This table has no region sets, but it has a row for every stream copy, even one without
+    // regions.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

@@ -1,5 +1,5 @@
-//! Reads the memory that Poplar recorded for tiles and categories, with which computed bytes are
-//! compared.
+//! Reads the memory that Poplar recorded for tiles and categories. Computed bytes are compared with
+//! these records.
 
 use super::cells::cell;
 use super::database::Database;
@@ -11,21 +11,23 @@ use serde::{Deserialize, Serialize};
 /// The memory of each tile and of each category of variables, as the compiler recorded it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// The recorded memory of each tile (`memory_by_tile`); empty if the profile lacks the table.
+    /// One entry per tile: its recorded memory (`memory_by_tile`); no entries if the profile lacks
+    /// the table.
     pub tiles: Vec<RecordedTile>,
-    /// The recorded memory of each category of lowered variables (`memory_by_category`); empty if
-    /// the profile lacks the table.
+    /// One entry per category of lowered variables: its recorded memory (`memory_by_category`); no
+    /// entries if the profile lacks the table.
     pub categories: Vec<RecordedCategory>,
 }
 
-/// The recorded memory of one category of lowered variables (a row of `memory_by_category`), in
-/// bytes by tile, summed over the memory regions of a tile.
+/// A row of `memory_by_category`: the recorded memory of one category of lowered variables, in
+/// bytes on each tile, summed over the memory regions of the tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedCategory {
     /// Name of the category, such as `vertexCode`.
     pub name: String,
     /// Bytes of the category on each tile, including bytes that share their address with other
-    /// variables. They equal the sum of the lowered variables of the category (checked).
+    /// variables. These bytes equal the sum of the lowered variables of the category on the tile
+    /// (checked).
     pub bytes: TileBytes,
     /// Bytes of the category on each tile that share their address with other variables. All other
     /// bytes have an address for themselves (checked).
@@ -46,7 +48,7 @@ pub enum CodeKind {
 }
 
 impl CodeKind {
-    /// All kinds of memory of programs, each at the index `kind as usize`.
+    /// All kinds of memory of programs. The kind `kind` is at the index `kind as usize`.
     pub const ALL: [CodeKind; 4] = [
         Self::VertexCode,
         Self::VertexState,
@@ -54,9 +56,9 @@ impl CodeKind {
         Self::ControlCode,
     ];
 
-    /// Returns the names of the categories of lowered variables with this kind of memory. In a real
-    /// profile the four categories of vertex state add up to `memory_by_compute_set` on every tile
-    /// (checked).
+    /// Returns the names of the categories of lowered variables that hold this kind of memory. In a
+    /// real profile the four categories of vertex state add up to `memory_by_compute_set` on every
+    /// tile (checked).
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::VertexCode => &["vertexCode"],
@@ -71,8 +73,8 @@ impl CodeKind {
         }
     }
 
-    /// Returns the kind of memory in the category of lowered variables with this name; `None` for
-    /// data of tensors.
+    /// Returns the kind of memory that the category of lowered variables with the name `category`
+    /// holds; `None` for a category with data of tensors.
     pub fn of_category(category: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -83,20 +85,22 @@ impl CodeKind {
 /// The recorded memory of one tile (a row of `memory_by_tile`), in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTile {
-    /// Bytes of the tile that are in use, each address once, without gaps between variables.
+    /// Bytes of the tile that are in use. Each address is included once, and gaps between variables
+    /// are not included.
     pub total: u64,
     /// Bytes of the tile that are in use, including the gaps between variables
     /// (`total_including_gaps`); `None` if the profile lacks the column.
     pub with_gaps: Option<u64>,
     /// Bytes of the variables on the tile that are live on every step.
     pub always_live: u64,
-    /// Largest number of bytes of not-always-live variables on the tile that are live on one step.
+    /// The largest number of bytes of not-always-live variables on the tile that are live on the
+    /// same step.
     pub not_always_live: u64,
 }
 
 impl RecordedTile {
-    /// Returns the bytes of `total` that no lowered variable explains: 36 on one tile of a real
-    /// profile, 0 on all others.
+    /// Returns the number of bytes of `total` that no lowered variable explains. In a real profile,
+    /// the number is 36 on one tile and 0 on all other tiles.
     pub fn beyond_variables(&self) -> u64 {
         self.total
             .saturating_sub(self.always_live.saturating_add(self.not_always_live))
@@ -105,13 +109,13 @@ impl RecordedTile {
 
 impl Recorded {
     /// Returns the recorded total of the fullest tile in bytes; `None` if the profile has no
-    /// records of tiles.
+    /// recorded memory of tiles.
     pub fn fullest(&self) -> Option<u64> {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the recorded memory of tiles and categories, and the bytes of each tile in its memory
-    /// regions, or `None` if the profile lacks the columns of the regions.
+    /// Reads the recorded memory of tiles and categories. Also returns one entry per tile with its
+    /// bytes in memory regions, or `None` if the profile lacks the columns of memory regions.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -128,12 +132,13 @@ impl Recorded {
 pub struct Regions {
     /// Bytes in all three memory regions of the tile together, without gaps between variables.
     pub all: u64,
-    /// Bytes that exceed the memory of the tile, including the gaps between variables.
+    /// Bytes by which the content of the tile, including the gaps between variables, exceeds the
+    /// memory of the tile.
     pub overflowed: u64,
 }
 
-/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] columns; it may lack some of the
-/// last ones.
+/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] columns, but may lack some of the
+/// last columns.
 const COLUMNS: &[&str] = &[
     "tile",
     "total",
@@ -147,9 +152,10 @@ const COLUMNS: &[&str] = &[
 ];
 const REQUIRED: usize = 4;
 
-/// Reads the recorded memory of each tile, in the order of tiles, and the bytes of each tile in its
-/// memory regions, or `None` if the profile lacks the columns of the regions. The list of tiles is
-/// empty if the table has no rows; else each tile must have a row.
+/// Reads the recorded memory of each tile, in the order of tiles. Also returns one entry per tile
+/// with its bytes in memory regions, or `None` if the profile lacks the columns of memory regions.
+/// The list of recorded memory is empty if the table is missing or has no rows; otherwise, each
+/// tile must have a row.
 fn read_tiles(
     database: &Database,
     target: &Target,
@@ -192,7 +198,8 @@ fn read_tiles(
 /// The table of the recorded memory of categories.
 pub(crate) const CATEGORIES: &str = "memory_by_category";
 
-/// Reads the recorded memory of each category; none if the profile lacks the table.
+/// Reads the recorded memory of each category; returns an empty list if the profile lacks the
+/// table.
 fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedCategory>> {
     if !database.has_table(CATEGORIES) {
         return Ok(Vec::new());

@@ -1,5 +1,5 @@
-//! Reads the format version and the target of a profile, which are needed before all else; its
-//! origin; and a summary for users who have several profiles.
+//! Reads the format version and the target of a profile, which are needed before all other data.
+//! Also reads the origin of a profile, and a summary for users who have several profiles.
 
 use super::cells::{Cells, Columns, cell, no_row, or_warn};
 use super::database::Database;
@@ -75,8 +75,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// Returns the value that `read` makes of the cells in `columns` of the only row of `table`. It is
-/// an error if the table has no row or several.
+/// Calls `read` with the cells in `columns` of the only row of `table`, and returns its result. A
+/// table with no row or with several rows is an error.
 fn only_row<T>(
     database: &Database,
     table: &'static str,
@@ -93,10 +93,11 @@ fn only_row<T>(
     }
 }
 
-/// The table of the recorded memory of tiles.
+/// Name of the table with the recorded memory of each tile.
 pub(crate) const TILES: &str = "memory_by_tile";
 
-/// Returns the largest tile number in [`TILES`] plus 1; 0 if the table has no rows.
+/// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
+/// table has no rows.
 pub(super) fn listed_tiles(database: &Database) -> Result<u64> {
     Ok(database
         .rows(TILES, &["tile"], |row| {
@@ -152,11 +153,13 @@ impl Target {
     }
 
     /// If the model was compiled for replicas of one IPU each and the profile lists the tiles of
-    /// one replica, reduces the target to that replica and returns a warning. Replicas run the same
-    /// program on the same tiles, so results for one replica hold for all.
+    /// one replica only, reduces the target to one replica and returns a warning. Otherwise,
+    /// changes nothing. All replicas run the same program on the same tiles, so results for one
+    /// replica hold for all.
     ///
     /// # Errors
-    /// If the profile lists the tiles of all replicas.
+    /// If the model was compiled for replicas of one IPU each, but the profile does not list
+    /// exactly the tiles of one replica.
     pub(super) fn take_one_replica(&mut self, database: &Database) -> Result<Option<Warning>> {
         let replicas = self.num_replicas;
         let (of_ipu, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
@@ -187,7 +190,8 @@ impl Target {
     }
 
     /// Returns an error if the target has several IPUs or replicas, which the memory model does not
-    /// cover (docs/model.md, "The memory of a stage"), or has sizes that no machine has.
+    /// cover (docs/model.md, "The memory of a stage"), or sizes of tiles or IPUs that no machine
+    /// has.
     pub(crate) fn check_single_ipu(&self) -> Result<()> {
         self.check_sizes()?;
         if self.num_tiles == self.tiles_per_ipu && self.num_ipus == 1 && self.num_replicas <= 1 {
@@ -201,8 +205,8 @@ impl Target {
         ))
     }
 
-    /// Returns an error if the memory of a tile or the number of tiles of an IPU is one that no
-    /// machine has.
+    /// Returns an error if no machine has tiles of the target's size, or IPUs with its number of
+    /// tiles.
     pub(super) fn check_sizes(&self) -> Result<()> {
         let unlike = |column, value: u64, what| {
             Err(cell(
@@ -236,8 +240,8 @@ pub struct BuildInfo {
     pub time: Option<String>,
     /// Kind of device: `IPU`, `IPU_MODEL` or `CPU` (`target_info.type_`).
     pub device: Option<String>,
-    /// Clock of a tile in Hz (`target_info.clock_frequency`). No other figure of a profile differs
-    /// between a Mk2 and a Bow.
+    /// Clock frequency of a tile in Hz (`target_info.clock_frequency`). This is the only number in
+    /// a profile that differs between a Mk2 and a Bow.
     pub clock_hertz: Option<u64>,
     /// Compilation options that differ from their defaults, sorted by name (table
     /// `compilation_parameters`).
@@ -256,8 +260,8 @@ pub struct ChosenOption {
 }
 
 impl BuildInfo {
-    /// Reads the origin of the profile from the tables that it has. A table that cannot be
-    /// understood is left out with a warning.
+    /// Reads the origin of the profile from those tables that the profile has. A table that cannot
+    /// be understood is left out, and a warning is added to `warnings`.
     pub(super) fn read(database: &Database, warnings: &mut Vec<Warning>) -> Self {
         let machine = database.rows_if_any("target_info", &["type_", "clock_frequency"], |row| {
             Ok((row.text(0)?, row.optional(1)?))
@@ -297,7 +301,7 @@ impl BuildInfo {
     }
 }
 
-/// A summary of a profile, for which only a few rows are read.
+/// A summary of a profile. Only a few rows of the profile are read for it.
 #[derive(Debug)]
 pub struct Outline {
     /// The machine that the model was compiled for.

@@ -7,20 +7,21 @@ use std::iter::once;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A number of bytes (or a count) for each tile, as runs of tiles with equal numbers; tiles outside
-/// all runs have 0. Most programs treat thousands of tiles alike, so runs take far less memory than
-/// an array. Clones share the runs: many rows of a profile may refer to one blob.
+/// A number of bytes (or a count) for each tile, as runs of tiles with equal numbers. A tile
+/// outside all runs has the number 0. Most programs treat thousands of tiles alike, so runs take
+/// far less memory than an array. Clones share the runs, since many rows of a profile may refer to
+/// one blob.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileBytes {
     runs: Arc<[TileRun]>,
 }
 
-/// A run of tiles with the same number, which is not 0.
+/// A run of consecutive tiles with the same number, which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
     /// The first tile of the run.
     pub from: u32,
-    /// The tile after the last tile of the run.
+    /// The end of the run (exclusive): the tile after its last tile.
     pub to: u32,
     /// The number that each tile of the run has.
     pub value: u32,
@@ -40,11 +41,12 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores the values of decoded `runs`, one for each of `tiles` tiles, from tile 0 on.
+    /// Creates the numbers from `runs`, decoded runs with one value for each of `tiles` tiles, from
+    /// tile 0 on.
     ///
     /// # Errors
-    /// If there are more or fewer values than `tiles`, except that there may be none if `empty` is
-    /// set; or if a value exceeds 32 bits.
+    /// If `runs` have more values than `tiles`; if they have fewer, unless `empty` is set, which
+    /// allows no values at all; or if a value exceeds 32 bits.
     fn collect(
         runs: impl Iterator<Item = Result<ValueRun, BlobError>>,
         tiles: u32,
@@ -72,12 +74,13 @@ impl TileBytes {
         Ok(Self { runs: bytes.into() })
     }
 
-    /// Creates the numbers from runs in the form of [`TileBytes::runs`]: ascending, within `tiles`
-    /// tiles, none empty or 0, and no two adjacent runs with equal values. Returns `None` if `runs`
-    /// have another form.
+    /// Creates the numbers from `runs` in the form of [`TileBytes::runs`]: ascending, within
+    /// `tiles` tiles, no run empty or with the value 0, and no two adjacent runs with equal values.
+    /// Returns `None` if `runs` have another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
-            // Most code occupies no tile, and the default value allocates no memory.
+            // This is the most frequent case: most programs have no code on any tile. The default
+            // value allocates no memory.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
@@ -93,7 +96,7 @@ impl TileBytes {
     /// factor by which all these numbers are multiplied.
     ///
     /// # Errors
-    /// If a sum exceeds 32 bits; the error is the first such tile.
+    /// If the sum on a tile exceeds 32 bits. The error is the first tile with such a sum.
     pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
         let parts = parts.into_iter();
         Self::combine(
@@ -102,8 +105,8 @@ impl TileBytes {
         )
     }
 
-    /// Returns by how much each tile's number exceeds the tile's sum of `parts`; 0 where it does
-    /// not.
+    /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 on
+    /// a tile where the number does not exceed the sum.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
@@ -113,22 +116,24 @@ impl TileBytes {
     /// into the number that is stored.
     ///
     /// # Errors
-    /// If `value` returns `None` for a sum; the error is the first such tile.
+    /// If `value` returns `None` for the sum of a tile. The error is the first such tile.
     fn combine<'a>(
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // The changes of the sum from tile to tile: a run changes the sum only at its two ends.
+        // Each entry is a tile and the change of the sum from the tile before to this tile. A run
+        // changes the sum only at its first tile and at the tile after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // A number is capped at 2^32: it makes the sum too large anyway, and any sum of
-                // capped numbers fits 64 bits.
+                // The product is capped at 2^32: a larger product makes the sum exceed 32 bits
+                // anyway, and any sum of capped products fits 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // The changes of each part ascend by tile, and a stable sort merges ascending sequences.
+        // The changes of each part ascend by tile, and a stable sort merges ascending sequences
+        // quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
@@ -146,7 +151,8 @@ impl TileBytes {
         &self.runs
     }
 
-    /// Returns the tile after the last one whose number is not 0; 0 if there is none.
+    /// Returns the tile after the last tile whose number is not 0; 0 if every tile has the number
+    /// 0.
     pub fn end(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.to)
     }
@@ -160,8 +166,8 @@ impl TileBytes {
         }
     }
 
-    /// Replaces `numbers[tile]`, for each tile that has a value other than 0 in `self`, by
-    /// `change(number, value)`. A run that reaches beyond `numbers` is skipped.
+    /// For each tile whose `value` in `self` is not 0, replaces `numbers[tile]` by
+    /// `change(numbers[tile], value)`. A run of `self` that reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
             let numbers = numbers.get_mut(run.from as usize..run.to as usize);
@@ -171,8 +177,8 @@ impl TileBytes {
         }
     }
 
-    /// Adds the number of each tile to its sum in `sums`. A run that reaches beyond `sums` is
-    /// skipped.
+    /// Adds the number of each tile in `self` to the sum of the tile in `sums`. A run that reaches
+    /// beyond `sums` is skipped.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
         self.change(sums, u64::saturating_add);
     }
@@ -206,8 +212,8 @@ impl FromIterator<u32> for TileBytes {
     }
 }
 
-/// Serializes three numbers for each run, which are mostly small: the number of tiles since the end
-/// of the run before, the number of tiles of the run, and its value.
+/// Serializes each run as three numbers, which are mostly small: the number of tiles between the
+/// previous run and this run, the number of tiles of this run, and its value.
 impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut end = 0;
@@ -221,8 +227,8 @@ impl Serialize for TileBytes {
     }
 }
 
-/// Deserializes runs, and checks that they ascend and are not empty or 0. The number of tiles is
-/// unknown here, so callers check [`TileBytes::end`].
+/// Deserializes runs, and checks that they ascend, that no run is empty, and that no value is 0.
+/// The number of tiles is unknown here, so callers must check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut end = 0u32;
@@ -243,8 +249,8 @@ impl<'de> Deserialize<'de> for TileBytes {
     }
 }
 
-/// Appends a run of tiles `from..to`, merging it with the last run if that ends at `from` and has
-/// the same value. Appends nothing for an empty run or the value 0.
+/// Appends the run of tiles `from..to`, or merges it with the last run, if the last run ends at
+/// `from` and has the same value. Appends nothing for an empty run or the value 0.
 fn push(runs: &mut Vec<TileRun>, from: u32, to: u32, value: u32) {
     match runs.last_mut() {
         Some(last) if last.to == from && last.value == value => last.to = to,

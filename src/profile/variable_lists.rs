@@ -12,15 +12,15 @@ use crate::parallel::concatenated;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Lists of lowered variables, one for each compute set or each region set. The members of a list
-/// are positions in [`Variables`].
+/// are indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
     /// Maps the id of a compute set or region set to the position of its list.
     ids: Ids,
-    /// The members of all lists (positions of variables), one list after the other.
+    /// The members of all lists (indices into [`Variables`]), one list after the other.
     members: Vec<u32>,
-    /// By list: the index in `members` after its last member. A list begins where the one before
-    /// ends.
+    /// One entry per list: the index in `members` after the list's last member. A list begins where
+    /// the list before it ends.
     ends: Vec<u32>,
 }
 
@@ -40,8 +40,8 @@ impl VariableLists {
         &self.members
     }
 
-    /// Returns the position of the list of the compute set or region set with this id; `None` if
-    /// the set has no list, and so no members.
+    /// Returns the position of the list of the compute set or region set with the id `id`; `None`
+    /// if the set has no members, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
@@ -60,12 +60,13 @@ impl VariableLists {
 #[derive(Default)]
 struct ListsBuilder {
     members: Vec<u32>,
-    /// Runs of consecutive members of one list: the id of the list, and the number of members.
+    /// One entry per run of consecutive members of the same list: the id of the list, and the
+    /// number of members in the run.
     runs: Vec<(u64, u32)>,
 }
 
 impl ListsBuilder {
-    /// Adds `member`, the position of a variable, to the list with the id `id`.
+    /// Adds `member`, an index into [`Variables`], to the list with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
         match self.runs.last_mut() {
@@ -81,7 +82,7 @@ impl ListsBuilder {
             && self.members.last() == Some(&member)
     }
 
-    /// Returns the lists of all `parts`, in ascending order of their ids.
+    /// Joins `parts`, and returns the lists of all parts in ascending order of their ids.
     fn finish(parts: Vec<Self>) -> VariableLists {
         let parts = parts.into_iter().map(|part| (part.members, part.runs));
         let (members, runs): (_, Vec<_>) = parts.unzip();
@@ -111,10 +112,10 @@ impl ListsBuilder {
     }
 }
 
-/// Reads the variables of each region set (`exchange_regions`). Also returns the positions,
-/// ascending, of variables with a region that ends beyond the variable, and of variables that a
-/// region set lists twice in a row. A real profile has no such repetitions: both are the table's
-/// key.
+/// Reads the variables of each region set (`exchange_regions`). Also returns indices into
+/// [`Variables`], ascending: of variables with a region that ends beyond the variable, and of
+/// variables that a region set lists twice in a row. A real profile has no such repetitions, since
+/// the ids of the region set and the variable together are the key of the table.
 pub(super) fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -152,8 +153,8 @@ pub(super) fn read_regions(
     Ok((ListsBuilder::finish(lists), outside))
 }
 
-/// Returns the end of the last region in a text such as `[0,4),[8,12)`, here 12; `None` for a text
-/// of another form. The text is parsed by hand, since there are millions of such texts.
+/// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; `None` for a text
+/// of another form. The text is parsed by hand for speed, since there are millions of such texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let (mut end, mut place) = (0, 1);
@@ -184,7 +185,7 @@ pub(super) fn read_compute_sets(
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(variables.len())))?;
-            // Differences of 0 repeat an id, which is added only once.
+            // A run of differences of 0 repeats the same id. The id is added only once for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
@@ -194,8 +195,8 @@ pub(super) fn read_compute_sets(
             }
         }
         let added = lists.members.len() - before;
-        // Bounds the variables of all lists together: a row of a few bytes can list every variable,
-        // so that a small file could fill the memory.
+        // This check bounds the number of members of all lists together. A row of a few bytes can
+        // list every variable, so a small file could otherwise fill the memory.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
         }
@@ -208,8 +209,8 @@ pub(super) fn read_compute_sets(
     Ok(ListsBuilder::finish(parts))
 }
 
-/// Returns the position of the variable with the id `var_id`, which was read from column 1 of
-/// `row`. If there is no such variable, the error names the row.
+/// Returns the index into [`Variables`] of the variable with the id `var_id`, which was read from
+/// column 1 of `row`. If there is no such variable, the error names the row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     variables.position(var_id).ok_or_else(|| {

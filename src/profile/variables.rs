@@ -1,8 +1,8 @@
 //! Reads the lowered variables. Each lowered variable is a piece of memory on one tile.
 //!
 //! The names of variables make up most bytes of `vars_info` and are fetched on demand. Variables
-//! that are live from the first to the last step, or nearly so, such as weights and optimizer
-//! state, have labels: names and debug contexts of tensors.
+//! that are live from the first to the last step, or at nearly all steps, such as weights and
+//! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
 
 use super::Target;
 use super::cells::no_variables;
@@ -16,35 +16,36 @@ use crate::progress::Progress;
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
-/// Stands in [`Variables::classes`] for the class of a variable that is never live, since it was
-/// never allocated to a tile.
+/// The entry in [`Variables::classes`] for a variable that is never live, since it was never
+/// allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
-/// All lowered variables, as parallel arrays in the order of the file: a large model has 10^7 of
-/// them. The position of a variable is its index in these arrays.
+/// All lowered variables, as parallel arrays in the order of the file, since a large model has 10^7
+/// variables. The position of a variable is its index in these arrays.
 #[derive(Debug, Default)]
 pub struct Variables {
     /// Maps the `var_id` of a variable to its position.
     ids: Ids,
-    /// The `var_id` of each variable; empty if every `var_id` equals the position of its variable.
+    /// One entry per variable: its `var_id`. The list is empty if every `var_id` equals the
+    /// position of its variable.
     var_ids: Vec<u64>,
-    /// The tile on which each variable lies, by position.
+    /// One entry per variable: the tile on which the variable lies.
     pub tiles: Vec<u16>,
-    /// Size of each variable in bytes.
+    /// One entry per variable: its size in bytes.
     pub bytes: Vec<u32>,
-    /// The equivalence class of each variable, as a position in
-    /// [`LiveClasses`](super::LiveClasses). [`NEVER_LIVE`] for a class without a row, such as class
-    /// 0, which holds the variables that were never allocated.
+    /// One entry per variable: its equivalence class, as an index into
+    /// [`LiveClasses`](super::LiveClasses). [`NEVER_LIVE`] for a variable whose class has no row in
+    /// the profile, such as class 0, which holds the variables that were never allocated.
     pub classes: Vec<u32>,
-    /// The category of each variable, as a position in `category_names`.
+    /// One entry per variable: its category, as an index into `category_names`.
     pub categories: Vec<u8>,
     /// The names of the categories (`var_categories`), such as `variable` or `vertexCode`.
     pub category_names: Vec<String>,
-    /// The label of each variable, as a position in `labels`. Variables of category `variable` that
-    /// are live on the first and on the last step, or nearly always, have a label; all others have
-    /// 0. Empty if the profile has no names.
+    /// One entry per variable: its label, as an index into `labels`. A variable has a label if its
+    /// category is `variable`, and if it is live on the first and the last step, or nearly always;
+    /// all other variables have the index 0. Empty if the profile has no names.
     pub label_of: Vec<u32>,
-    /// The distinct labels of variables. The first is empty and stands for no label.
+    /// The distinct labels of variables. The label at index 0 is empty and stands for no label.
     pub labels: Vec<VariableLabel>,
 }
 
@@ -60,12 +61,14 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of [`COLUMNS`] that every profile has; the columns after them are needed for labels.
+/// Number of leading [`COLUMNS`] that every profile has. The other columns are only needed for
+/// labels.
 const REQUIRED: usize = 5;
 
 impl Variables {
-    /// Reads the table of lowered variables. `persistent` says, by position of a class, whether its
-    /// variables have labels; `class_ids` maps the id of a class to its position.
+    /// Reads the table of lowered variables. `persistent` has one entry per equivalence class:
+    /// whether the variables of the class have labels. `class_ids` maps the id of a class to its
+    /// index.
     pub(super) fn read(
         database: &Database,
         target: &Target,
@@ -106,9 +109,9 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, the variables and the keys of labels of all ranges of rows in rowid order,
-    /// and reads the labels from `database`. Joins one column at a time, so that at most a few
-    /// columns are in memory twice.
+    /// Joins `parts`, which has one entry per range of rows in rowid order: the variables of the
+    /// range, and the keys of their labels. Reads the labels from `database`. Joins one column at a
+    /// time, so that at most a few columns are in memory twice.
     fn join(
         parts: Vec<(Self, LabelKeys)>,
         category_names: Vec<String>,
@@ -156,12 +159,12 @@ impl Variables {
         own.copied().unwrap_or(position.into())
     }
 
-    /// Returns the label of the variable at `position`, as a position in `labels`; 0 for no label.
+    /// Returns the label of the variable at `position`, as an index into `labels`; 0 for no label.
     pub fn label(&self, position: u32) -> u32 {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// Adds the bytes of the variables at `positions` to `sums`, which has a sum for each tile.
+    /// Adds the bytes of the variables at `positions` to `sums`, which has one entry per tile.
     pub(crate) fn add_to<'a>(
         &self,
         positions: impl IntoIterator<Item = &'a u32>,
@@ -173,15 +176,16 @@ impl Variables {
         }
     }
 
-    /// Returns the position of the variable with this `var_id`; `None` if there is none.
+    /// Returns the position of the variable whose `var_id` is `id`; `None` if there is no such
+    /// variable.
     #[inline]
     pub fn position(&self, id: u64) -> Option<u32> {
         self.ids.position(id)
     }
 }
 
-/// Takes one column out of each of `parts`, the variables of each range of rows, and concatenates
-/// it. `of_part` returns that column of a part.
+/// Takes the same column out of each of `parts`, and concatenates these columns. `parts` has one
+/// entry per range of rows; `of_part` returns the column of a part.
 fn column<T: Copy + Send + Sync>(
     parts: &mut [Variables],
     of_part: fn(&mut Variables) -> &mut Vec<T>,
@@ -189,13 +193,15 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// The category of variables that hold data of tensors. Those of other categories have no labels.
+/// The category of variables that hold data of tensors. Variables of other categories have no
+/// labels.
 const LABELLED: &str = "variable";
 
 /// The table of categories of variables.
 pub(super) const CATEGORIES: &str = "var_categories";
 
-/// Reads the categories of variables: the index that maps their ids to positions, and their names.
+/// Reads the categories of variables. Returns a map from the id of a category to its index in the
+/// list of names, and the list of names.
 pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
     let mut before = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
@@ -214,11 +220,11 @@ pub struct VariableNames {
 impl VariableNames {
     /// Returns the names of the variables whose `var_id` is in `ids`, in the order of `ids`. A name
     /// consists of the base name from `vars_string_table`, with prefix and suffix, such as
-    /// `weights#0`. A variable without a name in the profile gets a text that says so.
+    /// `weights#0`. If the profile has no name for a variable, the text says that there is no name.
     ///
     /// # Errors
-    /// As [`Profile::read`](super::Profile::read): the profile is opened again, and must not have
-    /// changed.
+    /// The same errors as [`Profile::read`](super::Profile::read), since the profile is opened
+    /// again; also if the profile has changed.
     pub fn fetch(&self, ids: &[u64]) -> Result<Vec<String>> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -250,8 +256,8 @@ impl VariableNames {
     }
 }
 
-/// The ids in a row of `vars_info` from which the label of a variable is made: `name_base_id` for
-/// the name and, unless it is NULL, `unlowered_var_id` for the debug contexts.
+/// The ids in a row of `vars_info` that identify the label of a variable: `name_base_id` for the
+/// name and, unless it is NULL, `unlowered_var_id` for the debug contexts.
 pub(super) type LabelKey = (u64, Option<u64>);
 
 /// The name and the debug contexts of a tensor, which its lowered variables on all tiles share.
@@ -261,13 +267,14 @@ pub struct VariableLabel {
     pub name: String,
     /// Ids of the debug contexts of the tensor (table `debug_ids`).
     pub debug_ids: Vec<u64>,
-    /// Whether the table `debug_ids` has no debug context for the tensor. In a real profile every
-    /// variable of a tensor has a list there, even if the list says that there is no context.
+    /// Whether the table `debug_ids` exists but has no debug context for the tensor. In a real
+    /// profile, the table has a list for every variable of a tensor, even if the list says that
+    /// there is no context.
     pub lacks_contexts: bool,
 }
 
-/// The distinct keys of labels, each with the index of its label, from 1 in the order in which keys
-/// were added; 0 stands for no label.
+/// Maps each distinct key of a label to the index of the label. Indices count from 1 in the order
+/// in which the keys were added; 0 stands for no label.
 #[derive(Default)]
 pub(super) struct LabelKeys(FxHashMap<LabelKey, u32>);
 
@@ -278,8 +285,8 @@ impl LabelKeys {
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the keys of `other`. Returns a list that maps the index of a label in `other` to the
-    /// index in `self` of the label with the same key; 0 is mapped to 0.
+    /// Adds the keys of `other`. Returns a list that maps the index of each label in `other` to the
+    /// index in `self` of the label with the same key; the index 0 (no label) is mapped to 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
@@ -288,8 +295,8 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts of each key. Returns the labels by index; label 0 is
-    /// empty.
+    /// Reads the name and the debug contexts for each key. Returns one entry per label index; the
+    /// label at index 0 is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {
@@ -326,7 +333,7 @@ impl LabelKeys {
     }
 }
 
-/// The table of the base names of variables.
+/// Name of the table with the base names of variables.
 pub(super) const STRINGS: &str = "vars_string_table";
 pub(super) const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";

@@ -1,5 +1,5 @@
-//! What a report says to justify its answer: the proof that the split is the best, the reason why
-//! no split fits, and the comparison of a split that the user gave with the best split.
+//! The parts of a report that justify its answer: the proof that the split is the best, the reason
+//! why no split fits, and the comparison of a split that the user gave with the best split.
 
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, VariableSum};
@@ -114,11 +114,11 @@ pub struct SharedVariables {
     pub bytes: u64,
 }
 
-/// Upper bound on the number of groups of layers that share variables in a report.
+/// Maximum number of groups of layers that share variables in a report.
 const MAX_SHARED: usize = 100;
 
-/// Returns the proof that the split of `search` is the best. For a greedy search, a split that the
-/// user gave, and a search in which no split fits, the proof has only the name of the objective.
+/// Returns the proof that the split of `search` is the best. If the search was greedy, if the user
+/// gave the split, or if no split fits, the proof has only the name of the objective.
 pub fn proof(search: &SearchResult<'_>) -> Proof {
     let (optimal, objectives) = match &search.outcome {
         Outcome::Best(best) => (best.is_shortest.unwrap_or(true), best.proofs.clone()),
@@ -185,8 +185,8 @@ impl Inputs<'_> {
     }
 
     /// Converts groups of layers that use the same always-live variables to entries of the report.
-    /// `shared` has the positions of each group's layers, and the bytes of the variables. Keeps the
-    /// order, and only the first [`MAX_SHARED`] groups.
+    /// `shared` has one entry per group: the positions of its layers, and the bytes of the
+    /// variables. The order is kept, and only the first [`MAX_SHARED`] groups are converted.
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         shared
             .into_iter()
@@ -199,7 +199,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Names a constraint that a split breaks: the option that the user typed, or the tied weight.
+/// Returns the name of a constraint that a split breaks: the option that the user typed, or the tie
+/// of the tied weight.
 pub fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
@@ -207,8 +208,8 @@ pub fn broken(constraint: &Constraint) -> String {
     }
 }
 
-/// Names a constraint that keeps layers in one stage: the option that the user typed, or the tied
-/// weight with the option that unties it.
+/// Returns the name of a constraint that keeps layers in one stage: the option that the user typed,
+/// or the tied weight with the option that unties it.
 fn kept_by(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),

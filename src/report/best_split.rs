@@ -1,6 +1,7 @@
-//! Best splits for requests that differ from the user's: a row of a sweep (the best split for each
-//! number of IPUs) or of a plan (whole configurations: the number of IPUs, the pipeline, and the
-//! split), or another split that is compared with the report's split.
+//! Describes best splits for requests with other options than the user's request: each row of a
+//! sweep (the best split for each number of IPUs) or of a plan (whole configurations: the number of
+//! IPUs, the pipeline, and the split), and other splits that the report compares with its own
+//! split.
 
 use super::{Inputs, LayerNames, StepFacts, join};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
@@ -65,8 +66,8 @@ pub struct BestSplit {
 }
 
 impl BestSplit {
-    /// Returns the cycles of a step divided by its number of micro-batches, rounded up; `None` if
-    /// the profile has no cycles.
+    /// Returns the cycles of a step of the pipeline divided by the number of micro-batches in the
+    /// step, rounded up; `None` if the profile has no cycles.
     pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {
         let step = self.step.as_ref()?;
         Some(step.cycles.div_ceil(step.micro_batches.max(1)))
@@ -80,7 +81,8 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats the number of the step that `number` reads, if known, with `decimals` decimals.
+    /// Formats a number of the split's `step` with `decimals` decimals. `number` takes the number
+    /// from the step. Returns `None` if the step or the number is unknown.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -110,7 +112,8 @@ pub struct PlanFacts {
 }
 
 impl PlanFacts {
-    /// Returns the recommended configuration, the answer of the report; `None` if nothing fits.
+    /// Returns the recommended configuration, which is the answer of the report; `None` if no
+    /// configuration fits.
     pub fn recommended(&self) -> Option<&BestSplit> {
         self.rows.first()
     }
@@ -130,7 +133,7 @@ pub struct Sweep {
 }
 
 impl Inputs<'_> {
-    /// Returns the best split for each number of IPUs; `None` unless `--sweep` was given.
+    /// Returns the best split for each number of IPUs; `None` unless the user gave `--sweep`.
     pub(super) fn sweep(&self, search: &SearchResult<'_>) -> Option<Sweep> {
         let request = search.costs.request();
         request.options.sweep.then(|| Sweep {
@@ -140,7 +143,7 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the configurations that fit; `None` unless `--plan` was given.
+    /// Returns the configurations that fit; `None` unless the user gave `--plan`.
     pub(super) fn plan(&self, search: &SearchResult<'_>) -> Option<PlanFacts> {
         let front = search.claims.plan.as_ref()?;
         Some(PlanFacts {
@@ -155,7 +158,8 @@ impl Inputs<'_> {
         claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
-    /// Describes the best split for a request with changed options, alone.
+    /// Describes the best split for a request with changed options, which `claim` holds. The
+    /// description has no comparison with the report's split.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -200,8 +204,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the best split for a request with changed options, compared with the report's
-    /// split.
+    /// Describes the best split for a request with changed options, which `claim` holds, and
+    /// compares its peak with the peak of the report's split.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
@@ -212,9 +216,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Says why a number of IPUs is practical (one machine, a pod, or a power of two, which the number
-/// of IPUs of a replica must be), and how many of the IPUs a split into `stages` stages leaves
-/// empty; `None` if there is nothing to say.
+/// Returns why `ipus` is a practical number of IPUs (one machine, a pod, or a power of two, which
+/// the number of IPUs of a replica must be), and how many of the IPUs stay empty in a split into
+/// `stages` stages. Returns `None` if neither applies.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

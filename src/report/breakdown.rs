@@ -1,5 +1,5 @@
-//! Tables of operations, of layers and of total bytes; the layers that were found, one by one, with
-//! the modules of the model, and the largest operations without a layer.
+//! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
+//! the found layers, the modules of the model, and the largest operations without a layer.
 
 use super::table::table;
 use super::{Cell, Table, join};
@@ -8,10 +8,11 @@ use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, 
 use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
 
-/// Makes the table of operations, one row for each operation in the model's order. `parts` has the
-/// memory of each operation group, by the group's index. By the classic rules ([`Rules`]) an
-/// operation without a layer shows 0 bytes of variables. By the full rules a row also has the pass
-/// of the operation, the positions (In, layers, Out) that it is assigned to, and by which rule.
+/// Makes the table of operations, one row for each operation in the model's order. `parts` has one
+/// entry per operation group: its memory. By the classic rules ([`Rules`]), the row of an operation
+/// without a layer shows 0 bytes of variables. By the full rules, a row also has the pass of the
+/// operation, the positions (In, layers, Out) that the operation is assigned to, and the rule that
+/// assigned it.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -45,8 +46,9 @@ pub fn operations(
     }
 }
 
-/// Returns the names of the positions (In, the layers, Out) that an operation is assigned to, with
-/// spaces between, or `every stage`. `operation` is an index into the model's operations.
+/// Returns the names of the positions (In, the layers, Out) that an operation is assigned to,
+/// separated by spaces, or `every stage` for an operation that is needed everywhere. `operation` is
+/// an index into the model's operations.
 fn places(placement: &Placement, operation: usize) -> String {
     let placed = placement.operations.get(operation);
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
@@ -59,8 +61,9 @@ fn places(placement: &Placement, operation: usize) -> String {
     )
 }
 
-/// Makes the table of bytes of layers by kind of contents: a row for each position of the layer
-/// order (In, the layers, Out). `memory` has the memory of each position as a stage of its own.
+/// Makes the table of bytes of layers by kind of contents, with one row for each position of the
+/// layer order (In, the layers, Out). `memory` has one entry per position: its memory as a stage of
+/// its own.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();
@@ -81,9 +84,9 @@ fn megabytes(bytes: u64) -> String {
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
 }
 
-/// Makes the table of total bytes: a row for the whole model as one stage, which needs `whole`
-/// bytes over all tiles, and a row for each of `tiles` (the tile's index, and the bytes that the
-/// compiler recorded on it).
+/// Makes the table of total bytes. The first row is for the whole model as one stage, which needs
+/// `whole` bytes over all tiles. The other rows are for the entries of `tiles`, each the index of a
+/// tile and the memory that the compiler recorded for the tile.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let rows = [None].into_iter().chain(tiles.iter().map(Some));
     table!("memory-totals", rows, |row| {
@@ -94,7 +97,7 @@ pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     })
 }
 
-/// Upper bound on rows in the table of operations without a layer.
+/// Maximum number of rows in the table of operations without a layer.
 const MISSED_SHOWN: usize = 10;
 
 /// Makes three tables: the layers, the modules of the model from the outermost ones down to its
@@ -122,10 +125,10 @@ pub fn layer_list(
     ]
 }
 
-/// Makes the table of layers, in order: the operations of each layer, its bytes as a stage of its
-/// own summed over tiles, and the first and last liveness step of its operations, both inclusive.
-/// Groups that also have operations of other layers are ignored in the steps. `parts` has the
-/// memory of each operation group, by the group's index.
+/// Makes the table of layers, in order. A row shows the operations of the layer, its bytes as a
+/// stage of its own summed over tiles, and the first and last liveness step of its operations, both
+/// inclusive. The steps leave out operation groups that also have operations of other layers.
+/// `parts` has one entry per operation group: its memory.
 fn listed_layers(
     model: &Model,
     layering: &Layering,
@@ -156,8 +159,8 @@ fn listed_layers(
     })
 }
 
-/// Returns, for each operation group, whether its operations belong to several layers. No layer
-/// ([`NO_LAYER`]) is treated as one of the layers.
+/// Returns one entry per operation group: whether its operations belong to several layers.
+/// Operations without a layer ([`NO_LAYER`]) are treated as operations of one more layer.
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];
@@ -168,9 +171,9 @@ fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     shared
 }
 
-/// Makes the table of at most 10 operations without a layer, the largest first, one for each
-/// operation group, with the positions (In, layers, Out) that they are assigned to. `parts` has the
-/// memory of each operation group, by the group's index.
+/// Makes the table of the largest operations without a layer: at most 10, the largest first, and
+/// only one per operation group. A row also shows the positions (In, layers, Out) that the
+/// operation is assigned to. `parts` has one entry per operation group: its memory.
 fn without_layer(
     model: &Model,
     layering: &Layering,

@@ -1,4 +1,4 @@
-//! The contents of a [`Report`], and whether it may say that a model fits.
+//! The contents of a [`Report`], and whether the report may say that a model fits.
 
 use super::{
     Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
@@ -103,11 +103,12 @@ pub struct Report {
     pub contradictions: Vec<Contradiction>,
 }
 
-/// The text that stands in place of a verdict if the profile contradicts itself too much for one.
+/// The text that replaces a verdict if contradictions in the profile could change the verdict.
 pub const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// Makes a report with only the recorded memory and the provenance; other sections are empty.
+    /// Returns a report that has only the recorded memory and the provenance; all other sections
+    /// are empty.
     pub(super) fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
             version: VERSION,
@@ -117,12 +118,12 @@ impl Report {
         }
     }
 
-    /// Returns the stages of the report's split; none without a split.
+    /// Returns the stages of the report's split; an empty list if the report has no split.
     pub(crate) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
     }
 
-    /// Returns the split if it fits.
+    /// Returns the split of the report if it fits; otherwise `None`.
     pub(super) fn fitting_split(&self) -> Option<&Split> {
         self.split.as_ref().filter(|split| split.fits)
     }
@@ -143,14 +144,14 @@ impl Report {
         self.fit.as_ref()?.comparison.as_ref()
     }
 
-    /// Returns whether the report may say that a split or a compilation fits. False if a
-    /// contradiction in the profile is refused, since it could change the verdict.
+    /// Returns true if the report may say that a split or a compilation fits; false if a
+    /// contradiction in the profile was refused because it could change the verdict.
     pub fn has_verdict(&self) -> bool {
         !are_refused(&self.contradictions)
     }
 
-    /// Returns the warnings as text for people: first the contradictions, in full, since they
-    /// affect the verdict, then all other warnings, shortened if they are long.
+    /// Returns all warnings as text for people. The contradictions come first and in full, since
+    /// they affect the verdict; the other warnings follow, shortened if they are long.
     pub(super) fn warnings_for_people(&self) -> Vec<String> {
         let about_verdict = self.contradictions.len().min(self.warnings.len());
         let (about_verdict, others) = self.warnings.split_at(about_verdict);
@@ -159,13 +160,13 @@ impl Report {
         about_verdict.chain(others).collect()
     }
 
-    /// Writes a sentence as plain text, with amounts in bytes.
+    /// Returns `sentence` as plain text, with amounts in bytes.
     pub(super) fn plain(&self, sentence: String) -> String {
         Sentence::from(sentence).plain(Units::Bytes, self.pseudo_layers)
     }
 
-    /// Returns the paths of the profile and of the debug file, as messages name them; without a
-    /// debug file, the path of the profile twice.
+    /// Returns two paths as messages show them: the path of the profile, and the path of the debug
+    /// file or, without a debug file, again the path of the profile.
     pub(crate) fn displayed_files(&self) -> [String; 2] {
         let files = &self.provenance.files;
         let debug = files.debug.as_ref().unwrap_or(&files.profile);
@@ -173,7 +174,7 @@ impl Report {
     }
 
     /// Returns the warnings about contradictions in the files, each with the path of the file that
-    /// it is about.
+    /// the warning is about.
     pub(crate) fn doubts(&self) -> FileWarnings {
         let of_search = self.split.is_some() || self.sweep.is_some() || self.plan.is_some();
         let has_verdict = of_search || self.fit.is_some();
@@ -190,9 +191,10 @@ impl Report {
             .collect()
     }
 
-    /// Returns the free bytes that decide the verdicts on the split, the sweep, the plan and the
-    /// compilation: one number for each verdict, below 0 if it is that something does not fit.
-    /// Leaves out verdicts with another reason, such as too few IPUs.
+    /// Returns one number of free bytes per verdict of the report: on the split, on sizes of a
+    /// micro-batch, on the sweep, on the plan, and on IPUs of a compilation. The number is below 0
+    /// if the verdict is that something does not fit. Verdicts that free bytes do not decide, such
+    /// as that there are too few IPUs, are left out.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
@@ -215,9 +217,9 @@ impl Report {
             .collect()
     }
 
-    /// Refuses contradictions that are large enough to change a verdict, and adds a warning about
-    /// each contradiction. If any is refused, marks every split, IPU and compilation of the report
-    /// as not fitting.
+    /// Returns the report with a warning about each contradiction. Contradictions that are large
+    /// enough to change a verdict are refused; if any is refused, every split, IPU and compilation
+    /// of the report is marked as not fitting.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

@@ -1,5 +1,5 @@
-//! Tables of the diagnosis (`--diagnose`): how much of the recorded memory all operations explain,
-//! and how much the operations with a layer explain.
+//! Makes the tables of the diagnosis (`--diagnose`): how much of the recorded memory is explained
+//! by all operations, and how much by the operations that have a layer.
 
 use super::Table;
 use super::table::table;
@@ -7,15 +7,15 @@ use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on the listed programs of each kind that no operation explains, once among all
-/// operations and once among those that have a layer.
+/// Upper bound on the listed programs of each kind that no operation explains. It holds separately
+/// for all operations and for the operations that have a layer.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on the listed variables that no operation explains, once among all operations and
-/// once among those that have a layer.
+/// Upper bound on the listed variables that no operation explains. It holds separately for all
+/// operations and for the operations that have a layer.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Returns the items that `of` computes for all operations, then those that it computes for the
-/// operations with a layer, each with the name `all` or `layered`.
+/// Calls `of` for all operations and then for the operations that have a layer. Returns the items
+/// of both calls in this order, each with the name `all` or `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -28,10 +28,10 @@ const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::DoExchange, "DoExchange"),
 ];
 
-/// Makes the tables of the diagnosis (`diagnose-programs`, `-missing-programs`, `-code`,
-/// `-memory-peak`, `-variables`, `-coverage`), in this order. They compare the recorded memory with
-/// the memory that all operations, or only operations with a layer, explain. `peak` is the memory
-/// peak of the whole model.
+/// Returns the tables of the diagnosis in this order: `diagnose-programs`,
+/// `diagnose-missing-programs`, `diagnose-code`, `diagnose-memory-peak`, `diagnose-variables` and
+/// `diagnose-coverage`. They compare the recorded memory with the memory that all operations, or
+/// only operations with a layer, explain. `peak` is the memory peak of the whole model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     vec![
         programs(model, memory),
@@ -47,8 +47,9 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
 /// operations, or only those with a layer) explain, and the programs that they do not explain.
 type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
-/// Returns the programs of each kind (execution and exchange), first by whether any operation
-/// explains them, then by whether an operation with a layer does.
+/// Returns the explained and the unexplained programs of each kind (execution and exchange): first
+/// as all operations explain them, then as operations with a layer do. Each entry has the name
+/// `all` or `layered`.
 fn by_kind<'a>(
     model: &'a Model,
     memory: &MemoryModel<'_>,
@@ -133,7 +134,7 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     })
 }
 
-/// Makes a table with a row for each category of variables at the memory peak `peak`: the recorded
+/// Returns a table with one row per category of variables at the memory peak `peak`: the recorded
 /// bytes, and the bytes that `memory` attributes to layers, to other operations and to every stage.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
@@ -150,8 +151,8 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
     i128::from(predicted) - i128::from(recorded)
 }
 
-/// Returns predicted less recorded bytes in per cent of the recorded bytes, with two decimals;
-/// empty if the recorded bytes are 0.
+/// Returns `predicted` minus `recorded` in per cent of `recorded`, with two decimals; an empty text
+/// if `recorded` is 0.
 fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();

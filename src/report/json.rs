@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
-/// A stage in the JSON form of `--solve`, which has the fields of the original tool and more kinds
-/// of memory.
+/// One stage in the JSON form of `--solve`. It has the fields of the original tool, and further
+/// kinds of memory.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -22,7 +22,8 @@ struct SolvedStage<'a> {
     peak_step: Option<u32>,
 }
 
-/// The bytes of a stage: `max_tile_mem` on its fullest tile, all other fields summed over tiles.
+/// The bytes of a stage by kind. `max_tile_mem` has the bytes on the stage's fullest tile; all
+/// other fields are sums over all tiles.
 #[derive(Serialize)]
 struct StageBytes {
     total_mem: u64,
@@ -75,9 +76,11 @@ struct Document<'a> {
     configuration: Vec<Configuration>,
 }
 
-/// Writes the split in all forms of `--emit`, that of its framework first; empty without a split.
+/// Returns the split in all forms of `--emit`, the form of the report's framework first; an empty
+/// list if the report has no split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    // Lines for moved cuts would need the proportion that each stage has then.
+    // Make lines for moved cuts only if there is one profile. With several profiles, the available
+    // memory proportion of a stage depends on the cuts, and the lines would need it.
     let tried = report
         .what_if
         .as_ref()
@@ -104,8 +107,9 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", text(report)?)
 }
 
-/// Returns the whole report as a JSON document. The page has the document in the same layout, since
-/// another layout would compile the serialisation of all types of the report a second time.
+/// Returns the whole report as a JSON document. The page contains the document in the same layout,
+/// since with another layout the compiler would compile the serialization of all types of the
+/// report a second time.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,
@@ -121,17 +125,19 @@ pub fn text(report: &Report) -> io::Result<String> {
     String::from_utf8(bytes).map(json).map_err(io::Error::other)
 }
 
-/// A JSON layout that puts each field on a line of its own, down to objects of the third level.
-/// Deeper objects, and all lists, are on one line, since some lists have thousands of numbers.
+/// A JSON layout that puts each field of an object on a line of its own, for objects down to the
+/// third level. A deeper object or a list is on one line, since some lists have thousands of
+/// numbers.
 #[derive(Default)]
 struct Layout {
     depth: usize,
-    /// Whether a field was written in the object that was begun or ended last.
+    /// False after the beginning of an object, and true after the end of a field. At the end of an
+    /// object it is false only if the object has no fields.
     is_filled: bool,
 }
 
 impl Layout {
-    /// The deepest level of nested objects whose fields have lines of their own.
+    /// The deepest level of nested objects whose fields are on lines of their own.
     const DEEPEST: usize = 3;
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {

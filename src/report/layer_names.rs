@@ -1,5 +1,5 @@
-//! Names of the positions of the layer order for people. Programs read [`LayerNames`], with `null`
-//! for the first position and `"Out"` for the last one; people read `In`, `Out` or `None`,
+//! Names of the positions of the layer order for people. In [`LayerNames`], which programs read,
+//! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
 //! depending on [`PseudoLayers`].
 
 use super::{LayerNames, join};
@@ -11,9 +11,8 @@ use crate::wording::displayed;
 const OUT: &str = "Out";
 
 impl PseudoLayers {
-    /// Returns the name of one position of the layer order for people. A layer without a name is
-    /// the first position, which people read as `None`, `In`, or `In Out` if In and Out are one
-    /// position.
+    /// Returns the name of one position of the layer order for people. `layer` is `None` for the
+    /// first position, whose name is `None`, `In` or, if In and Out are one position, `In Out`.
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         match (layer, self) {
             (Some(name), _) => name,
@@ -23,9 +22,9 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of a list of layers for people, one by one. A layer without a name is the
-    /// first position, which people read as `In` or `None`; if In and Out are one position, Out has
-    /// an entry of its own.
+    /// Returns one name per entry of `layers` for people. The entry `None` is the first position,
+    /// whose name is `In` or `None`. If In and Out are one position, Out has an entry of its own in
+    /// `layers`.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         layers
             .iter()
@@ -36,7 +35,8 @@ impl PseudoLayers {
             .collect()
     }
 
-    /// Returns the name of one position inside a sentence: `layer 3` for a layer, `In` for In.
+    /// Returns the name of one position as it is written inside a sentence: `layer 3` for a layer,
+    /// `In` for In.
     pub(super) fn in_sentence(self, layer: &Option<String>) -> String {
         match self.meaning(layer) {
             None => format!("layer {}", self.name_of(layer)),
@@ -44,7 +44,8 @@ impl PseudoLayers {
         }
     }
 
-    /// Explains a pseudo-layer (In, Out or None) in a few words; `None` for a layer.
+    /// Returns a short explanation of a pseudo-layer (In, Out or None); `None` if `layer` is not a
+    /// pseudo-layer.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
@@ -55,8 +56,8 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of the layers of a stage for a document. Long names are cut, and a list of
-    /// more than 8 is shortened.
+    /// Returns the names of the layers of one stage for a document. Long names are cut, and a list
+    /// of more than 8 names is shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), displayed, "\u{2026}")
     }
@@ -67,8 +68,8 @@ impl PseudoLayers {
         in_brackets(stages, |layers| self.displayed_list(layers))
     }
 
-    /// Returns the names of the layers of a stage for a terminal. Long names stay whole, but a list
-    /// of more than 8 is shortened.
+    /// Returns the names of the layers of one stage for a terminal. Long names stay whole, but a
+    /// list of more than 8 names is shortened.
     pub(super) fn plain_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
@@ -80,15 +81,16 @@ impl PseudoLayers {
     }
 }
 
-/// Joins the layers of each stage of a split, which `list` writes, into one text, such as
-/// `[ In 0 | 1 Out ]`.
+/// Joins the texts that `list` returns for the layers of each stage of a split into one text, such
+/// as `[ In 0 | 1 Out ]`.
 fn in_brackets(stages: &[LayerNames], list: impl Fn(&LayerNames) -> String) -> String {
     format!("[ {} ]", join(stages.iter().map(list), " | "))
 }
 
-/// Joins the names of the layers of a stage, each as `shown` writes it, with spaces between. If
-/// there are more than 8, consecutive numbers become one name (`encoder.0-11`). If more than 8 are
-/// left, only the first name, `ellipsis`, the last name and the number of layers remain.
+/// Joins the names of the layers of a stage, each converted by `shown`, with spaces between. If
+/// there are more than 8 names, names with consecutive numbers become one name (`encoder.0-11`). If
+/// more than 8 names remain, only the first name, `ellipsis`, the last name and the number of
+/// layers are written.
 fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {
@@ -106,9 +108,9 @@ fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -
     join(runs, " ")
 }
 
-/// Finds runs of at least three names whose numbers at the end are consecutive and whose text
-/// before them is the same. Returns such a run as its first name and its last number, and any other
-/// name with `None`.
+/// Finds runs of at least three names that have consecutive numbers at the end and the same text
+/// before the numbers. Returns one entry per run, with the first name and the last number of the
+/// run, and one entry with `None` for each other name.
 fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     names
         .chunk_by(|first, second| match (numbered(first), numbered(second)) {
@@ -124,8 +126,8 @@ fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
         .collect()
 }
 
-/// Splits a name into the text before the number at its end, and that number. `None` if there is no
-/// number at the end, or one with a leading zero.
+/// Splits a name into the text before the number at its end, and this number. Returns `None` if the
+/// name does not end with a number, or if the number has a leading zero.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|end: char| end.is_ascii_digit());
     let digits = &name[prefix.len()..];

@@ -217,9 +217,9 @@ pub struct VariableAtSteps {
     pub live: Vec<(u32, u32)>,
 }
 
-/// Thins a curve of (step, bytes) points to about `max_points` points, and returns the points to
-/// keep, ascending. The curve is cut into pieces with equal numbers of points; the first, the
-/// lowest, the highest and the last point of each piece stay, so that no peak is lost.
+/// Returns about `max_points` of the (step, bytes) `points` of a curve, ascending by step. The
+/// curve is cut into pieces with equal numbers of points; the first, the lowest, the highest and
+/// the last point of each piece are kept, so that no peak is lost.
 pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
     if points.len() <= max_points {
         return points.to_vec();
@@ -228,8 +228,9 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> 
     points.chunks(chunk).flat_map(corners).collect()
 }
 
-/// Returns the first, the lowest, the highest and the last of the (step, bytes) points, ascending
-/// and without duplicates. Of several lowest or highest points, the first one is taken.
+/// Returns the first, the lowest, the highest and the last of the (step, bytes) `points`, ascending
+/// by step and without duplicates. If several points are equally low or equally high, the first of
+/// them is returned.
 fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);

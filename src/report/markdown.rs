@@ -5,16 +5,19 @@ use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};
 
-/// Writes the report as Markdown: a heading, and all sections that Markdown has.
+/// Returns the report as Markdown text: a heading, and all sections that the Markdown form
+/// contains.
 pub fn text(report: &Report) -> String {
     let mut text = heading(report);
-    // The section of the last list item, and whether the list of that item is still open.
+    // `list` is the section of the last list item; `in_list` says whether the last block was a list
+    // item, so that its list is still open.
     let (mut list, mut in_list) = ("", false);
     let mut marks = ['-', '*'];
     for (section, block) in blocks(report, Form::Markdown, |_| true) {
         let is_item = matches!(block, Block::Line(_) | Block::Under(_));
         if is_item && (!in_list || list != section.id) {
-            // Markdown joins adjacent lists with the same mark into one.
+            // Use the other mark for a list directly after a list, since Markdown joins adjacent
+            // lists with the same mark into one list.
             if in_list {
                 marks.reverse();
             }
@@ -61,7 +64,7 @@ fn footer(report: &Report) -> String {
     )
 }
 
-/// Writes a table in Markdown, with numbers aligned to the right.
+/// Returns a table as Markdown, with numbers aligned to the right.
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let names = table.columns.iter().map(|column| column.name.to_string());
@@ -84,7 +87,7 @@ fn table(table: &Table) -> String {
     text
 }
 
-/// Writes a sentence in Markdown, with a capital letter at its start.
+/// Returns a sentence as Markdown, with a capital letter at its start.
 fn formatted(report: &Report, sentence: &Sentence) -> String {
     sentence
         .clone()

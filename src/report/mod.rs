@@ -1,16 +1,16 @@
 //! The report: the result of the analysis, for machines and for people.
 //!
-//! A [`Report`] is plain data that can be written and read back. [`Report::new`] makes it
-//! (`build`), and every output form is a pure function of it: `json`, CSV, `markdown` and `html`
-//! in files, [`emit`] and tables on standard output, [`terminal`] on standard error, and
-//! [`compare`] with an earlier report. Content of several forms is declared once: `sections` says
-//! which form shows which content in which order, `tables` has rows and columns, `sentences` has
-//! sentences, and `layer_names` has the names of layers.
+//! A [`Report`] is plain data that can be written to a file and read again. [`Report::new`] makes a
+//! report (`build`), and every output form is a pure function of the report: `json`, CSV,
+//! `markdown` and `html` in files, [`emit`] and tables on standard output, [`terminal`] on standard
+//! error, and [`compare`] with an earlier report. Content that several forms show is declared once:
+//! `sections` declares which form shows which content in which order, `tables` has rows and
+//! columns, `sentences` has sentences, and `layer_names` has the names of layers.
 //!
-//! Bytes are exact integers. Steps are indices of liveness steps, from 0, and both ends of a range
-//! of steps are inclusive. Tiles and stages count from 0. The name of a layer is `null` for the
-//! first position of the layer order, and `"Out"` for Out;
-//! [`PseudoLayers`](crate::model::PseudoLayers) says what these names mean.
+//! Bytes are exact integers. A step is the index of a liveness step, from 0, and both ends of a
+//! range of steps are inclusive. Tiles and stages are numbered from 0. The name of a layer is
+//! `null` for the first position of the layer order, and `"Out"` for Out;
+//! [`PseudoLayers`](crate::model::PseudoLayers) determines what these names mean.
 //!
 //! The version of the report format grows when a field is removed or changes its meaning. Fields
 //! and whole sections may be added without a new version, so readers must ignore unknown fields.

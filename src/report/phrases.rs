@@ -1,8 +1,9 @@
 //! The parts of sentences: text of this program, and values such as numbers and names from files.
 //!
-//! `format!` puts each [`Phrase`] into a text between marks. A [`Sentence`] is the text separated
-//! into phrases, so that a form can write each kind in its own way: the terminal writes amounts in
-//! the requested units, and Markdown and the page escape names.
+//! `format!` writes each [`Phrase`] into a text as JSON between two marks. A [`Sentence`] is made
+//! from this text by separating it into phrases, so that an output form can write each kind of
+//! phrase in its own way: the terminal writes amounts in the requested units, and Markdown and the
+//! page escape names.
 
 use super::{LayerNames, Units};
 use crate::escape::printable;
@@ -47,12 +48,12 @@ pub enum Phrase {
     Stages(Vec<LayerNames>),
 }
 
-/// The character before and after each marked phrase in a text. JSON never contains it.
+/// The character before and after each phrase in a text. The JSON of a phrase never contains it.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between two [`MARK`]s, so that [`Sentence::from`] finds it in the
-    /// text into which it is put.
+    /// Writes the phrase as JSON between two [`MARK`]s, so that [`Sentence::from`] finds the phrase
+    /// in a text that contains it.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(formatter, "{MARK}{json}{MARK}")
@@ -60,8 +61,8 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates a text into the phrases between [`MARK`]s and the text around them. A piece
-    /// between marks that is no phrase is left out.
+    /// Separates `text` into the phrases between [`MARK`]s and the text around them. A piece
+    /// between marks that is no valid phrase is left out.
     fn from(text: String) -> Self {
         let phrases = text
             .split(MARK)
@@ -96,7 +97,7 @@ pub fn stages(stages: &[LayerNames]) -> Phrase {
     Phrase::Stages(stages.to_vec())
 }
 
-/// Returns ` at step` and the step; empty without a step.
+/// Returns ` at step` and the number of the step; an empty text if `step` is `None`.
 pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
 }
@@ -112,14 +113,14 @@ pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
     join(all, ", ")
 }
 
-/// Returns `text` followed by `names`, each as a [`Phrase::Code`], with commas between; `None` if
-/// there are no names.
+/// Returns `text` followed by `names` with commas between, each name as a [`Phrase::Code`]; `None`
+/// if there are no names.
 pub fn names(text: &str, names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))
 }
 
 impl Sentence {
-    /// Writes the first letter of the sentence in upper case, unless it begins with a name or
+    /// Returns the sentence with its first letter in upper case, unless it begins with a name or a
     /// number.
     pub fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
@@ -128,8 +129,8 @@ impl Sentence {
         self
     }
 
-    /// Writes the sentence for a terminal, with amounts in `units`, and with control characters in
-    /// names escaped.
+    /// Returns the sentence as text for a terminal, with amounts in `units`, and with control
+    /// characters in names escaped.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         self.phrases
             .iter()
@@ -147,14 +148,15 @@ impl Sentence {
     }
 }
 
-/// Writes a difference in bytes with its sign, in parentheses.
+/// Returns a difference in bytes as text with its sign, in parentheses.
 pub fn in_parentheses(change: i64) -> String {
     let sign = if change < 0 { "-" } else { "+" };
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
-/// Warns if `bytes` is more than 98 % of `limit`, since code for exchange between IPUs, which a
-/// profile of one IPU lacks, may then not fit. `None` if `bytes` is lower, or above the limit.
+/// Returns a warning if `bytes` is more than 98 % of `limit` but not above `limit`; otherwise
+/// `None`. The warning is that code for exchange between IPUs, which a profile of one IPU lacks,
+/// may then not fit.
 pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

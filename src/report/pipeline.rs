@@ -49,9 +49,9 @@ pub struct PipelineFacts {
 }
 
 impl PipelineFacts {
-    /// Returns the options that request the chosen schedule, recomputation and place of optimizer
-    /// state explicitly, such as `--schedule=popart`; empty if the user chose them, or if there is
-    /// no pipeline.
+    /// Returns the options that explicitly request what was chosen automatically of the schedule,
+    /// the recomputation and the place of optimizer state, such as `--schedule=popart`. Empty if
+    /// the user chose all of these, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
         let is_sharded = self.state_by_default && own.state.is_sharded();
@@ -76,7 +76,7 @@ impl PipelineFacts {
         .collect()
     }
 
-    /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
+    /// Returns true if the model is trained in a pipeline: the profile has a backward pass, and the
     /// schedule is not `none`.
     pub(super) fn trains(&self) -> bool {
         self.is_training && self.pipeline.is_on()
@@ -128,8 +128,8 @@ pub struct StageUpdate {
 }
 
 impl Inputs<'_> {
-    /// Returns what the report says about the pipeline; `None` for the greedy solver and for the
-    /// classic memory model, which have no pipelines.
+    /// Returns the facts about the pipeline that the report contains; `None` for the greedy solver
+    /// and for the classic memory model, which have no pipelines.
     pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
         let (options, claims) = (&search.costs.request().options, &search.claims);
         let knows_pipelines = options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
@@ -154,8 +154,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the highest number of runs, in one forward pass, of layers that a cut of the split
-    /// separates; 1 if no cut separates layers with several runs.
+    /// Returns how often, in one forward pass, the layers on both sides of a cut of the split run:
+    /// the highest number of any cut, or 1 if no cut separates layers that run several times.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
         let repeats = self.placement.repeats.iter();
@@ -163,8 +163,8 @@ impl Inputs<'_> {
         cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
     }
 
-    /// Returns the bytes of a stage in the weight update, from its `memory`; `None` if optimizer
-    /// state is on the chip.
+    /// Returns the bytes of a stage in the weight update, which are part of `memory`; `None` if
+    /// optimizer state is on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let (tile, fullest) = memory
             .updates
@@ -189,8 +189,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the copies and the weight update of a stage that stashes the variables `stashed`;
-    /// `None` if there is no pipeline and optimizer state is on the chip.
+    /// Returns what the pipeline adds to a stage: its copies of stashed tensors, and its weight
+    /// update. `stashed` has the variables that the stage stashes. `None` if there is no pipeline
+    /// and optimizer state is on the chip.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

@@ -77,7 +77,7 @@ pub struct BuildOption {
 }
 
 impl Files {
-    /// Makes the record of a profile and its debug contexts, with `saved_model` set to false.
+    /// Returns the paths of the profile and its debug contexts, with `saved_model` set to false.
     pub fn of(profile: &Path, debug: Option<&Path>) -> Self {
         Self {
             profile: profile.to_string_lossy().into_owned(),
@@ -88,8 +88,9 @@ impl Files {
 }
 
 impl Provenance {
-    /// Collects the origin of a report from the target, from how the profile was made, and from the
-    /// files. The arguments, the memory model and the regex are still missing.
+    /// Collects the origin of a report from the IPU that the model was compiled for (`target`), the
+    /// version and options of the compilation (`made`), and the files that were read. The caller
+    /// still has to set the arguments, the memory model and the regex.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
         let options = [
             ("compilation", &made.compilation_options),

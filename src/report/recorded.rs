@@ -214,8 +214,9 @@ pub struct StageCycles {
 }
 
 impl RecordedMemory {
-    /// Collects the recorded bytes of each tile and of each category over all tiles and, for a page,
-    /// the map of the tiles with the variables `of_tiles`. `limit` is the limit in bytes of a tile.
+    /// Collects the recorded bytes of each tile and, summed over all tiles, of each category. For a
+    /// page (`detail`), also builds the map of tiles, in which `of_tiles` are the largest variables
+    /// of each tile. `limit` is the number of bytes that a stage may take on each tile.
     pub(super) fn new(
         limit: u64,
         tiles: &[RecordedTile],
@@ -231,7 +232,7 @@ impl RecordedMemory {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total,
-                // `None` unless every tile has a recorded total with gaps.
+                // This is `None` unless every tile has a recorded total with gaps.
                 with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
                 always_live: by_tile(|tile| tile.always_live),
                 not_always_live: by_tile(|tile| tile.not_always_live),
@@ -250,8 +251,8 @@ impl RecordedMemory {
 }
 
 impl CategoryBytes {
-    /// Sums the bytes of a category over `tiles`, a range of tile indices, and takes its bytes on
-    /// the tile `fullest`, if there is one.
+    /// Sums the bytes of `category` over `tiles`, a range of tile indices, and looks up its bytes
+    /// on the tile with the index `fullest`, if that is given.
     pub(super) fn new(
         category: &RecordedCategory,
         tiles: Range<usize>,
@@ -266,8 +267,8 @@ impl CategoryBytes {
 }
 
 impl Inputs<'_> {
-    /// Returns the memory of each position of the layer order (In, the layers, Out) as a stage of
-    /// its own. Empty if only the split was requested.
+    /// Returns one entry per position of the layer order (In, the layers, Out): the memory of the
+    /// position as a stage of its own. Returns an empty list if only the split was requested.
     pub(super) fn layers(&self) -> Vec<LayerMemory> {
         if !self.is_full() {
             return Vec::new();
@@ -280,8 +281,8 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Returns the cycles of each layer and of each stage of the split; `None` if the profile has
-    /// no cycles.
+    /// Returns the cycles of each layer and of each stage of the split, or `None` if the profile
+    /// has no cycles.
     pub(super) fn execution(&self) -> Option<Execution> {
         let cycles = self.model.layer_cycles(self.placement)?;
         let milliseconds = |count: u64| {
@@ -334,12 +335,14 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the sum of the numbers, or `u64::MAX` if the sum overflows, as in a damaged report.
+/// Returns the sum of `numbers`, or `u64::MAX` if the sum overflows, as can happen with the numbers
+/// of a damaged report.
 pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// Returns the index of the highest number; the first one of a tie. `None` if there are no numbers.
+/// Returns the index of the highest entry of `bytes`; if several entries are the highest, the index
+/// of the first one. Returns `None` if `bytes` is empty.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     let places = (0..bytes.len()).rev();
     Some(places.max_by_key(|&place| bytes[place])? as u32)

@@ -1,6 +1,7 @@
-//! The sections of a report: their content, their order, and the forms that have them. The
-//! terminal, Markdown and CSV walk the one table [`SECTIONS`], so a new section is one line. The
-//! page has all sections as data, and shows a section where a script asks for its name.
+//! The sections of a report: their content, their order, and the forms of output that show them.
+//! The code for the terminal, Markdown and CSV goes through the table [`SECTIONS`], so a new
+//! section needs only one line there. The page has all sections as data, and a script on the page
+//! shows a section by its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{Phrase, Sentence, names, nearly_full};
@@ -8,7 +9,7 @@ use super::sizes::next_size;
 use super::{Form, NO_VERDICT, Report, Table, sentences, tables};
 use serde::Serialize;
 
-/// A section of a report, which several forms of output can have.
+/// A section of a report, which one or several forms of output show.
 #[derive(Debug)]
 pub struct Section {
     /// The name of the section in one word, such as `tied-weights`.
@@ -28,25 +29,28 @@ pub enum ScreenPart {
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
-    /// The sentences about the split or the compilation.
+    /// The sentences about the split of a model, or about a compilation.
     Answer,
-    /// The sentences that prove the split, which are printed only on request.
+    /// The sentences that prove that the split is the best, or list what the search for the plan
+    /// tried. A run prints them only on request.
     Proof,
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
     /// The sentences about the fullest and the slowest stage of the configuration that `--plan`
-    /// recommends. With `--solve`, they are among the sentences about the split.
+    /// recommends. With `--solve`, a terminal shows these sentences together with the sentences
+    /// about the split.
     Bottlenecks,
-    /// The table of the sizes of a micro-batch that were recorded, and which size to record next.
+    /// The table of the recorded sizes of a micro-batch, and the sentence that says which size to
+    /// record next.
     Sizes,
     /// The sentences about all configurations of `--plan`.
     Plan,
     /// The sentences of `--explain`: how each stage uses memory.
     Explanation,
-    /// The sentence that says how much of the recorded memory the model explains, printed at the
-    /// very end.
+    /// The sentence that says how much of the recorded memory the memory model explains. A run
+    /// prints this sentence last.
     Coverage,
-    /// No part of a terminal's output: only documents, such as Markdown, show the section.
+    /// Not shown on a terminal: only documents, such as Markdown, show the section.
     Document,
 }
 
@@ -58,8 +62,9 @@ const TERMINAL: &[Form] = &[Form::Terminal];
 const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
-/// Declares the sections of a report. A line has a section's name, its heading, its part of a
-/// terminal's output, the forms that have it, and the function that makes its content.
+/// Declares the sections of a report. Each line has a section's name, its heading, the part of a
+/// terminal's output that contains it, the forms of output that show it, and the function that
+/// makes its content.
 macro_rules! sections {
     ($($id:literal $title:literal $part:ident $forms:ident $blocks:expr;)*) => {
         [$(Section {
@@ -72,7 +77,7 @@ macro_rules! sections {
     };
 }
 
-/// All sections of a report, in the order in which forms show them.
+/// All sections of a report, in the order in which forms of output show them.
 pub static SECTIONS: [Section; 25] = sections![
     "verdict" "Verdict" Verdict PEOPLE verdict;
     "split" "Split" Table ALL |report, _| table_if(!report.stages().is_empty(), || tables::stages(report));
@@ -102,13 +107,14 @@ pub static SECTIONS: [Section; 25] = sections![
 ];
 
 impl Section {
-    /// Returns whether a form of output has the section.
+    /// Returns whether the form of output `form` shows the section.
     pub(super) fn is_in(&self, form: Form) -> bool {
         self.forms.contains(&form)
     }
 
-    /// Returns the content of the section in a form of output; empty if the form or the report does
-    /// not have the section. Documents leave out tables without rows.
+    /// Returns the content of the section in the form of output `form`, or an empty list if the
+    /// form or the report does not have the section. Markdown and the page leave out tables without
+    /// rows.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
         if !self.is_in(form) {
             return Vec::new();
@@ -149,8 +155,8 @@ pub fn for_page(report: &Report) -> Vec<SectionData> {
         .collect()
 }
 
-/// Returns the content of the sections that `is_wanted` accepts, as one form of output has it, in
-/// order. Each block comes with its section.
+/// Returns the blocks of the sections that `is_wanted` accepts, each with its section, in order.
+/// The blocks are those that the form of output `form` shows.
 pub fn blocks(
     report: &Report,
     form: Form,
@@ -188,22 +194,24 @@ pub enum Block {
     Table(Table),
 }
 
-/// Makes a block of each text, by `block`.
+/// Returns one block per sentence of `text`, made by the function `block`.
 fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
     text.into_iter().map(|text| block(text.into())).collect()
 }
 
-/// Makes a [`Block::Line`] of each text.
+/// Returns one [`Block::Line`] per sentence of `text`.
 fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-/// Makes a block of the table that `table` returns if `is_there`; otherwise none.
+/// Returns a block with the table that `table` makes if `is_there` is true, otherwise an empty
+/// list.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
 
-/// Makes the section about the sizes of a micro-batch that were recorded.
+/// Makes the section about the recorded sizes of a micro-batch: a table, and a sentence that says
+/// which size to record next.
 fn sizes(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = table_if(!report.sizes.is_empty(), || tables::sizes(report));
     blocks.extend(lines(next_size(report)));
@@ -250,9 +258,9 @@ fn step(report: &Report, _: Form) -> Vec<Block> {
     lines(text)
 }
 
-/// Makes the section that compares the split of the user (`--splits`) with the best split;
-/// empty if the report has no such split. Except on a terminal, which has them in the verdict, it
-/// also names the constraints that the user's split breaks.
+/// Makes the section that compares the split of the user (`--splits`) with the best split. Returns
+/// an empty list if the user gave no split. In all forms but the terminal, whose verdict already
+/// names them, the section also names the constraints that the user's split breaks.
 fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
@@ -262,8 +270,9 @@ fn given(report: &Report, form: Form) -> Vec<Block> {
     )
 }
 
-/// Makes the section that says why no split fits and what would help. Leaves out the reasons if
-/// layers are too large by themselves, since the verdict names these layers.
+/// Makes the section that says why no split fits and what would help. If single layers exceed the
+/// limit, the section does not explain why no split fits, since the verdict already names these
+/// layers.
 fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     let Some(refusal) = &report.refusal else {
@@ -285,8 +294,9 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
     blocks
 }
 
-/// Returns whether a form shows the differences of a compilation from its prediction, stage by
-/// stage. If the pipeline was cut elsewhere than predicted, only CSV shows them.
+/// Returns whether the form of output `form` shows, for each stage, how a compilation differs from
+/// its prediction. If the pipeline was cut elsewhere than predicted, only CSV shows these
+/// differences.
 fn shows_differences(report: &Report, form: Form) -> bool {
     report
         .comparison()
@@ -302,8 +312,8 @@ fn prediction(report: &Report, form: Form) -> Vec<Block> {
     label.into_iter().chain(table).collect()
 }
 
-/// Makes the table of predicted and recorded bytes by part, such as code or stash, of each stage.
-/// Markdown has only the parts that differ.
+/// Makes the table that compares the predicted and the recorded bytes of each stage by part, such
+/// as code or stash. In Markdown, the table has only the parts whose bytes differ.
 fn parts(report: &Report, form: Form) -> Vec<Block> {
     let parts = match form {
         Form::Markdown => fit_tables::changed_parts,
@@ -312,8 +322,8 @@ fn parts(report: &Report, form: Form) -> Vec<Block> {
     table_if(shows_differences(report, form), || parts(report))
 }
 
-/// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, a
-/// line elsewhere. Empty if no configuration is recommended.
+/// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, and
+/// a line in other forms of output. Returns an empty list if no configuration is recommended.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     Vec::from_iter(sentences::recommended(report).map(|sentence| match form {
@@ -322,8 +332,9 @@ fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     }))
 }
 
-/// Makes the section of the configurations of `--plan`: sentences, and their table; empty if the
-/// report has no plan. A terminal has the table on standard output, so it is left out there.
+/// Makes the section about the configurations of `--plan`: sentences, and a table of the
+/// configurations. On a terminal, the section has no table, since the run prints the table on
+/// standard output. Returns an empty list if the report has no plan.
 fn plan(report: &Report, form: Form) -> Vec<Block> {
     let mut blocks = lines(sentences::plan(report));
     blocks.extend(table_if(form != Form::Terminal, || {
@@ -332,8 +343,8 @@ fn plan(report: &Report, form: Form) -> Vec<Block> {
     blocks
 }
 
-/// Makes the table of layers. Markdown has only the largest layers. Empty for a recorded
-/// compilation.
+/// Makes the table of layers; in Markdown, the table has only the largest layers. Returns an empty
+/// list if the report is about a recorded compilation.
 fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,
@@ -358,7 +369,8 @@ fn warnings(report: &Report, _: Form) -> Vec<Block> {
 }
 
 impl Report {
-    /// Returns the heading of the report: whether the model, or its recorded compilation, fits.
+    /// Returns the heading of the report, which says whether the model, or its recorded
+    /// compilation, fits.
     pub(super) fn heading(&self) -> String {
         match &self.fit {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),

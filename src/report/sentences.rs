@@ -1,7 +1,8 @@
-//! The sentences that several forms of output show, each written once.
+//! The sentences that several forms of output show. Each sentence is written only here.
 //!
-//! `format!` makes the sentences, with a phrase in each place of a value (`phrases`). Sentences
-//! begin with a small letter and have no full stop. A form adds both if it needs them.
+//! The functions build each sentence with `format!`, and insert each value as a phrase (`phrases`).
+//! A sentence begins with a small letter and has no full stop. A form of output that needs a
+//! capital letter or a full stop adds it.
 
 mod explain;
 mod pipeline;
@@ -21,7 +22,8 @@ use crate::solve::Goal;
 use crate::wording::{capital, counted, listed, option_name};
 use rustc_hash::FxHashSet;
 
-/// Returns the heading of a report on a model: whether its split fits, and on how many IPUs.
+/// Returns the heading of a report on a model, which says whether the split fits, and on how many
+/// IPUs.
 pub fn verdict(report: &Report) -> String {
     let Some(split) = &report.split else {
         return "Memory of the model".to_string();
@@ -43,8 +45,9 @@ pub fn verdict(report: &Report) -> String {
     }
 }
 
-/// Writes the layers of each stage of a split, followed by the number of IPUs that the split fits
-/// on, or by the reason why it does not fit. Without a verdict (`fits` is `None`), only the layers.
+/// Returns the text of a verdict: the layers of each stage of a split, followed by the number of
+/// IPUs that the split fits on, or by the reason why it does not fit. If the report has no verdict
+/// (`fits` is `None`), the text has only the layers.
 pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     let layers = stages(&split.layers());
     match fits {
@@ -54,7 +57,8 @@ pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     }
 }
 
-/// Writes on how many IPUs a split fits, with a hint if the framework needs a power of two.
+/// Returns the text that says on how many IPUs a split fits. If the framework is PopTorch, which
+/// needs a power of two, and the number of stages is no power of two, the text ends with a hint.
 fn fits_on(report: &Report, split: &Split) -> String {
     let count = split.stages.len() as u64;
     let line = format!("fits on {}", on_ipus(count, split.replicas));
@@ -68,8 +72,8 @@ fn fits_on(report: &Report, split: &Split) -> String {
     }
 }
 
-/// Writes the number of IPUs of `replicas` replicas with `ipus` IPUs each, such as `4 IPUs (2
-/// replicas of 2)`.
+/// Returns the text for the number of IPUs of `replicas` replicas with `ipus` IPUs each, such as `4
+/// IPUs (2 replicas of 2)`.
 fn on_ipus(ipus: u64, replicas: u64) -> String {
     let all = counted(ipus * replicas, "IPU");
     match replicas {
@@ -78,8 +82,8 @@ fn on_ipus(ipus: u64, replicas: u64) -> String {
     }
 }
 
-/// Says which stage has the fewest free bytes on its fullest tile, and how full the tile is; `None`
-/// if the split does not fit.
+/// Returns the sentence that says which stage has the fewest free bytes on its fullest tile, and
+/// how full this tile is. Returns `None` if the split does not fit.
 pub fn most_memory(report: &Report) -> Option<String> {
     let stage = report.fitting_split()?.nearest_to_limit()?;
     let tile = &stage.fullest_tile;
@@ -91,7 +95,8 @@ fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
     format!("stage {stage} needs the most memory: {bytes} of {limit}")
 }
 
-/// Says that the split would fit on fewer IPUs than it uses; otherwise `None`.
+/// Returns the sentence that says that fewer IPUs than the split uses are enough for the model.
+/// Returns `None` if they are not, or if the split does not fit.
 pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.fitting_split()?;
     let fewest = split.fewest_ipus?;
@@ -101,7 +106,8 @@ pub fn fewer_ipus(report: &Report) -> Option<String> {
     is_less.then(|| format!("{ipus} {are} enough ({})", code(option)))
 }
 
-/// Says why a split does not fit, as the end of a sentence that begins with "the split".
+/// Returns the reason why a split does not fit, as the end of a sentence that begins with "the
+/// split".
 pub fn shortfall(report: &Report, split: &Split) -> String {
     if !split.unplaced.is_empty() {
         return format!(
@@ -137,7 +143,8 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     )
 }
 
-/// Says how many bytes each of the layers needs that exceed the limit even as stages of their own.
+/// Returns one sentence for each layer that exceeds the limit even as a stage of its own, which
+/// says how many bytes the layer needs.
 pub fn too_large(report: &Report) -> Vec<String> {
     let Some(split) = &report.split else {
         return Vec::new();
@@ -159,8 +166,9 @@ pub fn too_large(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Says how much of the recorded bytes of the fullest tile is attributed to layers, to other
-/// operations and to every stage, and how much to several stages only because each of them uses it.
+/// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
+/// model attributes to layers, to other operations, and to every stage. It also says how much the
+/// memory model attributes to several stages only because each of them uses it.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -182,9 +190,10 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
     )
 }
 
-/// Says on which best values of the objectives the integer program and the dynamic program agree;
-/// with the objective `time`, whether all splits were tried, and the fewest cycles that the slowest
-/// stage can take. `None` if the search proved nothing.
+/// Returns the sentence that gives the best values of the objectives on which the integer program
+/// and the dynamic program agree. With the objective `time`, the value is the fewest cycles that
+/// the slowest stage can take, and the sentence also says whether all splits were tried. Returns
+/// `None` if the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
     let numbers = proof
         .objectives
@@ -205,8 +214,9 @@ pub fn proof(proof: &Proof) -> Option<String> {
     (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers)))
 }
 
-/// Says which stage of the configuration that `--plan` recommends needs the most memory, which is
-/// the slowest, and whether little memory is left; empty if no configuration is recommended.
+/// Returns the sentences that say which stage of the configuration recommended by `--plan` needs
+/// the most memory, which stage is the slowest, and whether little memory is left. Returns an empty
+/// list if no configuration is recommended.
 pub fn bottlenecks(report: &Report) -> Vec<String> {
     let Some(row) = report.plan.as_ref().and_then(PlanFacts::recommended) else {
         return Vec::new();
@@ -223,8 +233,8 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
     [line].into_iter().chain(full).collect()
 }
 
-/// Says of a plan that no configuration fits, if none does, which times are unknown, and whether
-/// replicas would be faster.
+/// Returns the sentences about a plan as a whole: that no configuration fits (if none does), which
+/// times are unknown, and whether replicas would be faster.
 pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
@@ -243,8 +253,9 @@ pub fn plan(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Says that the times of the last rows of the plan, with optimizer state off the chip or sharded,
-/// lack an unknown part, so that they are not compared with others; `None` if all times are known.
+/// Returns the sentence that says what the times in the last rows of the plan do not include, if
+/// these rows have optimizer state off the chip or sharded. The plan does not compare these times
+/// with others. Returns `None` if all times are complete.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
@@ -263,8 +274,8 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
     })
 }
 
-/// Says which numbers of IPUs, schedules, recomputations and places of optimizer state the search
-/// for the plan tried; `None` without a plan.
+/// Returns the sentence that lists the numbers of IPUs, schedules, recomputations and places of
+/// optimizer state that the search for the plan tried, or `None` if the report has no plan.
 pub fn tried(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let numbers = match &plan.ipus_tried[..] {
@@ -286,7 +297,8 @@ pub fn tried(report: &Report) -> Option<String> {
     ))
 }
 
-/// Says which configuration of the plan is recommended, and why; `None` if no configuration is.
+/// Returns the sentence that says which configuration of the plan is recommended, and why, or
+/// `None` if no configuration is recommended.
 pub fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let row = plan.recommended()?;

@@ -18,8 +18,8 @@ pub struct SizeAnswer {
 }
 
 impl Inputs<'_> {
-    /// Returns the best split for each recorded size of a micro-batch, ascending by size; empty if
-    /// there is only one size.
+    /// Returns the best split for each recorded size of a micro-batch, in ascending order of size,
+    /// or an empty list if there is only one size.
     pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
         let of_size = search.claims.sizes.iter().map(|size| SizeAnswer {
             micro_batch: size.samples,
@@ -33,8 +33,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Says which of the recorded sizes of a micro-batch still fits and which no longer does, and which
-/// size to record next; `None` if there is only one size.
+/// Returns the sentence that says which recorded size of a micro-batch is the largest that fits,
+/// which larger size does not fit, and which size to record next. Returns `None` if there is only
+/// one size.
 pub(super) fn next_size(report: &Report) -> Option<String> {
     let fits = |size: &&SizeAnswer| size.answer.fits;
     let largest = report.sizes.iter().rfind(fits);

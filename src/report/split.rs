@@ -174,7 +174,7 @@ pub struct Move {
 }
 
 impl Split {
-    /// Returns the names of the layers of each stage.
+    /// Returns one entry per stage: the names of its layers.
     pub fn layers(&self) -> Vec<LayerNames> {
         self.stages
             .iter()
@@ -182,8 +182,8 @@ impl Split {
             .collect()
     }
 
-    /// Returns the stage of the split whose fullest tile needs the most bytes; the first one of a
-    /// tie. `None` without stages.
+    /// Returns the stage of the split whose fullest tile needs the most bytes; of several such
+    /// stages, the first one. Returns `None` if the split has no stages.
     pub fn fullest(&self) -> Option<&Stage> {
         self.stages
             .iter()
@@ -191,13 +191,15 @@ impl Split {
             .max_by_key(|stage| stage.fullest_tile.bytes)
     }
 
-    /// Returns the bytes on the fullest tile of any stage; 0 without stages.
+    /// Returns the highest number of bytes that any stage needs on its fullest tile, or 0 if the
+    /// split has no stages.
     pub fn peak(&self) -> u64 {
         self.fullest().map_or(0, |stage| stage.fullest_tile.bytes)
     }
 
-    /// Returns the stage with the fewest free bytes on its fullest tile, which is the one furthest
-    /// over its limit if any is; the first one of a tie. `None` without stages.
+    /// Returns the stage with the fewest free bytes on its fullest tile; of several such stages,
+    /// the first one. If any stage exceeds its limit, this is the stage that exceeds it most.
+    /// Returns `None` if the split has no stages.
     pub fn nearest_to_limit(&self) -> Option<&Stage> {
         self.stages
             .iter()
@@ -206,23 +208,23 @@ impl Split {
 }
 
 impl Stage {
-    /// Returns the bytes of the stage in the weight update; `None` if optimizer state is on the
+    /// Returns the memory of the stage in the weight update, or `None` if optimizer state is on the
     /// chip.
     pub fn update(&self) -> Option<&StageUpdate> {
         self.pipeline.as_ref()?.update.as_ref()
     }
-    /// Returns the names of the stage's layers, in order, without In and Out.
+    /// Returns the names of the stage's layers except In and Out, in order.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);
         self.layers[..count].iter().flatten().map(String::as_str)
     }
 }
 
-/// Number of ranges of a histogram from 0 up to the limit.
+/// Number of ranges into which a histogram divides the bytes from 0 to the limit.
 const BUCKETS: u64 = 20;
 
-/// Counts tiles by their bytes, which are in ascending order, in the ranges that
-/// [`Fullness::histogram`] describes.
+/// Returns the number of tiles in each range of bytes that [`Fullness::histogram`] describes.
+/// `bytes` has one entry per tile, in ascending order.
 pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let mut buckets: Vec<Bucket> = (0..BUCKETS)

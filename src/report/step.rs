@@ -7,8 +7,8 @@ use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
-// `StepTime` stays a type of its own: searches compare its numbers in 128 bits, which not every
-// reader of JSON keeps.
+// `StepTime` is a separate type because searches compare its numbers in 128 bits, and not every
+// reader of JSON keeps numbers of that size.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
@@ -52,8 +52,8 @@ pub struct StepFacts {
 }
 
 impl StepFacts {
-    /// Computes the time of a step of the report's split; `None` if the profile has no cycles, or
-    /// if a layer is in no stage.
+    /// Computes the time of a step of the report's split. Returns `None` if the profile has no
+    /// cycles, or if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let (costs, shown) = (&search.costs, &search.shown);
         let stages = shown.stages.iter().zip(&shown.profiles);
@@ -65,8 +65,8 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
-    /// Computes the time of a step of the best split for a request with changed options; `None` if
-    /// the profile has no cycles.
+    /// Computes the time of a step of the split in `claim`, the best split for a request with
+    /// changed options. Returns `None` if the profile has no cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
         Self::of(&claim.costs, &solution.plan, solution.score.step, replicas)
@@ -114,22 +114,23 @@ impl StepFacts {
         })
     }
 
-    /// Returns the time of the step divided by the number of its micro-batches, in milliseconds;
-    /// `None` if the time is unknown.
+    /// Returns the time of the step divided by the number of its micro-batches, in milliseconds, or
+    /// `None` if the time of the step is unknown.
     pub(super) fn milliseconds_of_micro_batch(&self) -> Option<f64> {
         Some(self.milliseconds? / self.micro_batches.max(1) as f64)
     }
 }
 
-/// Converts cycles to nanoseconds, rounded up, so that a time over a limit never looks equal to it.
+/// Converts cycles to nanoseconds. The result is rounded up, so that a time over a limit never
+/// looks equal to the limit.
 pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
     cycles
         .saturating_mul(1_000_000_000)
         .div_ceil(u128::from(clock_hertz.max(1)))
 }
 
-/// Formats a number with three significant digits and at most three decimals. Numbers from 100 on
-/// have all their digits before the decimal point, and none after it.
+/// Formats a number with three significant digits and at most three decimals. A number of 100 or
+/// more is rounded to a whole number, all of whose digits are shown.
 pub fn three_digits(number: f64) -> String {
     match number {
         _ if number >= 1000.0 => grouped(number.round() as u64),

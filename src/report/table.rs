@@ -1,7 +1,7 @@
 //! The table that every form of output shows: rows of cells in typed columns. Each column is
-//! declared once, with the fields or expressions that fill its cells, and every form shows some of
-//! the columns. If a cell is a field of the row's item, its place in the JSON form is the path of
-//! that field, which the compiler checks.
+//! declared once, with the fields or expressions that fill its cells, and each form shows some of
+//! the columns. If the cells of a column are a field of the rows' items, the path of this field is
+//! also the column's place in the JSON form, and the compiler checks that the field exists.
 
 use super::{LayerNames, Report, join};
 use crate::model::PseudoLayers;
@@ -48,23 +48,23 @@ pub struct Column {
     pub when: When,
 }
 
-/// The forms of output and the values with which a column is shown. People read all forms except
-/// CSV, which programs read.
+/// The condition under which a column is shown: in which forms of output, and for which values of
+/// its cells. People read all forms except CSV, which programs read.
 #[derive(Debug, Clone, Copy)]
 pub enum When {
     /// Show the column in every form, whatever its values are.
     Always,
     /// Show the column only to people, and only if some value is neither 0 nor empty. Programs can
-    /// compute its values from others.
+    /// compute its values from other columns.
     ForPeople,
-    /// Show the column only in CSV. People see its values in another column.
+    /// Show the column only in CSV. People see its values as part of another column.
     ForPrograms,
     /// Show the column always in CSV, but to people only if some value is neither 0 nor empty.
     NotZero,
     /// Show the column in any form only if some value is neither 0 nor empty.
     NotZeroAnywhere,
     /// Show the column always in CSV, but to people only if some value is at least 1 % of the
-    /// limit, which is the highest limit of the table's bars.
+    /// highest limit that the table's bars show.
     OnePercent,
 }
 
@@ -181,15 +181,15 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// Serializes the name of a layer as an object with the key `layer`. The name of In alone would be
-/// `null`, which stands for an empty cell.
+/// Serializes the name of a layer as an object with the key `layer`. Without the key, `None`, which
+/// is the first position of the layer order, would be `null`, which stands for an empty cell.
 fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map([("layer", name)])
 }
 
 impl Cell {
-    /// Writes the cell for people, with digits in groups and with long lists of layers shortened.
-    /// `order` says whether the layer without a name is In or None.
+    /// Returns the text of the cell for people, with digits in groups and with long lists of layers
+    /// shortened. `order` determines whether the layer without a name is called In or None.
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
@@ -201,8 +201,8 @@ impl Cell {
         }
     }
 
-    /// Writes the cell for programs, with whole names and without separators in numbers. `order`
-    /// says whether the layer without a name is In or None.
+    /// Returns the text of the cell for programs, with whole names and without separators in
+    /// numbers. `order` determines whether the layer without a name is called In or None.
     pub(super) fn plain(&self, order: PseudoLayers) -> String {
         let names = |layers: &LayerNames| order.names_of(layers).join(" ");
         match self {
@@ -219,8 +219,9 @@ impl Cell {
 }
 
 impl Column {
-    /// Returns the key of the column in JSON: its name in lower case with underscores, such as
-    /// `peak_memory`. A name that was made at run time, such as one from a file, is unchanged.
+    /// Returns the key of the column in JSON: the column's name in lower case with underscores,
+    /// such as `peak_memory`. A name that was made at run time, such as a name from a file, stays
+    /// unchanged.
     pub(super) fn key(&self) -> String {
         let name = match &self.name {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
@@ -230,8 +231,8 @@ impl Column {
         join(words.map(str::to_lowercase), "_")
     }
 
-    /// Makes a column that every form shows. `at` is the place of its values in the JSON form
-    /// (`Column::at`), or empty.
+    /// Makes a column that every form of output shows. `at` is the place of the column's values in
+    /// the JSON form (`Column::at`), or empty if they have none.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -241,7 +242,7 @@ impl Column {
         }
     }
 
-    /// Returns the column, to be shown only in the forms and with the values of `when`.
+    /// Returns the column with `when` as the condition under which forms of output show it.
     pub const fn shown(mut self, when: When) -> Self {
         self.when = when;
         self
@@ -269,8 +270,9 @@ impl Table {
         }
     }
 
-    /// Returns the table with the places of its rows in the JSON form. The rows are items of one
-    /// list of `report`, and `list` is the place of that list, such as `/cuts`.
+    /// Completes a table whose rows are the items of one list of `report`, at the place `list` in
+    /// the JSON form, such as `/cuts`. Sets the place of each row in the JSON form, the columns to
+    /// show to people (`for_people`), and the pseudo-layers of the report.
     pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
         self.pseudo_layers = report.pseudo_layers;
         self.for_people = for_people;
@@ -280,19 +282,20 @@ impl Table {
         self
     }
 
-    /// Adds a row with a cell for each column, in order.
+    /// Adds a row. `cells` has one entry per column, in order.
     pub fn row(&mut self, cells: Vec<Cell>) {
         let at = String::new();
         self.rows.push(Row { at, cells });
     }
 
-    /// Removes the columns with these names, if there are any.
+    /// Removes the columns whose names are in `names`. Names that the table lacks are ignored.
     pub fn without(self, names: &[&str]) -> Self {
         self.kept(|column, _| !names.contains(&&*column.name))
     }
 
-    /// Keeps the columns that a form of output shows by their `When`. A terminal and Markdown also
-    /// order the columns as `for_people` does, and leave out other columns.
+    /// Returns the table with only the columns that the form of output `form` shows, by the
+    /// condition (`When`) of each column. For a terminal and for Markdown, the columns are those
+    /// that `for_people` lists, in its order, unless it is empty.
     ///
     /// # Panics
     /// When `for_people` names a column that the table lacks.
@@ -328,8 +331,9 @@ impl Table {
         }
     }
 
-    /// Keeps the columns that `is_kept` accepts, given each column and its largest absolute value:
-    /// 0 if all cells are empty, and `u128::MAX` if some cell is no number.
+    /// Returns the table with only the columns that `is_kept` accepts. The arguments of `is_kept`
+    /// are a column and its largest absolute value, which is 0 if all cells are empty, and
+    /// `u128::MAX` if some cell is no number.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             self.rows
@@ -347,7 +351,8 @@ impl Table {
         self.at(&places)
     }
 
-    /// Keeps the columns with the indices `places`, in the order of `places`.
+    /// Returns the table with only the columns whose indices are in `places`, in the order of
+    /// `places`.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
         fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
             places.iter().map(|&place| all[place].clone()).collect()
@@ -359,7 +364,8 @@ impl Table {
         self
     }
 
-    /// Returns the bytes and the limit of the bar beside each row; empty without bars.
+    /// Returns one entry per bar beside a row, with the bytes and the limit that the bar shows, or
+    /// an empty list if the table has no bars.
     pub(super) fn bars(&self) -> Vec<(u64, u64)> {
         let cells = self.rows.iter().flat_map(|row| &row.cells);
         let shares = cells.filter_map(|cell| match *cell {
@@ -369,13 +375,13 @@ impl Table {
         shares.filter(|_| self.has_bars).collect()
     }
 
-    /// Returns the highest limit of the bars; `None` without bars.
+    /// Returns the highest limit that the bars show, or `None` if the table has no bars.
     pub(super) fn highest_limit(&self) -> Option<u64> {
         self.bars().into_iter().map(|(_, limit)| limit).max()
     }
 
-    /// Makes a square matrix of bytes: `layers` has the names of the columns and of the rows, and
-    /// `cells` has the bytes of each row.
+    /// Makes a square matrix of bytes. `layers` has the names of the columns, which are also the
+    /// names of the rows, and `cells` has one entry per row, with the bytes for each column.
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let mut table = Self::new(name, vec![Column::new("Layer", Kind::Text, "")]);
         table.columns.extend(layers.iter().map(|layer| Column {
@@ -390,11 +396,12 @@ impl Table {
     }
 }
 
-/// Makes a table. The arguments are the name, an item for each row, the variables for the item and,
-/// if cells need it, for the row's index, and the columns in the order of the CSV form. A column
-/// has a variant of `When` unless it is always shown, its name, a variant of `Kind`, and in
-/// parentheses the cell: the path of a field of the item, such as `(.fullest_tile.bytes)`, or an
-/// expression. `let` bindings for the cells may precede the columns.
+/// Makes a table from the name, the list of items (one for each row), the names of the variables
+/// for the item and, if cells need it, for the row's index, and the columns in the order of the CSV
+/// form. A column consists of a variant of `When` (left out if the column is always shown), the
+/// column's name, a variant of `Kind`, and the cell in parentheses: the path of a field of the
+/// item, such as `(.fullest_tile.bytes)`, or an expression. `let` bindings that cells use may
+/// precede the columns.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
         $($($when:ident)? $column:literal $kind:ident $cell:tt,)*

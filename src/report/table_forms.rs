@@ -1,4 +1,5 @@
-//! Tables for programs, on standard output and in files: aligned, as JSON, or with a delimiter.
+//! Tables for programs, on standard output and in files: with aligned columns, as JSON, or with
+//! tabs or commas between cells.
 
 use super::sections::blocks;
 use super::table::{Column, Form, Table};
@@ -26,8 +27,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format to write in on standard output. `Auto` becomes `Table` on a terminal, and
-    /// stays `Auto` otherwise.
+    /// Returns the format to use on standard output: `Auto` becomes `Table` if standard output is a
+    /// terminal. Any other format, and `Auto` elsewhere, stays unchanged.
     pub fn on(self, is_terminal: bool) -> Self {
         match self {
             Format::Auto if is_terminal => Format::Table,
@@ -37,8 +38,8 @@ impl Format {
 }
 
 impl Table {
-    /// Writes all rows of the table in a format: in aligned columns, as JSON, or as delimited lines
-    /// under a header. `Auto` means TSV.
+    /// Writes all rows of the table to `out` in the format `format`: in aligned columns, as JSON,
+    /// or as lines with tabs or commas under a header. `Auto` means TSV.
     ///
     /// # Errors
     /// When `out` cannot be written to.
@@ -51,8 +52,8 @@ impl Table {
         }
     }
 
-    /// Writes the table as a JSON array with one object for each row, whose keys are the names of
-    /// the columns in lower case with underscores.
+    /// Writes the table as a JSON array with one object for each row. The keys of the objects are
+    /// the names of the columns in lower case with underscores.
     fn write_json(&self, out: &mut impl Write) -> io::Result<()> {
         let rows: Vec<_> = self
             .rows
@@ -69,9 +70,10 @@ impl Table {
         writeln!(out, "{text}")
     }
 
-    /// Returns a cell as a JSON value: `null` for an empty cell, a number if it fits into 64 bits,
-    /// a share from 0 to 1, an array of names for the layers of a stage. Text in a `column` of
-    /// numbers becomes a number.
+    /// Returns a cell as a JSON value: `null` for an empty cell, a number if it fits into 64 bits
+    /// (otherwise its digits as text), a share as a number from 0 to 1, and the layers of a stage
+    /// as an array of names. If `column` is a column of numbers, text that is a number becomes a
+    /// number.
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             self.pseudo_layers
@@ -98,8 +100,8 @@ impl Table {
         }
     }
 
-    /// Writes a header with the names of the columns, and all rows, with `delimiter`, a tab or a
-    /// comma, between cells. With either delimiter, cells are quoted by the rules of CSV.
+    /// Writes a header with the names of the columns, and all rows. `delimiter`, a tab or a comma,
+    /// separates the cells. With either delimiter, cells are quoted by the rules of CSV.
     fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
@@ -116,8 +118,8 @@ impl Table {
     }
 }
 
-/// Converts an error of the CSV library to an I/O error of the same kind, by which callers
-/// recognize a closed pipe. The library's own conversion hides the kind.
+/// Converts an error of the CSV library to an I/O error of the same kind. Callers recognize a
+/// closed pipe by this kind, which the library's own conversion hides.
 fn without_wrapping(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -126,11 +128,12 @@ fn without_wrapping(error: csv::Error) -> io::Error {
 }
 
 impl Report {
-    /// Returns the tables that a report prints on standard output. People get the table of stages
-    /// or of IPUs, since they read the rest in sentences. Programs get all tables: of a model, the
-    /// stages of the split, if there is one, and the layers; of a compilation, the IPUs, their
-    /// categories, and the comparison with a prediction. All bytes are exact; the limit of a stage
-    /// is that of its IPU. Cells of missing numbers, such as cycles, are empty.
+    /// Returns the tables that a report prints on standard output. People get only the table of
+    /// stages or of IPUs, since they read everything else as sentences. Programs get all tables.
+    /// For a model, these are the table of the split's stages, if there is a split, and the table
+    /// of layers. For a compilation, these are the tables of the IPUs, of their categories, and of
+    /// the comparison with a prediction. All bytes are exact. The limit of a stage is the limit of
+    /// its IPU. Cells for unknown numbers, such as cycles, are empty.
     pub fn tables(&self, format: Format) -> Vec<Table> {
         let (form, most) = match format {
             Format::Table => (Form::Terminal, 1),

@@ -1,6 +1,6 @@
 //! Tables of a model, its split, a sweep and a plan. Each table has all columns in the order of the
-//! CSV form, and a list of columns for people. New columns come last, so that programs may use
-//! indices of columns.
+//! CSV form, and a list of the columns that people see. New columns are added at the end, so that
+//! programs can refer to columns by index.
 
 use super::table::table;
 use super::{BestSplit, Cell, Report, StepFacts, Table, join, step};
@@ -9,7 +9,7 @@ use crate::wording::grouped;
 use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
-/// by kind of contents. No rows without a split.
+/// by kind of contents. The table has no rows if the report has no split.
 pub fn stages(report: &Report) -> Table {
     let table = table!("stages", report.stages(), |stage, place| {
         "Stage" Count (.stage),
@@ -64,7 +64,8 @@ fn stage_cycles(report: &Report, stage: usize) -> Option<u64> {
     Some(own.micro_batch_cycles.unwrap_or(own.cycles))
 }
 
-/// Writes cycles as a time in milliseconds, or as a number of cycles if the clock is unknown.
+/// Returns the text for a number of cycles: the time in milliseconds, or the number of cycles if
+/// the clock frequency is unknown.
 fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
         Some(clock) => {
@@ -75,8 +76,8 @@ fn time(cycles: u64, report: &Report) -> String {
     }
 }
 
-/// Makes the table of layers: a row for each position of the layer order (In, the layers, Out) with
-/// its memory as a stage of its own.
+/// Makes the table of layers: a row for each position of the layer order (In, the layers, Out),
+/// with the memory that the position needs as a stage of its own.
 pub fn layers(report: &Report) -> Table {
     let table = table!("layers", &report.layers, |layer, place| {
         "Layer" Layers (Cell::Layer(layer.name.clone())),
@@ -98,10 +99,11 @@ pub fn layers(report: &Report) -> Table {
     table.of(report, "/layers", for_people)
 }
 
-/// Upper bound on rows in the table of the largest layers.
+/// Maximum number of rows in the table of the largest layers.
 const LARGEST: usize = 5;
 
-/// Makes the table of at most 5 layers, those with the most bytes on their fullest tile first.
+/// Makes the table of the layers with the most bytes on their fullest tile: at most 5 rows, in
+/// descending order of these bytes.
 pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
     let mut rows: Vec<_> = table.rows.into_iter().zip(&report.layers).collect();
@@ -112,7 +114,7 @@ pub fn largest_layers(report: &Report) -> Table {
 }
 
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
-/// it.
+/// this boundary.
 pub fn cuts(report: &Report) -> Table {
     let table = table!("cuts", &report.cuts, |cut| {
         "Cut" Text (format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage)),
@@ -124,8 +126,8 @@ pub fn cuts(report: &Report) -> Table {
     table.of(report, "/cuts", for_people)
 }
 
-/// Makes the table of a sweep: a row for each number of IPUs with its best split or, if none fits,
-/// with the split that needs the least memory. No rows without a sweep.
+/// Makes the table of a sweep: a row for each number of IPUs, with the best split or, if no split
+/// fits, the split that needs the least memory. The table has no rows if the report has no sweep.
 pub fn sweep_table(report: &Report) -> Table {
     let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
     let sweep = report.sweep.as_ref();
@@ -173,8 +175,8 @@ pub fn sizes(report: &Report) -> Table {
     table.of(report, "/sizes", for_people)
 }
 
-/// Makes the table of a plan: a row for each configuration that fits, in the plan's order. No rows
-/// without a plan.
+/// Makes the table of a plan: a row for each configuration that fits, in the plan's order. The
+/// table has no rows if the report has no plan.
 pub fn plan_table(report: &Report) -> Table {
     let rows = report.plan.iter().flat_map(|plan| &plan.rows);
     let has_sizes = !report.sizes.is_empty();
@@ -209,14 +211,16 @@ pub fn plan_table(report: &Report) -> Table {
     table.of(report, "/plan/rows", for_people)
 }
 
-/// Lists the available memory proportions of the stages of a split; `None` if they are unknown.
+/// Returns the text that lists the available memory proportions of a split's stages, or `None` if
+/// they are unknown.
 fn amps(row: &BestSplit) -> Option<String> {
     let amps = row.amps.iter().map(ToString::to_string);
     (!row.amps.is_empty()).then(|| join(amps, " "))
 }
 
-/// Names the place of the optimizer state of a split and the replicas that share it; `None` if it
-/// is on the chip.
+/// Returns the text that names the place of a split's optimizer state and, if replicas share the
+/// state, the number of replicas. Returns `None` if all optimizer state is on the chip and not
+/// shared.
 fn elsewhere(row: &BestSplit) -> Option<String> {
     match row.state {
         StatePlace::OnChip => None,

@@ -10,8 +10,9 @@ use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Writes the sections of a report that `is_wanted` accepts for a terminal, in order. Returns one
-/// text for each sentence or table, which may have several lines, with its section.
+/// Returns the sections of a report that `is_wanted` accepts as text for a terminal: one text for
+/// each sentence or table, together with its section, in order. The text of a table has several
+/// lines.
 pub fn sections<'a>(
     report: &'a Report,
     look: &'a TextStyle,
@@ -22,15 +23,16 @@ pub fn sections<'a>(
         .collect()
 }
 
-/// Writes the sections of a report that belong to `parts` of a terminal's output, in order. The
-/// last line has no line feed.
+/// Returns the text of all sections of a report that belong to `parts` of a terminal's output, in
+/// order. The text does not end with a line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
     let wanted = sections(report, look, |section| parts.contains(&section.part));
     join(wanted.into_iter().map(|(_, line)| line), "\n")
 }
 
-/// Writes a sentence or table of a section for a terminal; `None` for a label, which only documents
-/// show. All amounts have the one unit that suits the report's limit.
+/// Returns the text of `block`, a sentence or table of a section, for a terminal. All amounts of
+/// memory have the same unit, which is chosen to suit the report's limit. Returns `None` for a
+/// label, which only documents show.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
     let part =
@@ -44,8 +46,9 @@ fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     }
 }
 
-/// Writes a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` with the reason,
-/// which `sentence` says. `fits` is `None` if the report has no verdict.
+/// Returns the text of a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` and
+/// the reason. `sentence` is the text after the first word, and `fits` is `None` if the report has
+/// no verdict.
 fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
     let (tone, word) = match fits {
         Some(true) => (Severity::Good, "SUCCESS:"),
@@ -60,15 +63,15 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
     }
 }
 
-/// How text for people is written: units of memory, colours and width.
+/// The style of text for people: units of memory, colours and width.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TextStyle {
     /// The units in which amounts of memory are written.
     pub units: Units,
-    /// The terminal that shows the text; `None` for a pipe or a file.
+    /// The terminal that shows the text; `None` if the text goes to a pipe or a file.
     pub screen: Option<Screen>,
-    /// The width in columns that the user requests for a pipe or a file (environment variable
-    /// `COLUMNS`).
+    /// The width in columns that the user requests, by the environment variable `COLUMNS`, for text
+    /// that goes to a pipe or a file.
     pub columns: Option<usize>,
 }
 
@@ -95,8 +98,8 @@ pub enum Severity {
 }
 
 impl TextStyle {
-    /// Colours `text` by the severity `tone`, if the terminal has colours; otherwise `text` stays
-    /// as it is.
+    /// Returns `text` in the colour of the severity `tone` if the terminal has colours, or
+    /// unchanged otherwise.
     pub fn toned(&self, tone: Severity, text: &str) -> String {
         if !self.screen.is_some_and(|screen| screen.colour) {
             return text.to_string();
@@ -110,15 +113,15 @@ impl TextStyle {
         format!("{style}{text}{style:#}")
     }
 
-    /// Returns the width of the terminal in columns, or else the width that the user requested;
-    /// `None` if neither is known.
+    /// Returns the width of the terminal in columns; without a terminal, the width that the user
+    /// requested. Returns `None` if neither is known.
     pub fn width(&self) -> Option<usize> {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Breaks lines that are wider than [`width`](Self::width), between words, and indents the text
-    /// after a break. A single word that is wider, such as a path, stays whole. If the width is
-    /// unknown, `text` stays as it is.
+    /// Returns `text` with each line that is wider than [`width`](Self::width) broken between
+    /// words, and with the text after a break indented. A single word that is wider than that, such
+    /// as a path, stays whole. If the width is unknown, `text` stays unchanged.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
             Some(width) => join(text.split('\n').map(|line| broken(line, width)), "\n"),

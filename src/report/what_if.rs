@@ -1,5 +1,5 @@
-//! Memory of other splits than the report's: numbers that the page of `--export-html` adds up when
-//! the reader moves cuts.
+//! Memory of splits other than the report's split. The page of `--export-html` computes this memory
+//! from the numbers in this file when the reader moves cuts.
 
 use super::Inputs;
 use super::answer::broken;
@@ -87,8 +87,9 @@ pub struct CheckedConstraint {
 }
 
 impl WhatIf {
-    /// Returns for which numbers of stages after a range of layers `bytes` has a number. `end` is
-    /// the index of the boundary at which the range ends, among so many `boundaries`.
+    /// Returns the numbers of stages after a range of layers for which `bytes` has an entry. `end`
+    /// is the index of the boundary at which the range ends, and `boundaries` is the number of
+    /// boundaries.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
         match (self.by_stages_after, later) {
@@ -97,15 +98,17 @@ impl WhatIf {
         }
     }
 
-    /// Returns the length that `bytes` would have with this number of boundaries.
+    /// Returns the length that the `bytes` of each profile would have if there were `boundaries`
+    /// boundaries.
     fn numbers(&self, boundaries: usize) -> usize {
         (1..boundaries)
             .map(|end| end * self.after(boundaries, end).count())
             .sum()
     }
 
-    /// Returns, for each entry of `bytes` if these are the `boundaries`, the start and the end
-    /// (exclusive) of its range of positions, and the number of stages after the range.
+    /// Returns what each entry of `bytes` stands for if `boundaries` are the boundaries, in the
+    /// order of the entries: the start and the end (exclusive) of a range of positions, and the
+    /// number of stages after the range.
     fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
@@ -116,13 +119,15 @@ impl WhatIf {
         })
     }
 
-    /// Fills in, for each of `profiles`, the bytes of all ranges between `all` boundaries (positions,
-    /// ascending), and the bytes that cuts at these boundaries send. If the list of bytes of the
-    /// ranges in one profile would be longer than `max_numbers`, keeps only as many boundaries around
-    /// the cuts `split` and those of the best splits as it allows, and removes best splits that cut
-    /// elsewhere. `None` if `split` by itself needs a longer list, or if `bytes_of` (for a profile, and
-    /// a start, an end and a number of stages after) or `cut_bytes_of` (for a profile and a boundary)
-    /// lacks a number.
+    /// Fills in, for each of `profiles`, the bytes of all ranges between the boundaries `all`
+    /// (positions, ascending), and the bytes that cross a cut at each boundary. If one profile
+    /// would have more than `max_numbers` bytes of ranges, keeps only boundaries around the cuts
+    /// `split` and the cuts of the best splits, as many as `max_numbers` allows, and removes best
+    /// splits with cuts at other boundaries. The arguments of `bytes_of` are the index of a
+    /// profile, and a start, an end and a number of stages after the range. The arguments of
+    /// `cut_bytes_of` are the index of a profile and a boundary. Returns `None` if the cuts `split`
+    /// alone need more than `max_numbers` bytes of ranges, or if `bytes_of` or `cut_bytes_of`
+    /// returns `None`.
     pub(super) fn between(
         self,
         all: &[u32],
@@ -167,8 +172,8 @@ impl WhatIf {
         })
     }
 
-    /// Returns a copy with at most `max_numbers` numbers in the `bytes` of each profile, in which the
-    /// reader can still begin with the cuts `split`; `None` if that needs more numbers.
+    /// Returns a copy with at most `max_numbers` entries in the `bytes` of each profile, in which
+    /// the cuts `split` are still possible. Returns `None` if these cuts need more entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let place_of_range: FxHashMap<_, _> = self.ranges(&self.boundaries).zip(0..).collect();
         let bytes_of = |profile: usize, range| {
@@ -184,17 +189,18 @@ impl WhatIf {
     }
 }
 
-/// Returns the boundaries to keep, ascending: all `boundaries` if `fits` accepts their number.
-/// Otherwise both ends of the layer order and the boundaries near the cuts `split` and the cuts of
-/// the `best` splits, as far around these cuts as `fits` accepts, or else near `split` only. `None`
-/// if `fits` does not even accept the cuts `split`.
+/// Returns the boundaries to keep, in ascending order. If `fits` accepts the number of all
+/// `boundaries`, all are kept. Otherwise, both ends of the layer order are kept, and the boundaries
+/// near the cuts `split` and near the cuts of the `best` splits, up to the largest distance that
+/// `fits` accepts. If `fits` accepts no distance, the cuts of the `best` splits are ignored.
+/// Returns `None` if `fits` does not even accept the cuts `split`.
 fn chosen(
     boundaries: &[u32],
     split: &[u32],
     best: &[SplitCuts],
     fits: impl Fn(usize) -> bool,
 ) -> Option<Vec<u32>> {
-    /// Upper bound on the distance of a kept boundary from the nearest cut, in positions.
+    /// Maximum distance of a kept boundary from the nearest cut, in positions.
     const FAR: u32 = 64;
     if fits(boundaries.len()) {
         return Some(boundaries.to_vec());
@@ -212,13 +218,14 @@ fn chosen(
     within(&kept).or_else(|| within(&of_split))
 }
 
-/// Upper bound on the numbers in [`ProfileNumbers::bytes`] of all profiles: some 1.2 MB of JSON.
+/// Maximum number of entries in [`ProfileNumbers::bytes`], summed over all profiles; they take
+/// about 1.2 MB of JSON.
 const MAX_NUMBERS: usize = 150_000;
 
 impl Inputs<'_> {
-    /// Returns the bytes and cycles of other splits than the report's; `None` if they were not
-    /// requested, if the report's split lacks layers or has more stages than were computed, or if
-    /// the bytes of any range are missing.
+    /// Returns the bytes and cycles of splits other than the report's split. Returns `None` if
+    /// these were not requested, if the report's split lacks layers or has more stages than the
+    /// bytes were computed for, or if the bytes of any range are missing.
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
         let question = &search.costs.question;
         let all_costs: Vec<_> = match &search.near[..] {
@@ -290,8 +297,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the best split for each number of IPUs that was tried, in the pipeline of the report's
-/// split; if none was tried, only the report's split, and none if the user gave that split.
+/// Returns the best split for each number of IPUs that the search tried, in the pipeline of the
+/// report's split. If the search tried no other numbers, returns only the report's split, or an
+/// empty list if the user gave that split.
 fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
     let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
         ipus: ipus as u32,
@@ -308,7 +316,7 @@ fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
         .collect()
 }
 
-/// Returns the first position of each stage but stage 0.
+/// Returns the first position of each stage except stage 0.
 fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
     stages
         .iter()

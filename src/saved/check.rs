@@ -1,5 +1,5 @@
-//! Checks a loaded model: everything that an index refers to must exist, and ordered lists must be
-//! in order, since all other code relies on both.
+//! Checks a loaded model: every index must refer to something that exists, and lists that must be
+//! in order have to be so, since all other code relies on both.
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
@@ -7,8 +7,8 @@ use crate::model::{
 };
 use crate::profile::TileBytes;
 
-/// Checks that `model` has at most [`STEPS`] liveness steps, and that the product of the numbers of
-/// steps and tiles is at most [`STEPS_AND_TILES`]. The error has the number of steps.
+/// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
+/// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.
 pub(super) fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     if steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
@@ -20,7 +20,7 @@ pub(super) fn steps(model: &Model) -> Result<(), String> {
 }
 
 /// Checks all parts of a loaded model. Returns a message that names the first part with an invalid
-/// index or a wrong order; `None` if all parts are valid.
+/// index or a wrong order, or `None` if all parts are valid.
 pub(super) fn problem(model: &Model) -> Option<String> {
     if let Err(problem) = steps(model) {
         return Some(problem);
@@ -57,7 +57,8 @@ pub(super) fn problem(model: &Model) -> Option<String> {
     .map(|(part, _)| format!("{part}: a position or an order is wrong"))
 }
 
-/// The checks of a loaded model: each method returns whether a part or an index of it is valid.
+/// The checks of a loaded model: each method returns whether a part of the model, or an index in
+/// it, is valid.
 impl Model {
     fn fit_target(&self) -> bool {
         self.target.num_tiles > 0
@@ -132,9 +133,10 @@ impl Model {
             && self.are_on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
     }
 
-    /// Returns whether the cycles of clusters of programs are in the order of operations and all
-    /// these clusters exist, and whether no entry has more cycles of exchanges, or since the start
-    /// of the backward pass, than in total.
+    /// Returns whether the cycles of the model are valid. The entries for clusters of programs must
+    /// be in the order of operations and refer to clusters that exist. In each entry, neither the
+    /// cycles of exchanges nor the cycles since the start of the backward pass may exceed the
+    /// total.
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.cycles else {
             return true;
@@ -155,8 +157,8 @@ impl Model {
                 .all(|part| exists(part) && is_part(&part.cycles))
     }
 
-    /// Returns whether the edges of the data flow are in the order of the nodes where they start,
-    /// and whether each leads to later nodes only.
+    /// Returns whether the data flow is valid: its edges must be in the order of the nodes where
+    /// they start, and each edge must lead to later nodes only.
     fn fit_flow(&self) -> bool {
         let (flow, operations) = (&self.flow, self.operations.len());
         let lead_on = |from: u32, to: &[u32]| {
@@ -184,7 +186,8 @@ impl Model {
         self.memory_peak.as_ref().is_none_or(|peak| {
             let mut variables = peak.variables.iter();
             peak.tile < self.target.num_tiles
-                // In a model without steps, a peak at step 0 stands for no step.
+                // In a model without liveness steps, the peak is at step 0, although this step does
+                // not exist.
                 && peak.step < self.steps().max(1)
                 && variables.all(|variable| self.has_set(variable.set))
         })

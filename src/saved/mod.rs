@@ -1,8 +1,9 @@
 //! Saves an analysed model in one file ([`save`]) and loads it again ([`load`]).
 //!
-//! The file contains a [`Model`] before its layers are determined, and the regexes that the user
-//! gave to find layers. A loaded model can be used with any regex and any layer order, and with the
-//! saved regexes where the user gives none. It equals the saved model in every respect.
+//! The file contains a [`Model`] whose layers are not determined yet, and the regexes that the user
+//! gave to find layers. A loaded model can be used with any regex and any layer order; where the
+//! user gives no regex, the saved one is used. A loaded model equals the saved model in every
+//! respect.
 //!
 //! # The format
 //!
@@ -13,18 +14,18 @@
 //! | 8 | magic: `89 50 6f 70 4c 0d 0a 0a` |
 //! | 4 | version of the format |
 //! | 8 | size of the whole file |
-//! | the rest but 4 | the model |
-//! | 4 | CRC-32 of all bytes before |
+//! | all bytes except the first 20 and the last 4 | the model |
+//! | 4 | CRC-32 of all previous bytes |
 //!
-//! Nothing is compressed: most numbers take one byte, a large model takes a fortieth of the size of
-//! its profile, and the size of the file bounds the memory that reading it takes.
+//! Nothing is compressed. Most numbers take one byte, and a large model takes a fortieth of the
+//! size of its profile. The size of the file bounds the memory that is needed to read the file.
 //!
 //! The [`Model`] is written by [serde] and [postcard]: fields in the order of their declaration,
 //! variables (`variables.rs`) as blobs of varints. After the first release, any change of a field
 //! changes the version of the format.
 //!
-//! Files are not trusted: a list takes no more memory than its bytes allow, and every position is
-//! checked (`check.rs`), so a loaded model has no invalid positions.
+//! Files are not trusted: a list takes no more memory than its bytes in the file allow, and every
+//! index is checked (`check.rs`), so a loaded model has no invalid indices.
 
 mod check;
 #[cfg(test)]
@@ -40,21 +41,22 @@ use std::fs;
 use std::path::Path;
 
 /// The first bytes of a saved model. They contain a byte with the high bit set and line ends of two
-/// kinds, so that a program that converts text changes them and the damage is detected.
+/// kinds: a program that converts the file as text changes these bytes, so the damage is detected.
 const MAGIC: [u8; 8] = *b"\x89PopL\r\n\n";
 
-/// Version of the format of saved models. After the first release, it changes with every saved
-/// field.
+/// Version of the format of saved models. After the first release, every change of a saved field
+/// changes this version.
 const VERSION: u32 = 1;
 
 /// Size in bytes of the header of a saved model: magic, version, and size of the file.
 const HEADER: usize = 8 + 4 + 8;
 
-/// Size in bytes of the checksum at the end of a saved model: a CRC-32 of all bytes before it.
+/// Size in bytes of the checksum at the end of a saved model, a CRC-32 of all bytes before the
+/// checksum.
 const CHECKSUM: usize = 4;
 
-/// Saves `model` in a file at `path` and replaces an existing file. The bytes are written to a
-/// temporary file in the same folder first, which is renamed to `path` once it is complete on disk,
+/// Saves `model` in a file at `path`, and replaces an existing file. The bytes are first written to
+/// a temporary file in the same folder. This file is renamed to `path` once it is complete on disk,
 /// and removed if writing fails.
 ///
 /// # Errors
@@ -62,7 +64,7 @@ const CHECKSUM: usize = 4;
 /// of the format.
 pub fn save(model: &Model, path: &Path) -> Result<()> {
     let failed = |error: WriteError| FileError::new(error.to_string());
-    // A path that is no regular file is refused here, before the model is encoded at some expense.
+    // Refuse a path that is no regular file before the model is encoded, which takes time.
     if path.exists() {
         file_metadata(path).map_err(|error| failed(error.into()))?;
     }
@@ -79,9 +81,9 @@ pub fn load(path: &Path) -> Result<Model> {
     from_bytes(&fs::read(path)?)
 }
 
-/// Returns whether the file begins like one that [`save`] wrote. If so, [`load`] gives a better
+/// Returns whether the file begins like a file that [`save`] wrote. If so, [`load`] gives a better
 /// error than a reader of profiles, even if the file is damaged. Returns `false` if the file cannot
-/// be read, and does not open pipes and devices.
+/// be read or is not a regular file; does not open pipes and devices.
 pub fn is_saved(path: &Path) -> bool {
     let start = file_metadata(path).and_then(|_| first_bytes(path, MAGIC.len() as u64));
     start.is_ok_and(|start| !start.is_empty() && MAGIC.starts_with(&start))
@@ -102,7 +104,7 @@ pub fn to_bytes(model: &Model) -> Result<Vec<u8>> {
     Ok(file_of(&model))
 }
 
-/// Returns the bytes of a file with `model`, an encoded model: header, model, checksum.
+/// Returns the bytes of a file that contains the encoded model `model`: header, model, checksum.
 fn file_of(model: &[u8]) -> Vec<u8> {
     let size = (HEADER + model.len() + CHECKSUM) as u64;
     let (version, size) = (VERSION.to_le_bytes(), size.to_le_bytes());
@@ -111,10 +113,10 @@ fn file_of(model: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Decodes the bytes of a whole file that [`save`] wrote.
+/// Decodes a model from the bytes of a whole file that [`save`] wrote.
 ///
 /// # Errors
-/// The errors of [`load`] about the content of a file.
+/// If the content of the file is invalid, with the same errors as [`load`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
     check_header(bytes, bytes.len() as u64)?;
     let (content, stated) = bytes.split_last_chunk().ok_or_else(altered)?;
@@ -134,8 +136,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
     ))
 }
 
-/// Returns the error that a saved model was altered: its checksum does not match the bytes before
-/// it, or further bytes follow.
+/// Returns the error for a saved model that was altered: its checksum does not match the bytes
+/// before the checksum, or the file is longer than its header says.
 fn altered() -> FileError {
     FileError::new(format!(
         "the file was altered after it was written; {SAVE_AGAIN}"
@@ -143,7 +145,7 @@ fn altered() -> FileError {
 }
 
 /// Returns an error if the magic or the version in `header`, the first bytes of a file, is wrong,
-/// or if `size`, the size of the file in bytes, differs from the size in the header.
+/// or if `size`, the actual size of the file in bytes, differs from the size that the header gives.
 fn check_header(header: &[u8], size: u64) -> Result<()> {
     if !MAGIC.starts_with(&header[..header.len().min(MAGIC.len())]) {
         return unusable(

@@ -1,13 +1,14 @@
 //! The encoding of variables in a saved model. Variables are by far the largest part of the file.
 //!
 //! A *group* stands for all variables on one tile with the same liveness class and the same use
-//! set. This pair is the *use* of the group. Uses recur on many tiles (a real profile has 48 uses
-//! for 6,000 groups), so each use is stored once in a sorted list, and a group is stored as the
-//! index of its use and its bytes.
+//! set. The pair of liveness class and use set is called the *use* of the group. The same uses
+//! recur on many tiles (a real profile has 48 uses for 6,000 groups), so each use is stored once in
+//! a sorted list, and a group is stored as the index of its use in this list and its bytes.
 //!
 //! For each tile, the file has the number of groups and a blob of varints (`profile/encoding.rs`).
-//! The blob has two numbers for each group, in ascending order of uses: the index of its use minus
-//! that of the group before, and the bytes of the group.
+//! The blob has two numbers for each group, in ascending order of uses: the index of the group's
+//! use minus the index of the previous group's use (0 for the first group), and the bytes of the
+//! group.
 
 use crate::model::{TileUse, VariableGroups};
 use crate::parallel::{filled, split_by};
@@ -27,7 +28,8 @@ impl Serialize for VariableGroups {
     }
 }
 
-/// Does not check that the liveness classes and use sets of variables exist; `check.rs` does.
+/// Deserializing does not check that the liveness classes and use sets of variables exist;
+/// `check.rs` checks this later.
 impl<'de> Deserialize<'de> for VariableGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
@@ -36,7 +38,7 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// Encodes the groups of variables on one tile; the head of this file describes the encoding.
+/// Encodes the groups of variables on one tile, as described at the head of this file.
 fn blob(groups: &[TileUse]) -> Vec<u8> {
     let (mut blob, mut last) = (Vec::new(), 0);
     for group in groups {
@@ -47,11 +49,12 @@ fn blob(groups: &[TileUse]) -> Vec<u8> {
     blob
 }
 
-/// Decodes the groups of variables of all tiles. `uses` has the class and the use set of each use,
-/// `tiles` the number of groups and the [`blob`] of each tile. `None` if a blob is malformed.
+/// Decodes the groups of variables of all tiles. `uses` has one entry per use, with its liveness
+/// class and use set, and `tiles` has one entry per tile, with its number of groups and its
+/// [`blob`]. Returns `None` if a blob is malformed.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
-    // A group of variables takes at least two bytes of a blob: this bounds the memory that is
-    // reserved for a hostile file.
+    // A group of variables takes at least two bytes of a blob. This check bounds the memory that a
+    // hostile file can make the program reserve.
     if tiles
         .iter()
         .any(|(count, blob)| *count as usize > blob.len() / 2)
@@ -68,8 +71,8 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     VariableGroups::from_numbered(uses, &counts, groups)
 }
 
-/// Decodes `blob`, the [`blob`](blob()) of one tile, into `groups`. Returns `None` if the blob has
-/// fewer or more groups than `groups`, or is malformed.
+/// Decodes `blob`, the [`blob`](blob()) of one tile, into `groups`. Returns `None` if the blob is
+/// malformed or its number of groups differs from the length of `groups`.
 fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
     let mut numbers = Varints::new(blob);
     let mut next = || u32::try_from(numbers.next()?.ok()?).ok();

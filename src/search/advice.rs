@@ -1,5 +1,6 @@
 //! Describes the stage that exceeds its memory limit most, and changes of the model that free
-//! memory there (docs/model.md, "Advice"). A profile cannot show whether these changes are enough.
+//! memory in this stage (docs/model.md, "Advice"). A profile cannot show whether these changes are
+//! enough.
 
 use super::pipeline_costs::PipelineCosts;
 use super::shown_split::ShownSplit;
@@ -8,8 +9,8 @@ use crate::model::LayerNames;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// A change of the model is suggested only if it frees more than 1/`MIN_SHARE` of the bytes on the
-/// fullest tile.
+/// Popliner suggests a change of the model only if the change frees more than 1/`MIN_SHARE` of the
+/// bytes on the fullest tile.
 const MIN_SHARE: u64 = 1000;
 
 /// A change of the model that frees memory on the tile that exceeds the limit.
@@ -75,7 +76,7 @@ impl OverLimit {
 }
 
 /// Returns the stage of `split` that exceeds the limit of its IPU most, and changes of the model
-/// that free memory there. `None` if no stage exceeds its limit.
+/// that free memory in this stage, or `None` if no stage exceeds its limit.
 pub(super) fn most_over(
     costs: &PipelineCosts<'_>,
     split: &ShownSplit,
@@ -98,8 +99,8 @@ pub(super) fn most_over(
     ))
 }
 
-/// Lists the changes of the model that free memory in `stage`, except changes that free too little
-/// ([`MIN_SHARE`]). `fullest` is the memory of `stage`.
+/// Returns the changes of the model that free memory in `stage`, except changes that free too
+/// little ([`MIN_SHARE`]). `fullest` is the memory of `stage` on each tile.
 fn advice(memory: &MemoryModel<'_>, stage: &PlacedStage, fullest: &StageMemory) -> Vec<Advice> {
     let reducible = memory.reducible(stage, fullest);
     let (weight, of_weight) = reducible.by_weight.unzip();

@@ -1,18 +1,19 @@
-//! The best split in one pipeline on a number of IPUs, and the comparison of two such splits.
+//! The best split in one pipeline on a number of IPUs (a candidate), and the comparison of two
+//! candidates.
 
 use super::PipelineCosts;
 use crate::memory::Pipeline;
 use crate::solve::{Goal, Solution};
 use std::cmp::Ordering;
 
-/// The best split in one pipeline on a number of IPUs; if none fits, the split with the lowest
-/// peak.
+/// The best split in one pipeline on a number of IPUs or, if no split fits, the split with the
+/// lowest peak.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The pipeline: its schedule, recomputation and place of optimizer state.
+    /// The pipeline of the split: its schedule, recomputation and place of optimizer state.
     pub pipeline: Pipeline,
-    /// Number of IPUs of each replica, a number that the framework supports. The split may have
-    /// fewer stages.
+    /// Number of IPUs of each replica; the framework supports this number. The split may have fewer
+    /// stages.
     pub ipus: usize,
     /// Number of replicas of the pipeline, at least 1.
     pub replicas: usize,
@@ -22,14 +23,14 @@ pub struct Candidate {
     pub fits: bool,
     /// The stages of the split, with its score.
     pub solution: Solution,
-    /// Peak bytes on the fullest tile of each stage.
+    /// One entry per stage: the peak bytes on its fullest tile.
     pub peaks: Vec<u64>,
 }
 
 impl Candidate {
     /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
-    /// IPUs in each replica. `costs` must have the ranges of positions that are the stages of the
-    /// split.
+    /// IPUs in each replica. `costs` must include the costs of the ranges of positions that are the
+    /// stages of this split.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -52,13 +53,14 @@ impl Candidate {
         self.ipus * self.replicas
     }
 
-    /// Returns the bytes on the fullest tile of any stage.
+    /// Returns the highest number of bytes on the fullest tile of any stage.
     pub fn peak_bytes(&self) -> u64 {
         self.solution.score.peak
     }
 
-    /// Compares two candidates that fit, by `goal`; the better one is `Less`. For [`Goal::Time`],
-    /// samples per time over all replicas decide.
+    /// Compares two candidates that fit, by `goal`; returns `Less` if `self` is better. For
+    /// [`Goal::Time`], the candidate whose replicas together process more samples per unit of time
+    /// is better; if these rates are equal, and for other goals, the scores of the splits decide.
     pub(super) fn compare(&self, other: &Self, goal: Goal) -> Ordering {
         let rates = match goal {
             Goal::Time => self.by_rate(other),
@@ -68,8 +70,8 @@ impl Candidate {
         rates.then_with(|| scores[0].compare(scores[1], goal))
     }
 
-    /// Compares the cycles per sample, with all replicas working together; `Less` if this candidate
-    /// is faster, `Equal` if the step time of either is unknown.
+    /// Compares the cycles that all replicas together take per sample. Returns `Less` if `self` is
+    /// faster, and `Equal` if the step time of either candidate is unknown.
     pub fn by_rate(&self, other: &Self) -> Ordering {
         let rate = |own: &Self| Some(own.solution.score.step?.rate(own.replicas * own.samples));
         rate(self)
@@ -77,8 +79,8 @@ impl Candidate {
             .map_or(Ordering::Equal, |(mine, theirs)| mine.compare(theirs))
     }
 
-    /// Returns whether part of the step time is unknown: because optimizer state is gathered from
-    /// replicas, or because it is off the chip and `streaming_bandwidth` (bytes per second) is
+    /// Returns whether part of the step time is unknown. This is so if optimizer state is gathered
+    /// from replicas, or if it is off the chip and `streaming_bandwidth` (bytes per second) is
     /// `None`.
     pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
         let state = self.pipeline.state;
@@ -86,8 +88,8 @@ impl Candidate {
     }
 }
 
-/// Returns `limit - bytes`, the bytes left free on a tile: negative if the limit is exceeded.
-/// Saturates at the bounds of `i64`.
+/// Returns `limit - bytes`, the bytes that stay free on a tile, which is negative if the limit is
+/// exceeded. Saturates at the bounds of `i64`.
 pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
     let free = i128::from(limit) - i128::from(bytes);
     i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })

@@ -1,5 +1,5 @@
-//! The memory and time of the ranges of one layering in all profiles of the model. Each stage of a
-//! split takes the values of one of these profiles.
+//! The memory and time of the ranges of one layering, in all profiles of the model. Each stage of a
+//! split takes its memory and time from one of these profiles.
 
 use super::candidate::Candidate;
 use super::pipeline_costs::{PipelineCosts, Question};
@@ -21,8 +21,9 @@ impl<'a> Space<'a> {
         self.profiles[0].memory()
     }
 
-    /// Returns the bytes on the fullest tile of the stages of `found`, computed on all tiles, if
-    /// any stage needs more bytes than `found` says; the fullest tiles of such stages become
+    /// Computes the bytes of the stages of `found` on all tiles. If any stage needs more bytes than
+    /// `found` assumes, returns the highest number of bytes on the fullest tile of any stage;
+    /// otherwise `None`. The fullest tiles of stages that need more bytes than assumed become
     /// critical.
     pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
@@ -44,7 +45,8 @@ impl<'a> Space<'a> {
         Ok(is_more.then_some(highest))
     }
 
-    /// Returns the costs (memory and time) for `question` in `pipeline` that are already computed.
+    /// Returns the costs (memory and time) for `question` in `pipeline`, with only the ranges that
+    /// are already computed.
     pub fn known(&self, question: &Arc<Question>, pipeline: Pipeline) -> Result<PipelineCosts<'a>> {
         let known = self
             .profiles
@@ -54,8 +56,8 @@ impl<'a> Space<'a> {
         Ok(PipelineCosts::new(Arc::clone(question), known))
     }
 
-    /// Prepares for many requests like `question` about splits in `pipelines`: computes the memory
-    /// of ranges on all tiles at once, in profiles where that saves time.
+    /// Computes the memory of ranges on all tiles in advance, for many requests like `question`
+    /// about splits in `pipelines`, in those profiles where this saves time.
     pub fn prepare(&self, question: &Question, pipelines: &[Pipeline]) -> Result<()> {
         let reach = question.reach_of_limits();
         for tables in self.profiles.iter().filter(|tables| tables.is_small()) {
@@ -66,8 +68,8 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Returns the costs (memory and time) in `pipeline`, with ranges of positions on all tiles, at
-    /// least as far as `reach`.
+    /// Returns the costs (memory and time) in `pipeline`. They include at least the ranges of
+    /// positions within `reach`, with their bytes on all tiles.
     pub fn on_all_tiles(
         &self,
         question: &Arc<Question>,
@@ -77,8 +79,9 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Calls `of` with the costs in each of `pipelines` and returns its results in order. The costs
-    /// include ranges of positions at least on `tiles` and as far as `reach`.
+    /// Calls `of` with the costs (memory and time) in each of `pipelines`, and returns the results
+    /// in the order of `pipelines`. The costs include at least the ranges of positions within
+    /// `reach`, with their bytes on at least the tiles that `tiles` selects.
     pub(super) fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

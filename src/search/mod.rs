@@ -1,14 +1,14 @@
 //! Finds the best split of one layering (a choice of layers).
 //!
-//! [`SearchRequest`] is a request about one layering of one model. A [`Space`] has a layering, with
-//! the memory and time of its ranges of layers in each pipeline ([`PipelineCosts`]), which are
-//! computed once for all requests. It finds a [`Candidate`]: the best split in a pipeline on a
-//! number of IPUs, or the split with the lowest peak if none fits.
+//! [`SearchRequest`] is a request about one layering of one model. A [`Space`] has a layering, and
+//! in each pipeline the memory and time of the layering's ranges of layers ([`PipelineCosts`]),
+//! which are computed once for all requests. A [`Space`] finds a [`Candidate`]: the best split in a
+//! pipeline on a number of IPUs, or the split with the lowest peak if no split fits.
 //!
 //! `analysis/answer.rs` decides which layerings, places of optimizer state and numbers of IPUs are
-//! tried, in which order. A [`SearchResult`] has the answer to the user's request, the memory of
-//! its stages in full, and [`Claims`]: the answers to changed requests, for reports on other
-//! options, limits and numbers of IPUs.
+//! tried, and in which order. A [`SearchResult`] has the answer to the user's request, the memory
+//! of each stage of this answer in full, and [`Claims`]: the answers to changed requests, which
+//! reports use to show the effect of other options, limits and numbers of IPUs.
 
 mod advice;
 mod candidate;
@@ -37,10 +37,10 @@ use anyhow::Result;
 
 impl PipelineCosts<'_> {
     /// Explains why no split fits, and which stage of `shown`, the split with the lowest peak,
-    /// takes too much memory.
+    /// exceeds its limit most.
     ///
     /// # Errors
-    /// If the problem contradicts itself.
+    /// If the problem for the solver contradicts itself.
     pub fn refused(&self, shown: &ShownSplit) -> Result<Refused> {
         let refusal = solve::explain(&self.problem())?;
         let ranges = refusal.certificate.ranges.clone();

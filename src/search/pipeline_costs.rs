@@ -15,12 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Ranges are computed for splits into up to this number of stages, for more IPUs up to the next
-/// power of 2, so that requests about similar numbers of IPUs share the results.
+/// Minimum of the number of stages for which ranges are computed. With more IPUs, ranges are
+/// computed for splits into as many stages as the next power of 2, so that requests about similar
+/// numbers of IPUs share the results.
 const LEAST_STAGES: usize = 4;
 
-/// Models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] show other splits only from ranges
-/// that begin at certain positions; there are fewer than this number of such positions.
+/// For models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, other splits are
+/// shown only from ranges that begin at certain positions. The number of these positions, apart
+/// from position 0, is less than this.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request about one layering of a model, with all data that do not depend on the
@@ -29,10 +31,12 @@ const MAX_TRIED_STARTS: usize = 160;
 pub struct Question {
     /// The request: number of IPUs, limits, goal, constraints and options.
     pub request: SearchRequest,
-    /// Constraints of the request, and a constraint for each weight that several positions share.
+    /// The constraints of the request, and one constraint for each weight that several positions
+    /// share.
     pub(super) constraints: Vec<Constraint>,
-    /// The constraints in pipelines whose stages work side by side: `constraints`, and a constraint
-    /// for each stretch of positions that a micro-batch runs through several times.
+    /// The constraints for pipelines whose stages work at the same time: all entries of
+    /// `constraints`, and one constraint for each stretch of positions that a micro-batch runs
+    /// through several times.
     side_by_side: Vec<Constraint>,
 }
 
@@ -50,8 +54,8 @@ impl Question {
         }
     }
 
-    /// Returns the bytes and stages up to which ranges can be part of a split within the memory
-    /// limits.
+    /// Returns the limits of the ranges that can be part of a split within the memory limits: the
+    /// maximum bytes of a range, and the maximum number of stages of a split.
     pub(super) fn reach_of_limits(&self) -> Reach {
         Reach {
             bytes: self.request.highest_limit(),
@@ -64,13 +68,14 @@ impl Question {
         }
     }
 
-    /// Returns the maximum number of IPUs of each replica if there are `replicas` replicas.
+    /// Returns the maximum number of IPUs of one replica if there are `replicas` replicas.
     pub(super) fn ipus_of_replica(&self, replicas: usize) -> usize {
         self.request.ipus.highest() / replicas.max(1)
     }
 
-    /// Compares two candidates that fit; the better one is `Less`. If the request is for as few
-    /// IPUs as possible, the candidate with fewer IPUs is better; otherwise the goal decides.
+    /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
+    /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
+    /// numbers of IPUs are equal, the goal decides.
     pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
         let by_ipus = match self.request.ipus {
             IpuCount::Exactly(_) => Ordering::Equal,
@@ -85,19 +90,20 @@ impl Question {
 pub struct PipelineCosts<'a> {
     /// The search request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
-    /// The memory model of each profile, set to this pipeline; never empty.
+    /// One entry per profile: its memory model, set to the pipeline of these costs. Never empty.
     pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], this is the maximum until the
     /// search has found the number that the model needs.
     pub ipus: usize,
-    /// For each profile, with the same positions: the bytes of ranges that are computed so far, the
-    /// bytes that flow over cuts, and the times.
+    /// One entry per profile, all with the same positions: the bytes of the ranges that are
+    /// computed so far, the bytes that flow over cuts, and the times of stages.
     pub by_profile: Vec<ProfileCosts>,
 }
 
 impl<'a> PipelineCosts<'a> {
     /// Maximum number of positions (400 layers with In and Out) for which all ranges are computed
-    /// to show other splits. For more positions, this takes longer than finding the answer itself.
+    /// to show other splits. For more positions, computing all ranges takes longer than finding the
+    /// best split.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
     pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
@@ -115,33 +121,35 @@ impl<'a> PipelineCosts<'a> {
         costs
     }
 
-    /// Returns the indices of all profiles in `by_profile`.
+    /// Returns the indices of the profiles, which are indices into `by_profile`.
     pub fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
 
-    /// Returns the memory model of the main profile (index 0), set to this pipeline.
+    /// Returns the memory model of the main profile (index 0), set to the pipeline of these costs.
     pub fn memory(&self) -> &MemoryModel<'a> {
         self.memory_in(0)
     }
 
-    /// Returns the memory model of the profile with index `profile`, set to this pipeline.
+    /// Returns the memory model of the profile with index `profile`, set to the pipeline of these
+    /// costs.
     pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
         &self.memory_by_profile[profile]
     }
 
-    /// Returns the bytes of ranges of positions in the main profile (index 0) that are computed so
-    /// far.
+    /// Returns the bytes of the ranges of positions that are computed so far, in the main profile
+    /// (index 0).
     pub fn ranges(&self) -> &RangeCosts {
         &self.by_profile[0].ranges
     }
 
-    /// Returns the times of stages in the main profile (index 0); `None` if it has no cycle counts.
+    /// Returns the times of stages in the main profile (index 0), or `None` if this profile has no
+    /// cycle counts.
     pub fn times(&self) -> Option<&StageTimes> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns the costs of the profile with index `profile` only.
+    /// Returns a copy of these costs that has only the profile with index `profile`.
     pub fn in_profile(&self, profile: usize) -> Self {
         Self {
             memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
@@ -156,15 +164,15 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[profile].cut_bytes[boundary - 1]
     }
 
-    /// Returns the available memory proportion in the profile with index `profile`; `None` if
-    /// unknown.
+    /// Returns the available memory proportion with which the profile with index `profile` was
+    /// compiled, or `None` if it is unknown.
     pub fn proportion(&self, profile: usize) -> Option<f64> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Returns a value for each stage of a split, computed in the profile of the stage. `profiles`
-    /// has the index of the profile of each stage; `of` computes the values of all stages in one
-    /// memory model.
+    /// Returns one value per stage of a split, computed in the profile of the stage. `profiles` has
+    /// one entry per stage, the index of its profile. The function `of` computes the values of all
+    /// stages from one profile's memory model.
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
@@ -188,8 +196,8 @@ impl<'a> PipelineCosts<'a> {
         self.memory().pipeline()
     }
 
-    /// Returns the number of replicas: those that share optimizer state in this pipeline, else
-    /// those of the request.
+    /// Returns the number of replicas: if replicas share optimizer state in this pipeline, the
+    /// number of these replicas, otherwise the number in the request.
     pub fn replicas(&self) -> usize {
         self.request().options.replicas_in(self.pipeline())
     }
@@ -199,8 +207,8 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].cut_bytes.len() + 1
     }
 
-    /// Returns the constraints on splits in this pipeline: those of the request, and those that
-    /// shared weights or repeated layers impose.
+    /// Returns the constraints on splits in this pipeline: the constraints of the request, and the
+    /// constraints that shared weights or repeated layers impose.
     pub fn constraints(&self) -> &[Constraint] {
         if self.pipeline().takes_turns(self.memory().is_training()) {
             &self.question.constraints
@@ -209,7 +217,7 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Builds the problem for the solver (costs of ranges, limits, constraints and goal) on the
+    /// Builds the problem for the solver (costs of ranges, limits, constraints and goal), for the
     /// IPUs of one replica.
     pub fn problem(&self) -> Problem<'_> {
         self.problem_on(self.ipus)
@@ -232,22 +240,23 @@ impl<'a> PipelineCosts<'a> {
         limits.of(ipu).unwrap_or(limits.highest())
     }
 
-    /// Returns whether each stage is within the memory limit of its IPU. `peaks` has the bytes on
-    /// the fullest tile of each stage.
+    /// Returns whether each stage is within the memory limit of its IPU. `peaks` has one entry per
+    /// stage, the bytes on its fullest tile.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
         let mut peaks = peaks.iter().enumerate();
         peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
-    /// Returns whether all ranges of positions are computed, however many bytes they take.
+    /// Returns whether all ranges of positions are computed, including ranges over the memory
+    /// limits.
     pub fn has_all(&self) -> bool {
         self.by_profile
             .iter()
             .all(|own| own.ranges.least(0..own.ranges.layers()).is_some())
     }
 
-    /// Finds the best split that fits, only by the dynamic program, without a proof; `None` if none
-    /// fits.
+    /// Finds the best split that fits, with the dynamic program only, so the result is not proven
+    /// to be the best. Returns `None` if no split fits.
     pub(super) fn best(&self) -> Result<Option<Candidate>> {
         let ipus = match self.request().ipus {
             IpuCount::Exactly(_) => Some(self.ipus),
@@ -258,8 +267,9 @@ impl<'a> PipelineCosts<'a> {
         self.best_on(ipus)
     }
 
-    /// Finds the best split on the smallest number of IPUs of a replica, up to `stages`, on which a
-    /// split fits, even if the framework does not support this number of IPUs; `None` if none fits.
+    /// Finds the best split on the smallest number of IPUs of a replica on which any split fits,
+    /// even if the framework does not support this number. Returns `None` if no split fits on at
+    /// most `stages` IPUs.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
@@ -286,16 +296,16 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// Finds the split with the lowest peak whose stages are all among the computed ranges,
-    /// whatever the memory limits.
+    /// Finds the split with the lowest peak among the splits whose stages are all computed ranges.
+    /// The split may exceed the memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
-    /// Computes, in each profile, the bytes of all ranges that begin near the cuts between
-    /// `stages`, to show other splits of models with more than
-    /// [`PipelineCosts::MAX_TRIED_POSITIONS`].
+    /// Returns one entry per profile: the bytes of all ranges that begin near the cuts between
+    /// `stages`. Reports use these bytes to show other splits of models with more than
+    /// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
         let cuts: BTreeSet<u32> = cuts.collect();
@@ -315,9 +325,9 @@ impl<'a> PipelineCosts<'a> {
     }
 }
 
-/// Returns the result of a solver; `None` if the constraints contradict each other. Such a
-/// contradiction is no error where several numbers of IPUs are tried: a pin that rules out every
-/// split on two IPUs may allow some on four.
+/// Returns the result of a solver, or `None` if the constraints contradict each other. Such a
+/// contradiction is no error if several numbers of IPUs are tried: a pin that rules out every split
+/// on two IPUs may allow a split on four IPUs.
 fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     match found {
         Err(SolveError::Contradiction(_)) => Ok(None),
@@ -325,9 +335,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns the items of `positions` (ascending) that are within d positions of one of `cuts`, for
-/// the largest d up to `farthest` at which `fits` accepts the number of items; `None` if `fits`
-/// rejects even d = 0.
+/// Returns the items of `positions` (ascending) whose distance from the nearest of `cuts` is at
+/// most d positions. d is the largest distance up to `farthest` for which `fits` accepts the number
+/// of items. Returns `None` if `fits` rejects even d = 0.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

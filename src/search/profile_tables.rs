@@ -2,9 +2,10 @@
 //! pipeline, as far as requests need them.
 //!
 //! Ranges are computed once for each pipeline, and again only if a request needs ranges with more
-//! bytes or splits with more stages. They are first computed on a few *critical* tiles, the fullest
-//! tiles of splits that were found, so that the bytes of a range are lower bounds until a split is
-//! checked on all tiles ([`ProfileTables::exact_peaks`]).
+//! bytes or splits with more stages. The bytes of ranges are first computed only on a few
+//! *critical* tiles, which are the fullest tiles of splits that the search found. The bytes of a
+//! range are therefore lower bounds until a split is checked on all tiles
+//! ([`ProfileTables::exact_peaks`]).
 
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::model::{CyclesByLayer, Placement};
@@ -16,17 +17,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Maximum number of values (8 bytes each: a range with a number of later stages) that are kept at
-/// a time, over all pipelines.
+/// Maximum number of values that are kept at a time, over all pipelines. Each value takes 8 bytes,
+/// and is for one range and one number of stages after this range.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// The ranges of positions whose bytes are computed.
+/// The limits up to which ranges of positions are computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Ranges with at most this number of bytes on their fullest tile are computed.
     pub bytes: u64,
-    /// Ranges are computed for splits into at most this number of stages: a stage may need more
-    /// bytes the more stages follow it.
+    /// Ranges are computed for splits into at most this number of stages. This matters because a
+    /// stage may need more bytes the more stages follow it.
     pub stages: usize,
 }
 
@@ -43,18 +44,19 @@ impl Reach {
     }
 }
 
-/// If more than one in this number of tiles is critical, ranges are computed on all tiles: one pass
-/// over neighbouring tiles takes less time than several passes over single tiles.
+/// If more than one of every `TILES_OF_A_CRITICAL_ONE` tiles is critical, ranges are computed on
+/// all tiles, since one pass over neighbouring tiles takes less time than several passes over
+/// single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
-/// With at most this number of positions, computing all ranges on all tiles takes about as long as
-/// computing the stages of one split.
+/// Maximum number of positions for which computing all ranges on all tiles takes only about as long
+/// as computing the stages of one split.
 const FEW_POSITIONS: usize = 32;
 
 /// Value of [`Computed::tiles`] if ranges were computed on all tiles, not only on critical ones.
 const ALL_TILES: usize = usize::MAX;
 
-/// The tiles on which a request needs the bytes of ranges.
+/// Selects the tiles on which a request needs the bytes of ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tiles {
     /// The tiles on which the ranges are already computed.
@@ -65,25 +67,26 @@ pub(super) enum Tiles {
     All,
 }
 
-/// The costs of one profile in one pipeline that are already computed.
+/// The already computed costs of one profile in one pipeline.
 #[derive(Debug, Clone)]
 pub(super) struct KnownCosts<'a> {
-    /// The memory model, set to the pipeline.
+    /// The memory model of the profile, set to the pipeline.
     pub memory: Arc<MemoryModel<'a>>,
     /// Bytes of ranges, bytes that flow over cuts, and times of stages.
     pub costs: ProfileCosts,
 }
 
-/// Costs of ranges of positions for one layering of one profile, by the pipelines that the search
-/// tries.
+/// Costs of the ranges of positions of one layering in one profile, in each pipeline that the
+/// search tries.
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
     /// The memory model without a pipeline.
     memory: MemoryModel<'a>,
     pub(super) placement: &'a Placement,
-    /// By position except the last: bytes of the variables that flow over a cut after it.
+    /// One entry per position except the last: the bytes of the variables that flow over a cut
+    /// after this position.
     cut_bytes: Arc<[u64]>,
-    /// Cycles by position (In, layers, Out); `None` if the profile has no cycle counts.
+    /// The cycles of each position (In, layers, Out); `None` if the profile has no cycle counts.
     pub(super) cycles: Option<CyclesByLayer>,
     step: StepOptions,
     /// The critical tiles (the fullest tiles of splits), in the order in which they were found.
@@ -94,20 +97,23 @@ pub struct ProfileTables<'a> {
 /// Costs of ranges of positions in one pipeline.
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The requested pipeline, which may have settings without effect.
+    /// The pipeline as requested. Some of its settings may have no effect.
     pipeline: Pipeline,
     known: KnownCosts<'a>,
     reach: Reach,
-    /// The ranges in `known` were computed on this number of critical tiles, the ones found first;
-    /// [`ALL_TILES`] if on all tiles of the model.
+    /// Number of critical tiles on which the ranges in `known` were computed, in the order in which
+    /// critical tiles were found; [`ALL_TILES`] if the ranges were computed on all tiles of the
+    /// model.
     tiles: usize,
-    /// Stages checked on all tiles, each with its fullest tile and the bytes on that tile.
+    /// For each stage that was checked on all tiles: the index of its fullest tile, and the bytes
+    /// on that tile.
     fullest: HashMap<PlacedStage, (u32, u64)>,
 }
 
 impl<'a> ProfileTables<'a> {
-    /// Prepares tables for the layering in `memory`, which has no pipeline. `cycles` are those of
-    /// its positions, and `step` has the other numbers that the time of a step depends on.
+    /// Prepares tables without computed ranges for the layering in `memory`, a memory model that is
+    /// not set to a pipeline. `cycles` are the cycles of the layering's positions, and `step` has
+    /// the other numbers that the time of a step depends on.
     pub fn new(
         memory: MemoryModel<'a>,
         placement: &'a Placement,
@@ -131,9 +137,9 @@ impl<'a> ProfileTables<'a> {
         &self.memory
     }
 
-    /// Returns the bytes on the fullest tile of each of `stages`, which are stages of a split in
-    /// `pipeline`. `known` has the bytes that the search assumed for these stages; the fullest
-    /// tiles of stages that need more bytes become critical.
+    /// Returns one entry per stage of `stages`, the bytes on its fullest tile. `stages` are stages
+    /// of a split in `pipeline`, and `known` has one entry per stage, the bytes that the search
+    /// assumed. The fullest tiles of stages that need more bytes than assumed become critical.
     pub(super) fn exact_peaks(
         &self,
         pipeline: Pipeline,
@@ -161,26 +167,28 @@ impl<'a> ProfileTables<'a> {
         Ok(fullest.into_iter().map(|(_, bytes)| bytes).collect())
     }
 
-    /// Returns the costs in `pipeline` that are already computed.
+    /// Returns the costs in `pipeline`, with only the ranges that are already computed.
     pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>> {
         let index = self.index_of(pipeline)?;
         Ok(self.computed.borrow()[index].known.clone())
     }
 
-    /// Returns the number of pipelines that fit in memory in one pass over the tiles; at least 1.
+    /// Returns for how many pipelines ranges can be computed in one pass over the tiles without
+    /// keeping more than `MAX_NUMBERS` values; at least 1.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns whether computing ranges on all tiles takes about as long as on a few tiles.
+    /// Returns whether the layering has so few positions that computing ranges on all tiles takes
+    /// about as long as on a few tiles.
     pub(super) fn is_small(&self) -> bool {
         self.memory.layers() <= FEW_POSITIONS
     }
 
-    /// Returns the costs in each of `pipelines`, with ranges of positions at least on `tiles` and
-    /// as far as `reach`.
+    /// Returns one entry per pipeline of `pipelines`: its costs, with at least the ranges of
+    /// positions within `reach`, and with their bytes on at least the tiles that `tiles` selects.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
@@ -197,9 +205,9 @@ impl<'a> ProfileTables<'a> {
         Ok(indices.iter().map(known).collect())
     }
 
-    /// Computes the bytes of ranges on the critical tiles `tiles`, for the pipelines at `indices`
-    /// in `computed`. Leaves out pipelines whose ranges are already computed on these tiles as far
-    /// as `reach`.
+    /// Computes the bytes of ranges for the pipelines at the indices `indices` into `computed`, on
+    /// the tiles that `tiles` selects. Skips pipelines whose ranges within `reach` are already
+    /// computed on these tiles.
     fn compute(
         &self,
         indices: &[usize],
@@ -225,8 +233,8 @@ impl<'a> ProfileTables<'a> {
             .iter()
             .fold(reach, |reach, &index| reach.and(computed[index].reach));
         let tiles = least.max(all);
-        // A table with the same reach keeps the peaks on the tiles that it was computed on; only
-        // the critical tiles found later are computed.
+        // If the reach of a pipeline stays the same, the bytes on already computed tiles are kept,
+        // and only the critical tiles found later are computed.
         let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
         let known = |&index: &usize| match &computed[index] {
             one if is_kept(one) => one.tiles,
@@ -252,8 +260,8 @@ impl<'a> ProfileTables<'a> {
         Ok(())
     }
 
-    /// Returns the index of `pipeline` in `computed`; adds the pipeline without ranges if it is
-    /// new.
+    /// Returns the index into `computed` of the entry for `pipeline`. If `computed` lacks the
+    /// pipeline, adds it without ranges.
     fn index_of(&self, pipeline: Pipeline) -> Result<usize> {
         let mut computed = self.computed.borrow_mut();
         let known = computed.iter().position(|known| known.pipeline == pipeline);
@@ -288,8 +296,8 @@ impl<'a> ProfileTables<'a> {
         Ok(computed.len() - 1)
     }
 
-    /// Builds the times of stages in the pipeline of `memory`; `None` if the profile has no cycle
-    /// counts.
+    /// Builds the times of stages in the pipeline of `memory`. Returns `None` if the profile has no
+    /// cycle counts.
     fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>> {
         let Some(cycles) = &self.cycles else {
             return Ok(None);
@@ -310,8 +318,8 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// Drops the ranges of all pipelines except those at `indices` if more than [`MAX_NUMBERS`] values
-/// are kept.
+/// If more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines in `computed`
+/// except those at `indices`.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = computed
         .iter()

@@ -1,5 +1,5 @@
-//! The request of a search, and the constraints that the model imposes: for weights that several
-//! layers share, and for layers that a micro-batch runs through several times.
+//! The request of a search, and the constraints that the model itself imposes: constraints for
+//! weights that several layers share, and for layers that a micro-batch runs through several times.
 
 use crate::escape::shell;
 use crate::memory::{Pipeline, PipelineOptions};
@@ -21,28 +21,29 @@ pub struct SearchOptions {
     /// original tool.
     pub solver: Solver,
     /// Schedule, recomputation, place of the optimizer state and number of replicas. The search
-    /// chooses those that are not given.
+    /// chooses the settings that the user did not give.
     pub pipeline: PipelineOptions,
     /// Numbers that the time of a step depends on, besides the cycles of layers.
     pub step: StepOptions,
-    /// Whether to compute a split. If not, only the results that the other fields request are
-    /// computed.
+    /// Whether to compute a split. If this is false, only the results that the other fields request
+    /// are computed.
     pub split: bool,
     /// Whether to compute the best split for each number of IPUs.
     pub sweep: bool,
     /// Whether to find the best configurations over all numbers of IPUs and pipelines.
     pub plan: bool,
     /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
-    /// answers in other pipelines.
+    /// best splits in other pipelines.
     pub moves: bool,
-    /// Whether to compute the split that results if code gets only the number of blocks on each IPU
-    /// of the answer, if this differs from the answer.
+    /// Whether to compute the split that results if a framework is given only the number of blocks
+    /// on each IPU of the best split, in case the two splits differ.
     pub counts: bool,
-    /// Whether to compute the memory of all other splits, and the best splits on other numbers of
-    /// IPUs. In models of more than 400 layers, only splits near the shown one are computed.
+    /// Whether to compute the memory of all splits other than the shown split, and the best splits
+    /// on other numbers of IPUs. In models of more than 400 layers, only splits near the shown
+    /// split are computed.
     pub what_if: bool,
-    /// For each profile: the available memory proportion that the model was compiled with; empty if
-    /// unknown.
+    /// One entry per profile: the available memory proportion that the model was compiled with.
+    /// Empty if the proportions are unknown.
     pub proportions: Vec<f64>,
 }
 
@@ -54,21 +55,21 @@ pub struct SearchRequest {
     pub options: SearchOptions,
     /// Number of IPUs over all replicas: fixed, or as few as possible.
     pub ipus: IpuCount,
-    /// Maximum bytes of a stage on each tile: one number for all IPUs, or one for each IPU of a
+    /// Maximum bytes of a stage on each tile: one entry for all IPUs, or one entry per IPU of a
     /// replica. Never empty.
     pub limits: Vec<u64>,
-    /// The objective by which splits are compared first, such as the peak or the time.
+    /// The first objective by which splits are compared, such as the peak or the time.
     pub goal: Goal,
     /// Constraints on a split besides the memory limits, with positions (In, layers, Out) in place
     /// of layer names.
     pub constraints: Vec<Constraint>,
-    /// A split of the user to evaluate; `None` to search for the best split.
+    /// The user's split, which is to be evaluated; `None` to search for the best split.
     pub given: Option<Plan>,
 }
 
 impl SearchOptions {
-    /// Returns the number of replicas in `pipeline`: those that share optimizer state, else those
-    /// that the user requests.
+    /// Returns the number of replicas in `pipeline`: if replicas share optimizer state, the number
+    /// of these replicas, otherwise the number that the user requests.
     pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
         if pipeline.state.is_sharded() {
             pipeline.replicas as usize
@@ -84,7 +85,8 @@ impl SearchOptions {
 }
 
 impl SearchRequest {
-    /// Returns the highest memory limit of any IPU: maximum bytes of a stage on each tile.
+    /// Returns the highest memory limit of any IPU, which is the maximum bytes of a stage on each
+    /// tile.
     pub fn highest_limit(&self) -> u64 {
         Limits::new(&self.limits).highest()
     }
@@ -103,11 +105,11 @@ pub enum IpuCount {
 impl IpuCount {
     /// Use the smallest number of IPUs on which the model fits, at most 64.
     pub const AUTO: Self = Self::UpTo(64);
-    /// Maximum number of IPUs that users may give, far above the largest pod that one program
-    /// spans: a larger number is a mistake.
+    /// Maximum number of IPUs that users may give. It is far above the number in the largest pod
+    /// that one program can use, so a larger number is a mistake.
     pub const MAX: usize = 4096;
 
-    /// Returns the number of IPUs, or with `UpTo` the maximum.
+    /// Returns the number of IPUs; for `UpTo`, the maximum number.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
@@ -156,21 +158,21 @@ impl Default for Reserve {
 }
 
 impl Reserve {
-    /// Returns how many of the `memory` bytes of a tile the reserve keeps free; a share is rounded
-    /// up.
+    /// Returns the number of bytes that the reserve keeps free on a tile with `memory` bytes. A
+    /// share of the memory is rounded up to whole bytes.
     pub fn of(self, memory: u64) -> u64 {
         match self {
             Reserve::Bytes(bytes) => bytes,
             Reserve::PerCent(thousandths) => {
                 let bytes = u128::from(memory) * u128::from(thousandths);
-                // The reserve is less than `memory`, so it fits in 64 bits.
+                // The reserved bytes are less than `memory`, so they fit in 64 bits.
                 u64::try_from(bytes.div_ceil(100_000)).unwrap_or(memory)
             }
         }
     }
 
-    /// Returns the smallest memory of a tile, in bytes, that leaves at least `bytes` besides the
-    /// reserve.
+    /// Returns the smallest number of bytes of a tile's memory that leaves at least `bytes` free
+    /// besides the reserve.
     pub fn beside(self, bytes: u64) -> u64 {
         match self {
             Reserve::Bytes(reserve) => bytes.saturating_add(reserve),
@@ -178,7 +180,7 @@ impl Reserve {
                 let rest = u128::from(100_000 - thousandths.min(99_999));
                 let memory = (u128::from(bytes) * 100_000).div_ceil(rest);
                 let memory = u64::try_from(memory).unwrap_or(u64::MAX);
-                // The reserve is rounded up, so the tile may need one more byte.
+                // The reserve is rounded up to whole bytes, so the tile may need one more byte.
                 let is_enough = memory - self.of(memory).min(memory) >= bytes;
                 memory.saturating_add(u64::from(!is_enough))
             }
@@ -187,7 +189,8 @@ impl Reserve {
 }
 
 impl fmt::Display for Reserve {
-    /// Writes the amount as the option accepts it, such as `8192` or `5%`.
+    /// Writes the amount in the form that the option for the reserve accepts, such as `8192` or
+    /// `5%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),
@@ -222,8 +225,9 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns a constraint for each weight that several positions share and the user did not untie:
-/// the first and last position that use the weight, and all between them, are on one IPU.
+/// Returns a constraint for each weight that several positions share and that the user did not
+/// untie: the first and the last position that use the weight, and all positions between them, must
+/// be on one IPU.
 pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     let positions = &placement.positions;
     placement.ties.iter().filter_map(|tie| {
@@ -233,7 +237,8 @@ pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint>
 }
 
 /// Returns a constraint for each stretch of positions that a micro-batch runs through several
-/// times: one IPU must run the whole stretch, unless stages take turns.
+/// times: one IPU must run the whole stretch. These constraints do not hold in pipelines whose
+/// stages take turns.
 pub(super) fn of_repeats(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
     placement.repeats.iter().map(|repeat| Constraint {
         rule: Rule::Together {

@@ -7,37 +7,39 @@ use crate::solve::{self, Constraint};
 use anyhow::Result;
 use std::ops::Range;
 
-/// The split that reports show: the split that the user gave, else the best split, or the split
-/// with the lowest peak if none fits.
+/// The split that reports show: the split that the user gave; without one, the best split; if no
+/// split fits, the split with the lowest peak.
 #[derive(Debug, Default)]
 pub struct ShownSplit {
-    /// The range of positions of each stage, ends exclusive; empty if there is no split, or if no
-    /// split was requested.
+    /// One entry per stage: its range of positions (end exclusive). The list is empty if there is
+    /// no split, or if no split was requested.
     pub stages: Vec<Range<usize>>,
-    /// By stage: index of the profile that the stage takes its memory and time from.
+    /// One entry per stage: the index of the profile that the memory and time of the stage come
+    /// from.
     pub profiles: Vec<usize>,
-    /// By stage: bytes on its fullest tile, in the profile of the stage.
+    /// One entry per stage: the bytes on the fullest tile of the stage, in the profile of the
+    /// stage.
     pub peaks: Vec<u64>,
-    /// By stage: its memory on each tile, in the profile of the stage until
-    /// [`in_profile`](Self::in_profile) replaces it.
+    /// One entry per stage: the memory of the stage on each tile, in the profile of the stage or,
+    /// if [`in_profile`](Self::in_profile) made this split, in the profile that it was given.
     pub memory: Vec<StageMemory>,
     /// Whether the split is within all limits, obeys all constraints, and includes every position.
     pub fits: bool,
-    /// The constraints that a split of the user breaks; empty for any other split.
+    /// The constraints that the split breaks if the user gave it; empty for any other split.
     pub broken: Vec<Constraint>,
-    /// If a split was requested and does not fit: the positions that exceed the highest limit even
-    /// as a stage of only that position, ascending, each with the memory of that stage. Otherwise
-    /// empty.
+    /// The positions that exceed the highest limit even as a stage of only one position, in
+    /// ascending order, each with the memory of this stage. The list is empty if the split fits or
+    /// no split was requested.
     pub too_large: Vec<(usize, StageMemory)>,
-    /// Bytes on the fullest tile of the split if its pipeline did not recompute; `None` if the
+    /// Bytes that the fullest tile of the split would have without recomputation; `None` if the
     /// pipeline does not recompute.
     pub without_recomputation: Option<u64>,
 }
 
 impl ShownSplit {
-    /// Computes the memory of `stages`, the ranges of positions of the split to show, and checks
-    /// its limits and constraints. `profiles` has the index of the profile of each stage, and
-    /// `costs` are those of the answer's pipeline.
+    /// Computes the memory of the split to show, and checks its limits and constraints. For each
+    /// stage of this split, `stages` has the range of positions and `profiles` has the index of the
+    /// profile. `costs` has the costs in the pipeline of the answer.
     pub fn new(
         costs: &PipelineCosts<'_>,
         (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
@@ -76,7 +78,8 @@ impl ShownSplit {
         })
     }
 
-    /// Computes the memory of the stages of `best`; empty if no split was requested.
+    /// Makes the shown split from the split `best`, with the memory of its stages. The result has
+    /// no stages if `best` is `None` or no split was requested.
     pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self> {
         let is_wanted = costs.request().options.split;
         let best = best.filter(|_| is_wanted);
@@ -99,8 +102,8 @@ impl ShownSplit {
     }
 }
 
-/// Computes the memory of each of `ranges` as a separate stage, in the profile in which its fullest
-/// tile has the fewest bytes.
+/// Returns the memory of each of `ranges` as a separate stage, in the profile in which the fullest
+/// tile of the stage has the fewest bytes.
 pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let lower = |(one, other): (StageMemory, StageMemory)| {
         [one, other]
@@ -114,8 +117,8 @@ pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Ve
         .unwrap_or_default()
 }
 
-/// Returns the bytes on the fullest tile of `stages` without recomputation; `None` if the pipeline
-/// does not recompute.
+/// Returns the bytes that the fullest tile of a split into `stages` would have without
+/// recomputation; `None` if the pipeline does not recompute.
 fn without_recomputation(
     costs: &PipelineCosts<'_>,
     stages: &[Range<usize>],

@@ -1,15 +1,16 @@
 //! Finds the best split of one layering (a choice of layers) in some pipelines.
 //!
 //! The command answers many requests about one model: the user's request, and changed requests that
-//! a report mentions with it. They differ in limits, IPUs, constraints and pipelines, which do not
-//! change the memory and time of ranges of layers, so that all requests share these
-//! (`cost_tables.rs`).
+//! a report mentions. These requests differ in limits, IPUs, constraints and pipelines, none of
+//! which changes the tables of memory and time of ranges of layers. So all requests share these
+//! tables (`cost_tables.rs`).
 //!
-//! Few tiles decide which split is the best. So ranges are first computed on some *critical* tiles.
-//! The best split on these tiles is no worse than the best split on all tiles, and if nothing fits
-//! on these tiles, nothing fits. If the stages of the split need no more bytes on any other tile,
-//! it is the best one. Otherwise the fullest tiles of its stages become critical, and the search
-//! begins again in those pipelines in which a split fits so far.
+//! Few tiles decide which split is the best, so the search first computes ranges only on some
+//! *critical* tiles. The best split on these tiles is no worse than the best split on all tiles,
+//! and if no split fits on these tiles, no split fits at all. If the stages of the split that was
+//! found need no more bytes on any other tile, this split is the best one. Otherwise the fullest
+//! tiles of its stages become critical, and the search begins again in the pipelines in which a
+//! split has fit so far.
 
 use super::candidate::Candidate;
 use super::pipeline_costs::{PipelineCosts, Question};
@@ -29,16 +30,17 @@ mod tests;
 /// One layering of a model, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]
 pub struct Space<'a> {
-    /// For each profile, with the same positions: the costs of ranges of positions, by the
-    /// pipelines that the search tries; never empty.
+    /// One entry per profile: the costs of ranges of positions, by the pipelines that the search
+    /// tries. All profiles have the same positions, and there is at least one.
     pub(super) profiles: Vec<ProfileTables<'a>>,
     pub(super) progress: Progress,
     has_state: OnceCell<bool>,
 }
 
 impl<'a> Space<'a> {
-    /// Prepares searches with the tables of `profiles`, of which there is at least one and which
-    /// all have the same positions. `progress` shows the computation of ranges.
+    /// Prepares searches with the tables of `profiles`, one entry per profile. There must be at
+    /// least one profile, and all must have the same positions. `progress` shows how far ranges are
+    /// computed.
     pub fn new(profiles: Vec<ProfileTables<'a>>, progress: Progress) -> Self {
         Self {
             profiles,
@@ -47,7 +49,7 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Returns whether training has optimizer state, which could be kept off the chip.
+    /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
     pub fn has_state(&self) -> Result<bool> {
         if self.has_state.get().is_none() {
             let memory = self.memory();
@@ -57,7 +59,7 @@ impl<'a> Space<'a> {
         Ok(self.has_state.get() == Some(&true))
     }
 
-    /// Returns `request` with all data about this layering that the solver needs, whatever the
+    /// Returns `request` together with all data about this layering that the solver needs, for any
     /// pipeline.
     pub fn question(&self, request: SearchRequest) -> Arc<Question> {
         Arc::new(Question::new(request, self.profiles[0].placement))
@@ -76,8 +78,8 @@ impl<'a> Space<'a> {
         self.first(question, (pipelines, reach), (find, by_goal))
     }
 
-    /// Returns the smallest number of stages of a split that fits in one of `pipelines`, on any
-    /// number of IPUs of a replica up to `stages`; `None` if none fits.
+    /// Returns the smallest number of stages of any split that fits in one of `pipelines`, if a
+    /// replica may have up to `stages` IPUs; `None` if no split fits.
     pub fn fewest_stages(
         &self,
         question: &Arc<Question>,
@@ -93,9 +95,9 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Calls `find` with the costs in each of `pipelines`, and returns the first of the splits it
-    /// finds, in the order of `compare`. `find` must not find a better split if ranges take more
-    /// bytes.
+    /// Calls `find` with the costs in each of `pipelines`, and returns the best of the splits that
+    /// `find` returns: the first one in the order of `compare`. `find` must not return a better
+    /// split if ranges take more bytes.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -124,9 +126,9 @@ impl<'a> Space<'a> {
     }
 
     /// Returns the split with the lowest peak in any of `pipelines`, whatever the memory limits;
-    /// `None` if no split obeys the constraints. Doubles the bytes up to which ranges are computed
-    /// until no further range could be part of a better split. With `below`, only splits with a
-    /// peak below that number of bytes are searched for.
+    /// `None` if no split obeys the constraints. The search computes ranges up to a number of
+    /// bytes, and doubles this number until no further range could be part of a better split. If
+    /// `below` is given, only splits with a peak below `below` bytes count.
     pub fn lowest(
         &self,
         question: &Arc<Question>,
@@ -157,8 +159,8 @@ impl<'a> Space<'a> {
                     let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
-                    // The split needs `bytes` on all tiles, so no split with a higher peak can be
-                    // the best.
+                    // On all tiles, the peak of this split is `bytes`, so no split with a higher
+                    // peak can be the best.
                     highest = highest.min(bytes);
                     tiles = Tiles::Critical;
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
@@ -175,8 +177,8 @@ impl<'a> Space<'a> {
         }
     }
 
-    /// Returns `plan`, a split of the user, in the fastest of `pipelines` in which it fits; if it
-    /// fits in none, in the pipeline where its peak is lowest.
+    /// Returns the user's split `plan` in the fastest of `pipelines` in which it fits; if it fits
+    /// in none of them, in the pipeline in which its peak is lowest.
     pub fn given(
         &self,
         question: &Arc<Question>,
@@ -215,8 +217,8 @@ impl<'a> Space<'a> {
         Ok(best)
     }
 
-    /// Returns the stages of `plan`, each with the profile that is best for it in the pipeline of
-    /// `costs`.
+    /// Returns `plan` with the same stages, where each stage has the profile that is best for it in
+    /// the pipeline of `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());

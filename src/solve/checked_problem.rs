@@ -1,5 +1,5 @@
-//! A problem that passed its checks, with its constraints arranged so that each range of positions
-//! is looked up quickly.
+//! A problem that passed its checks, with its constraints arranged so that it is quick to check
+//! whether a range of positions obeys them.
 
 use std::ops::Range;
 
@@ -11,25 +11,28 @@ use super::problem::{CompiledStage, Problem, SolveError};
 use crate::time::StageTimes;
 
 /// The maximum number of edges (ranges of positions that may be stages) that the integer program
-/// gets, so that it takes some hundredths of a second. With ten times as many edges it takes
-/// seconds.
+/// gets. With this number of edges, the program takes some hundredths of a second; with ten times
+/// as many, it takes seconds.
 const MAX_EDGES: usize = 5_000;
 
 /// A problem that has passed its checks, with its constraints prepared for the solvers.
 #[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
-    /// The problem that was checked. Its number of IPUs may be higher than `stages`.
+    /// The problem that was checked. Its number of IPUs may be higher than the field `stages`.
     pub problem: Problem<'a>,
-    /// Maximum number of stages of a split: no more than there are IPUs or positions. The last pin
-    /// lowers it further, since it fixes the number of stages before the pinned position.
+    /// Maximum number of stages of a split: at most the number of IPUs, and at most the number of
+    /// positions. The last pin can lower this maximum further, since a pin fixes the number of
+    /// stages before the pinned position.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) that the integer program
-    /// gets. If there are more, it gets only a part of them that contains the best plan.
+    /// gets. If a problem has more edges, the integer program gets only some of them, among them
+    /// all stages of a best plan.
     pub max_edges: usize,
-    /// For each boundary, from the one before position 0 to the one after the last position:
-    /// whether constraints require or forbid a cut there.
+    /// One entry per boundary, from the boundary before position 0 to the boundary after the last
+    /// position: whether constraints require or forbid a cut at the boundary.
     cuts_before: Vec<CutRule>,
-    /// For each boundary, the number of required cuts at this boundary or before it.
+    /// One entry per boundary, as in `cuts_before`: the number of required cuts at this boundary or
+    /// before it.
     required_until: Vec<usize>,
     /// Pairs of a pinned position and the index of its IPU, in ascending order of positions.
     pins: Vec<(usize, usize)>,
@@ -51,8 +54,8 @@ impl<'a> CheckedProblem<'a> {
         let pins = problem.constraints.iter().filter_map(Constraint::pin);
         let mut pins: Vec<_> = pins.collect();
         pins.sort_unstable();
-        // Each position can be a separate stage, but a pin fixes the number of stages before the
-        // pinned position.
+        // From the last pin on, each position can be a separate stage; the pin fixes the number of
+        // stages before its position.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);
@@ -80,13 +83,13 @@ impl<'a> CheckedProblem<'a> {
         self.problem.layers()
     }
 
-    /// Does it matter which IPU a stage runs on, because of pins or of limits that differ between
-    /// IPUs?
+    /// Returns whether it matters which IPU a stage runs on, because of pins or of limits that
+    /// differ between IPUs.
     pub fn is_numbered(&self) -> bool {
         !self.pins.is_empty() || self.problem.limits.differs()
     }
 
-    /// Do the bytes or cycles of a stage depend on the number of stages after it?
+    /// Returns whether the bytes or cycles of a stage depend on the number of stages after it.
     pub fn is_by_depth(&self) -> bool {
         self.problem.by_profile.iter().any(|own| {
             let times = own.times.as_deref();
@@ -94,8 +97,8 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// Returns the objectives of the goal, the most important first, without cycles if the profile
-    /// has no cycle counts.
+    /// Returns the objectives of the problem's goal, the most important first. The objective of
+    /// cycles is left out if a profile has no cycle counts.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
         let has_cycles = self.problem.has_cycles();
         self.problem
@@ -106,20 +109,22 @@ impl<'a> CheckedProblem<'a> {
             .filter(move |&objective| has_cycles || objective != Objective::Cycles)
     }
 
-    /// Returns the highest limit, in bytes on one tile, of the first `stages` IPUs.
+    /// Returns the highest limit, in bytes on one tile, of the IPUs that a split may use (the first
+    /// `stages` IPUs).
     pub fn highest_limit(&self) -> u64 {
         self.problem.limits.first(self.stages).highest()
     }
 
-    /// Do constraints allow cuts at both ends of `range`, and require no cut inside it?
+    /// Returns whether constraints allow cuts at both ends of `range`, and require no cut inside
+    /// it.
     pub fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| self.cuts_before[boundary] == CutRule::Forbidden;
         let inside = self.required_until[range.end - 1] - self.required_until[range.start];
         inside == 0 && !forbidden(range.start) && !forbidden(range.end)
     }
 
-    /// May the positions `range` be the stage on the IPU with index `stage`? The IPU must exist,
-    /// its limit must be at least `peak` (the bytes on the fullest tile), and all pins must be
+    /// Returns whether the positions `range` may be the stage on the IPU with index `stage`: the
+    /// IPU exists, its limit is at least `peak` (the bytes on the fullest tile), and all pins are
     /// obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
@@ -150,10 +155,10 @@ impl<'a> CheckedProblem<'a> {
             && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
     }
 
-    /// Returns the value of one stage in `objective`. The value of a plan is the highest value of
-    /// its stages if [`Objective::is_bottleneck`], otherwise their sum. `after` stages follow the
-    /// stage, and its fullest tile takes `peak` bytes. The bytes over a cut are attributed to the
-    /// stage before the cut.
+    /// Returns the value of a stage in `objective`. The stage is followed by `after` stages, and
+    /// its fullest tile takes `peak` bytes. The value of a plan is the highest value of its stages
+    /// if [`Objective::is_bottleneck`], otherwise the sum over its stages. The bytes over a cut are
+    /// attributed to the stage before the cut.
     pub fn value(
         &self,
         objective: Objective,

@@ -15,9 +15,9 @@ use crate::wording::counted;
 /// Constraints that no split obeys together, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The constraints of the contradiction. The first contradicts the second or, if there is no
-    /// second, the number of IPUs or of positions. Further constraints are part of the
-    /// contradiction too, such as more required cuts.
+    /// The constraints that contradict each other. The first constraint contradicts the second or,
+    /// if there is only one, the number of IPUs or of positions. All further constraints, such as
+    /// more required cuts, are part of the contradiction too.
     pub constraints: Vec<Constraint>,
     /// A sentence for the user that says why the constraints contradict each other.
     pub reason: String,
@@ -43,8 +43,8 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A position that must be on one IPU, with the constraint that pins it; `None` for position 0,
-/// which is on IPU 0 even without a constraint.
+/// A position that must be on one IPU. `constraint` is the constraint that pins the position, or
+/// `None` for position 0, which is on IPU 0 even without a constraint.
 #[derive(Clone, Copy, Default)]
 struct Pinned<'a> {
     position: usize,
@@ -52,8 +52,8 @@ struct Pinned<'a> {
     constraint: Option<&'a Constraint>,
 }
 
-/// Returns a contradiction among `constraints`, whose positions must all be in the layer order of
-/// `layers` positions. Returns `None` if some split into at most `ipus` stages obeys all of them.
+/// Returns a contradiction among `constraints`; `None` if some split of `layers` positions into at
+/// most `ipus` stages obeys all constraints. All positions in `constraints` must exist.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
     let pinned = |constraint| {
         let (position, ipu) = Constraint::pin(constraint)?;
@@ -89,9 +89,9 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     too_many((constraints, &cuts), boundaries, left, before.constraint)
 }
 
-/// Returns the contradiction, if there is one, between the pin `before`, the next pin `pin`, and
-/// the cuts that are required or forbidden between them. `cuts` has the rule for a cut before each
-/// position.
+/// Returns the contradiction between the pin `before`, the next pin `pin`, and the cuts that are
+/// required or forbidden between these pins; `None` if there is no contradiction. `cuts` has one
+/// entry per position: the rule for a cut before this position.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -114,8 +114,9 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // If there are enough positions between the pins, forbidden cuts are the problem, so the
-        // constraints that forbid them are listed before the pin `before`.
+        // If there are enough positions between the pins for the needed cuts, forbidden cuts are
+        // the problem, so the constraints that forbid these cuts are listed before the pin
+        // `before`.
         let is_long = needed <= boundaries.len();
         let forbidding = is_long.then(|| forbidding(constraints, boundaries));
         let forbidding = forbidding.into_iter().flatten();
@@ -125,10 +126,10 @@ fn between(
     too_many((constraints, cuts), boundaries, needed, both)
 }
 
-/// Returns the contradiction that more than `allowed` cuts are required before the positions
-/// `boundaries`; `None` if at most `allowed` are required. `cuts` has the rule for a cut before
-/// each position, `pins` the constraints that pin the positions around `boundaries`, if there are
-/// any.
+/// Returns the contradiction that constraints require more than `allowed` cuts before the positions
+/// `boundaries`; `None` if they require at most `allowed`. `cuts` has one entry per position: the
+/// rule for a cut before this position. `pins` has the constraints, if any, that pin the positions
+/// around `boundaries`.
 fn too_many<'a>(
     (constraints, cuts): (&'a [Constraint], &[CutRule]),
     boundaries: Range<usize>,
@@ -148,14 +149,15 @@ fn too_many<'a>(
             .iter()
             .find(|own| own.rule == Rule::CutBefore { position })
     };
-    // The message names pins first, then the required cuts, beginning with the last one, which is
-    // one too many.
+    // The message names the pins first, then the required cuts, from the last to the first: the
+    // last required cut is one too many.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }
 
-/// Makes a [`Conflict`] of `all` constraints, of which the first two contradict each other;
-/// `reason` is a sentence that says why. Always `Some`, as its callers return an option.
+/// Makes a [`Conflict`] of the constraints `all`, of which the first two contradict each other;
+/// `reason` is a sentence that explains the contradiction. The result is always `Some`, so that
+/// callers can return it directly.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,

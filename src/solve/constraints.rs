@@ -1,18 +1,18 @@
-//! Constraints: conditions on a split besides memory limits, and the options or weights that cause
-//! them.
+//! Constraints: conditions on a split other than memory limits, each with its cause: an option, a
+//! weight that several layers share, or layers that run several times.
 
 use crate::wording::{grouped, listed};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// A condition on a split, with the option or the shared weight that causes it.
+/// A condition on a split, with its cause.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
     /// The condition that a split must obey.
     pub rule: Rule,
     /// The option, shared weight or repeated layers that cause the constraint. Only messages use
-    /// it.
+    /// this field.
     pub origin: Origin,
 }
 
@@ -25,12 +25,13 @@ pub enum Origin {
     /// A weight that several positions use and that can only be on one IPU, so these positions must
     /// be in one stage.
     Weight(TiedWeight),
-    /// Positions that each micro-batch runs through this number of times. In different stages,
-    /// these could only take turns, as in `--schedule sequential`.
+    /// Positions that each micro-batch runs through several times; the field is the number of runs.
+    /// If these positions were in different stages, the stages could only take turns, as with
+    /// `--schedule sequential`.
     Repeat(usize),
 }
 
-/// A weight that several positions use, which must therefore be in one stage.
+/// A weight that several positions use, so that these positions must be in one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiedWeight {
     /// The name of the weight.
@@ -39,8 +40,8 @@ pub struct TiedWeight {
     pub bytes: u64,
     /// The names of the positions that use the weight.
     pub users: Vec<String>,
-    /// Options of the command, with values, that would lift the constraint; each is enough by
-    /// itself. Empty if there is no such option.
+    /// Options of the command with their values. Any one of these options is enough to lift the
+    /// constraint. The list is empty if there is no such option.
     pub ways_out: Vec<String>,
 }
 
@@ -111,8 +112,8 @@ impl Constraint {
         }
     }
 
-    /// Does a plan obey the constraint? `stage_of` has the index of the stage of each position in
-    /// the plan.
+    /// Returns whether a plan obeys the constraint. `stage_of` has one entry per position: the
+    /// index of its stage in the plan.
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
         let stage = |position: usize| stage_of.get(position);
         match self.rule {
@@ -122,8 +123,8 @@ impl Constraint {
         }
     }
 
-    /// Do all positions of the constraint exist in a layer order of `layers` positions? A required
-    /// cut must also have a position before it.
+    /// Returns whether all positions of the constraint exist in a layer order of `layers`
+    /// positions. For a required cut, there must also be a position before the cut.
     pub(super) fn is_within(&self, layers: usize) -> bool {
         match self.rule {
             Rule::Pin { position, .. } => position < layers,
@@ -159,8 +160,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Returns the end of a message: that the weight is on one IPU, and which options would lift
-    /// this restriction, if there are any.
+    /// Returns the end of a message. It states that the weight is on one IPU, and names the options
+    /// that would lift this restriction, if there are any.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -177,7 +178,7 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// Whether constraints require the cut before a position, forbid it, or neither.
+/// The rule for a cut before a position: constraints require the cut, forbid it, or do neither.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
     /// No constraint requires or forbids the cut.
@@ -189,9 +190,9 @@ pub(super) enum CutRule {
     Required,
 }
 
-/// Returns the rule for a cut before each of `layers` positions, and for the end of the layer
-/// order, where no constraint applies. A cut that constraints both require and forbid is returned
-/// as required.
+/// Returns one entry for each of `layers` positions, the rule for a cut before this position, and
+/// one last entry for the end of the layer order, where no constraint applies. A cut that
+/// constraints both require and forbid counts as required.
 pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers + 1];
     for position in constraints.iter().flat_map(Constraint::forbidden) {
@@ -205,15 +206,17 @@ pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutR
     cuts
 }
 
-/// Returns a minimal set of constraints that together forbid all forbidden cuts before `positions`.
-/// Where several constraints forbid a cut, options are preferred to shared weights.
+/// Returns a minimal set of constraints that together forbid every forbidden cut before one of
+/// `positions`. If several constraints forbid the same cut, options are preferred to shared
+/// weights.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // Of several constraints that forbid cuts equally far, the first is chosen.
+            // If several constraints forbid cuts up to the same position, the first of them is
+            // chosen.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }

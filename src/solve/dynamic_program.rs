@@ -1,12 +1,12 @@
 //! Finds the best plan by an exact dynamic program in integers.
 //!
-//! For each position, a pass keeps the best split of all positions from there to the end, while it
-//! adds one stage after another at the front. Sums over stages can be compared one after the other
-//! in one pass, since the best split of the last positions stays the best whatever stages come
-//! before it. A bottleneck (the highest value of any stage) must be compared last in a pass: a
-//! split of the last positions with a lower bottleneck may make no difference in the end, and be
-//! worse in later objectives. So each bottleneck ends a pass, and later passes only use stages up
-//! to the optimum of that bottleneck.
+//! A pass of the program adds one stage after another at the front of a split. For each position,
+//! it keeps the best split of the positions from this position to the end. One pass can compare
+//! several objectives that are sums over stages, since the best split of the last positions stays
+//! the best whatever stages come before it. A bottleneck (the highest value of any stage) must be
+//! compared last in a pass: a split of the last positions with a lower bottleneck may make no
+//! difference in the end, and be worse in later objectives. So each bottleneck ends a pass, and
+//! later passes only use stages whose value is at most the optimum of this bottleneck.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ pub(super) struct StageCandidate {
     pub values: Values,
 }
 
-/// One pass of the dynamic program, which finds the best split by some of the objectives. It adds
+/// One pass of the dynamic program. It finds the best split by some of the objectives, and adds
 /// stages from the last to the first.
 pub(super) struct StagePass<'a> {
     pub checked: &'a CheckedProblem<'a>,
@@ -59,14 +59,14 @@ pub(super) struct StagePass<'a> {
     objectives: &'a [Objective],
     /// Objectives of earlier passes, each with the highest value that a stage may have in it.
     caps: &'a [(Objective, u128)],
-    /// Index in `objectives` of the objective that is the maximum over stages, always the last;
-    /// `None` if all objectives are sums over stages.
+    /// Index into `objectives` of the bottleneck (an objective that is a maximum over stages),
+    /// which is always the last objective; `None` if all objectives are sums over stages.
     bottleneck: Option<usize>,
     /// The highest limit of any IPU, in bytes on each tile.
     limit: u64,
 }
 
-/// The first stage and the values of the best split of the positions from some position to the end.
+/// The best split of the positions from some position to the end: its values and its first stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     pub values: Values,
@@ -76,19 +76,21 @@ pub(super) struct Rest {
     profile: usize,
 }
 
-/// For each number of stages, from 0, and then for each position, and for the end: the best split
-/// of the positions from there to the end into at most this number of stages; `None` if there is no
-/// such split. If the bytes of a stage depend on the number of stages after it, the split has
-/// exactly this number of stages. If it matters which IPU a stage runs on, the last stage is on the
-/// last IPU.
+/// For each number of stages (from 0), one entry per position and one for the end of the positions:
+/// the best split of the positions from there to the end into at most this number of stages; `None`
+/// if there is no such split. If the bytes or cycles of a stage depend on the number of stages
+/// after it, the split has exactly this number of stages. If it matters which IPU a stage runs on,
+/// the last stage is on the last IPU.
 pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-/// The results of a pass: one table for each maximum number of stages that was computed separately.
+/// The results of a pass: one table, or one table for each total number of stages if each number
+/// needs a table of its own.
 pub(super) struct PassResult(pub Vec<Rests>);
 
 impl PassResult {
-    /// Returns the values of the best split in the objectives of the pass, and its stages in order;
-    /// `None` if no split is allowed. Of equal splits, the split has the fewest stages.
+    /// Returns the values of the best split in the objectives of the pass, and the stages of this
+    /// split in order; `None` if no split is allowed. Among equal splits, the one with the fewest
+    /// stages is returned.
     pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
         let whole = |rests: &'_ Rests| {
             rests
@@ -116,9 +118,9 @@ impl PassResult {
 }
 
 impl<'a> StagePass<'a> {
-    /// Makes a pass that compares `objectives`, the most important first. Only the last may be a
-    /// bottleneck (a maximum over stages). `caps` are objectives of earlier passes, each with the
-    /// highest value that a stage may have.
+    /// Makes a pass that compares `objectives`, the most important first. Only the last objective
+    /// may be a bottleneck (a maximum over stages). `caps` has objectives of earlier passes, each
+    /// with the highest value that a stage may have in it.
     pub fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
@@ -133,7 +135,7 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Finds the best splits from each position to the end. There is a separate table for each
+    /// Finds the best split from each position to the end. The result has a separate table for each
     /// total number of stages if both the IPU of a stage and the number of stages after it matter.
     pub fn run(&self) -> PassResult {
         let most = self.checked.stages;
@@ -149,7 +151,7 @@ impl<'a> StagePass<'a> {
     }
 
     /// Finds the best splits from each position to the end into at most `total` stages. The table
-    /// ends earlier if more stages improve no split.
+    /// stops at a smaller number of stages if more stages improve no split.
     fn rests(&self, total: usize) -> Rests {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
@@ -176,9 +178,9 @@ impl<'a> StagePass<'a> {
         rests
     }
 
-    /// Returns the best split from each position to the end with one more stage in front than the
-    /// splits in `rest`. That stage is one of `candidates`, listed by start position, and runs on
-    /// the IPU with index `ipu`, if that matters.
+    /// Returns the best split from each position to the end that consists of one stage followed by
+    /// a split in `rest`. The first stage is one of `candidates`, which has one list per start
+    /// position. It runs on the IPU with index `ipu`; `None` if it does not matter which IPU.
     fn with_stage(
         &self,
         ipu: Option<usize>,
@@ -190,18 +192,19 @@ impl<'a> StagePass<'a> {
         if !self.checked.is_by_depth() {
             best[layers] = rest[layers];
         }
-        // Each stage before this one has at least one position, and only stage 0 can begin at
-        // position 0.
+        // Each stage before this stage has at least one position, so this stage starts at position
+        // `ipu` or later. Only stage 0 can begin at position 0.
         for start in ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers }) {
             best[start] = self.best_from(ipu, &candidates[start], rest);
         }
         best
     }
 
-    /// Returns the best split from some position to the end. Its first stage is one of
-    /// `candidates`, which all begin at that position, and runs on the IPU with index `ipu` (if
-    /// that matters); `rest` has the best split from each later position. Of equal splits, the
-    /// split with the shortest first stage is the best; `None` if there is no split.
+    /// Returns the best split from some position to the end; `None` if there is no split. The first
+    /// stage of the split is one of `candidates`, which all begin at this position, and runs on the
+    /// IPU with index `ipu` (`None` if it does not matter which IPU). `rest` has the best split
+    /// from each later position. Among equal splits, the one with the shortest first stage is
+    /// returned.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -215,9 +218,9 @@ impl<'a> StagePass<'a> {
             values,
         } in candidates
         {
-            // If the bottleneck is the only objective, a stage whose value is not below the best
-            // split's makes no better split, unless bytes depend on the number of stages after a
-            // stage.
+            // If the bottleneck is the only objective, a stage whose value is at least that of the
+            // best split so far makes no better split, unless bytes or cycles depend on the number
+            // of stages after a stage.
             if self.bottleneck == Some(0)
                 && !self.checked.is_by_depth()
                 && best.is_some_and(|best| best.values[0] <= values[0])
@@ -256,8 +259,8 @@ impl<'a> StagePass<'a> {
     }
 
     /// Returns the stages that begin at `start` and are followed by `after` stages, the shortest
-    /// first, and for each range one stage per profile. They are within the highest limit of any
-    /// IPU and [`StagePass::caps`], and obey the constraints on cuts.
+    /// first, with one stage per profile for each range. The stages are within the highest limit of
+    /// any IPU and within [`StagePass::caps`], and obey the constraints on cuts.
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
         let mut open: Vec<usize> = problem.profiles().collect();

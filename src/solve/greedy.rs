@@ -5,18 +5,18 @@ use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that each stage starts with, in the order in which they are tried, each with
-/// all shares in [`PROPORTIONS`].
+/// Numbers of layers that each stage starts with, in the order in which the search tries them. The
+/// search tries each number with all shares in [`PROPORTIONS`].
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
-/// Shares of the tile memory that stages may fill, in the order in which they are tried for each
-/// entry of [`MIN_LAYERS`].
+/// Shares of the tile memory that stages may fill, in the order in which the search tries them for
+/// each entry of [`MIN_LAYERS`].
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search, which need not be a complete split.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Greedy {
     /// Whether every position is in a stage, and there are at most as many stages as allowed. If
-    /// not, the other fields are those of the last attempt.
+    /// not, the other fields describe the last attempt.
     pub fits: bool,
     /// The stages as ranges of positions (ends exclusive), in order from position 0, without a gap.
     ///
@@ -31,10 +31,10 @@ pub struct Greedy {
     pub min_layers: usize,
 }
 
-/// Searches for a split as the original tool does (docs/model.md, "The original's search"), into at
-/// most `max_stages` stages, for tiles of `mem_per_tile` bytes, and returns the first attempt that
-/// fits, or else the last attempt. A range without costs in `costs` does not fit. None, the
-/// position of operations without a layer, is treated as a layer.
+/// Searches for a split into at most `max_stages` stages for tiles of `mem_per_tile` bytes, as the
+/// original tool does (docs/model.md, "The original's search"). Returns the first attempt that
+/// fits, or else the last attempt. A range without costs in `costs` does not fit. The position
+/// None, for operations without a layer, is treated as a layer.
 pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greedy {
     let mut last = None;
     for min_layers in MIN_LAYERS {

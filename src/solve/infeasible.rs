@@ -2,14 +2,14 @@
 //!
 //! A [`Certificate`] proves that there are too few IPUs, in a form that can be checked by hand. A
 //! range of positions that is over the limit must be cut somewhere inside. If no possible cut is
-//! inside two of the ranges, each range needs a separate cut, so m ranges prove that at least m + 1
-//! stages are needed. Without constraints such ranges meet only at their end positions: each starts
-//! with the last position of the one before. If cuts are forbidden, positions that stay together
-//! act as one position, and two ranges may overlap in all of these. A required cut adds one more
-//! stage; no range reaches over such a cut.
+//! inside two of these ranges, each range needs a separate cut, so m ranges prove that at least m +
+//! 1 stages are needed. Without constraints, such ranges share only their end positions: each range
+//! starts with the last position of the range before it. If constraints forbid cuts, positions that
+//! stay together act as one position, and two ranges may share all positions of such a group. A
+//! required cut adds one more stage, and no range reaches over a required cut.
 //!
-//! If no boundary inside a range over the limit may be cut, as in a single position, this range is
-//! a proof by itself: no number of IPUs helps.
+//! If no boundary inside a range over the limit may be cut, as in a range of a single position,
+//! this range is a proof by itself: no number of IPUs helps.
 //!
 //! Certificates ignore pins, and use the highest limit if limits differ between IPUs. Hence a
 //! problem may have no split although its certificate needs no more stages than there are IPUs.
@@ -31,7 +31,7 @@ pub struct Refusal {
     /// The main reason, such as too few IPUs.
     pub cause: Cause,
     /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
-    /// It ignores pins and differences between the limits of IPUs, so it proves nothing for
+    /// This proof ignores pins and differences between the limits of IPUs, so it proves nothing for
     /// [`Cause::PinsOrLimits`].
     pub certificate: Certificate,
     /// For [`Cause::TooLarge`]: the constraints that keep the positions of the range over the limit
@@ -61,7 +61,7 @@ pub enum Cause {
     Pipeline,
 }
 
-/// Explains why `problem`, which has no plan, has none.
+/// Returns the reason why `problem`, which must not have a plan, has none.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve).
@@ -86,8 +86,9 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Is there a plan if every range takes only its lower bound on bytes, without the copies and
-/// buffers that a pipeline adds depending on the number of stages? False without a pipeline.
+/// Returns whether there is a plan if every range takes only its lower bound on bytes, without the
+/// copies and buffers that a pipeline adds depending on the number of stages. Returns false if the
+/// bytes of no range depend on the number of stages, as without a pipeline.
 ///
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
@@ -114,9 +115,9 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     Ok(dynamic_program::solve(&checked).is_some())
 }
 
-/// Returns the fewest IPUs with which there is a plan under the same limits and constraints, at
-/// most one IPU for each position; `None` if no number is enough. If each IPU has a separate limit,
-/// only numbers up to the IPUs of the problem are considered.
+/// Returns the smallest number of IPUs with which there is a plan under the limits and constraints
+/// of `problem`; `None` if no number is enough. The largest number considered is one IPU for each
+/// position or, if each IPU has a separate limit, the number of IPUs of the problem.
 ///
 /// # Errors
 /// The errors of [`solve`](super::solve()).
@@ -133,9 +134,9 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
     Ok(solution.map(|solution| solution.score.stages))
 }
 
-/// A proof that a split needs at least some number of stages: ranges of positions that are over the
-/// limit as one stage, so that each needs a cut inside, and required cuts. No single cut is enough
-/// for two of them.
+/// A proof that a split needs at least some number of stages. It consists of required cuts, and of
+/// ranges of positions that are over the limit as one stage, so that each range needs a cut inside.
+/// No single cut is enough for two of these ranges or required cuts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     /// The highest limit of any IPU, in bytes on one tile.
@@ -160,9 +161,9 @@ pub enum Needed {
     Unsplittable,
 }
 
-/// Returns the certificate that proves the most stages. This number is exactly the fewest stages
-/// with which each stage is within the highest limit of any IPU and the constraints on cuts are
-/// obeyed; pins are ignored.
+/// Returns the certificate that proves the largest number of stages. This number is exactly the
+/// smallest number of stages with which each stage is within the highest limit of any IPU and the
+/// constraints on cuts are obeyed; pins are ignored.
 ///
 /// # Errors
 /// If the problem contradicts itself. Constraints that contradict each other are an error of
@@ -197,10 +198,10 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     Ok(certificate)
 }
 
-/// Returns the end (exclusive) of the longest stage from `start` that is within `limit` bytes, has
-/// no required cut inside and ends where a cut is allowed, or `start` if there is no such stage. If
-/// `limit` rules out a longer stage, also returns the next longer range. `cuts` has the rule for a
-/// cut before each position.
+/// Returns the end (exclusive) of the longest stage that starts at `start`, is within `limit`
+/// bytes, has no required cut inside, and ends where a cut is allowed; `start` if there is no such
+/// stage. If `limit` rules out a longer stage, the second item is the next longer range; otherwise
+/// it is `None`. `cuts` has one entry per boundary: the rule for a cut there.
 fn longest(
     problem: &Problem<'_>,
     limit: u64,

@@ -1,17 +1,18 @@
 //! The integer program in the form that [`good_lp`] takes: a binary variable for each stage that a
-//! split may have, and the cheapest path over these stages.
+//! split may have. Its solution is the cheapest path over these stages.
 //!
 //! A path leads from the first position to the last, over one stage after the other. Each node of a
 //! path is a position where the next stage starts, with the number of stages that are left, so that
-//! no path has more stages than there are IPUs. At every node between the ends, equally many chosen
-//! stages enter and leave.
+//! no path has more stages than there are IPUs. At every node between the ends of a path, equally
+//! many chosen stages enter and leave.
 //!
-//! The cost of a stage is 0 if it begins a split of the remaining positions that is as good as the
-//! best one of the dynamic program from the same node, else 1. No stage may begin a better one,
-//! which is checked in integers for all stages. The cost of a path is 0 only if it is as good as
-//! the plan of the dynamic program. So if that plan is the best, the cheapest path costs 0;
-//! otherwise both programs contradict each other. The costs are small enough for floating point,
-//! and of large programs all stages except those of one best path may be left out.
+//! The cost of a stage is 0 if the stage begins a split of the remaining positions that is as good
+//! as the best split of the dynamic program from the same node, else 1. No stage may begin a better
+//! split, which is checked in integers for all stages. The cost of a path is 0 only if the path is
+//! as good as the plan of the dynamic program. So if that plan is the best, the cheapest path costs
+//! 0; otherwise the integer program and the dynamic program contradict each other. The costs are
+//! small enough for floating point. If the integer program is large, all stages except those of one
+//! best path may be left out.
 
 use good_lp::solvers::SolutionStatus;
 use good_lp::solvers::microlp::{MicroLpProblem, microlp};
@@ -24,7 +25,7 @@ use std::collections::BTreeMap;
 use super::dynamic_program::{Rests, StagePass, Values};
 use super::problem::CompiledStage;
 
-/// A node of the program: the position `start` where the next stage starts, with at most `left` of
+/// A node of a path: the position `start` where the next stage starts, with at most `left` of
 /// `total` stages left.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
@@ -33,14 +34,14 @@ struct Node {
     start: usize,
 }
 
-/// A stage as an edge, which leads from one node to another. `from` is `None` if the stage has the
-/// first position, `to` is `None` if it has the last.
+/// A stage as an edge, which leads from one node to another. `from` is `None` if the stage contains
+/// the first position, and `to` is `None` if the stage contains the last position.
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether the stage begins a split of the remaining positions that is as good as the best one
-    /// of the dynamic program.
+    /// Whether the stage begins a split of the remaining positions that is as good as the best
+    /// split of the dynamic program from the same node.
     is_best: bool,
 }
 
@@ -65,9 +66,10 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, 
 }
 
 /// Adds an edge to `edges` for each stage of splits into at most as many stages as `rests` has. If
-/// there are more than
-/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges) edges, it
-/// leaves out some, but none of one best split. `best` has the values of the best split.
+/// there are more edges than
+/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges), some edges are
+/// left out, but no edge of one best split. `rests` has the best splits from each position on, and
+/// `best` has the values of the best split of all positions.
 ///
 /// # Errors
 /// If a stage begins a better split than `rests` has from the same position.
@@ -79,13 +81,13 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // For each position: `None` if no stage starts there, else whether a stage of the best split
-    // that must be added starts there.
+    // One entry per position: `None` if no stage starts at the position, else whether a stage that
+    // starts there must be added because it is part of the best split.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If bytes depend on the number of stages after a stage, splits into exactly `left` stages
-        // begin here.
+        // If bytes or cycles depend on the number of stages after a stage, splits into exactly
+        // `left` stages begin here.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
@@ -151,7 +153,8 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        // The ranges of the chosen edges show later whether these edges form a path.
+        // The caller checks later, from the ranges of the chosen edges, whether these edges form a
+        // path.
         if solution.value(binary) > 0.5 {
             stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);
@@ -162,9 +165,9 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
 }
 
 /// Makes the integer program for the cheapest path of `edges` from the first position to the last.
-/// Also returns the 0-or-1 variable of each edge, in order. There is one row for each node: the
-/// chosen edges that leave the node minus the chosen edges that enter it are 1 at the first
-/// position, else 0.
+/// Also returns the 0-or-1 variable of each edge, in order. The program has one row (equation) for
+/// each node: the number of chosen edges that leave the node, minus the number of chosen edges that
+/// enter it, is 1 at the first position, else 0.
 fn program(edges: &[Edge]) -> (MicroLpProblem, Vec<Variable>) {
     let mut variables = variables!();
     let binaries = variables.add_vector(variable().binary(), edges.len());

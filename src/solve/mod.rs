@@ -8,14 +8,15 @@
 //! goal ([`Goal::order`]); of plans with equal scores, the plan with the earliest cuts is the best.
 //!
 //! [`solve`] finds the best plan with a dynamic program (`dynamic_program`), and proves it with an
-//! integer program (`integer_program`). Both must agree: the integer program finds a plan with the
-//! same values, and no better plan. It is solved for the sums before each bottleneck (the highest
-//! value of any stage), then with only the stages below the bottleneck, where no plan may be as
-//! good, and for all sums in the end. A disagreement is an [error](SolveError::Internal).
+//! integer program (`integer_program`). Both programs must agree: the integer program finds a plan
+//! with the same values, and no better plan. The integer program is solved several times. For each
+//! bottleneck (the highest value of any stage), it is solved for the sums that come before the
+//! bottleneck, and then with only the stages below the bottleneck, where no plan may be as good. In
+//! the end, it is solved for all sums. A disagreement is an [error](SolveError::Internal).
 //!
-//! Beside [`solve`], [`explain`] says why there is no plan, with a [`Certificate`] that can be
-//! checked by hand, and [`broken`] lists the constraints that a plan breaks. [`greedy()`] is the
-//! original tool's search, for comparison.
+//! Beside [`solve`], [`explain`] finds the reason why there is no plan, with a [`Certificate`] that
+//! can be checked by hand, and [`broken`] lists the constraints that a plan breaks. [`greedy()`] is
+//! the original tool's search, for comparison.
 
 mod checked_problem;
 mod conflict;
@@ -82,7 +83,7 @@ fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError
     plan.map(|plan| scored(checked, plan)).transpose()
 }
 
-/// For [`Goal::Time`], returns the split with the shortest step; for other goals `found`, the best
+/// Returns the split with the shortest step if the goal is [`Goal::Time`], else `found`, the best
 /// split by the objectives of the goal.
 fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution {
     if checked.problem.goal != Goal::Time {
@@ -92,7 +93,8 @@ fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution
     let Some(shortest) = shortest else {
         return found;
     };
-    // Only the first proof is kept: that no split has a slowest stage with fewer cycles.
+    // Only the first proof is kept, which shows that no split has a slowest stage with fewer
+    // cycles.
     Solution {
         proofs: found.proofs.into_iter().take(1).collect(),
         ..shortest
@@ -100,12 +102,12 @@ fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the
-/// goal, or that there is no split if `found` is `None`. Returns the values on which both programs
-/// agree.
+/// goal, or that there is no split if `found` is `None`. Returns the values on which the integer
+/// program and the dynamic program agree.
 ///
 /// # Errors
-/// If the programs disagree, with the first objective in which they do, or if the integer program
-/// gives no proof.
+/// If the two programs disagree (the error names the first objective in which they differ), or if
+/// the integer program gives no proof.
 fn prove(
     checked: &CheckedProblem<'_>,
     found: Option<&Solution>,
@@ -145,14 +147,15 @@ fn prove(
     )
 }
 
-/// Returns the value of `found` in `objective`; `None` without a split or without cycle counts.
+/// Returns the value of `found` in `objective`; `None` if there is no split, or if the objective
+/// needs cycle counts that the profile lacks.
 fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
     found?.score.value(objective)
 }
 
 /// Solves the integer program for the lowest sums over stages in the objectives `sums`, the most
-/// important first, over splits whose stages are at most the values of `caps`. `None` if there is
-/// no such split.
+/// important first. Only splits whose stages are at most the values of `caps` are considered;
+/// `None` if there is no such split.
 ///
 /// # Errors
 /// If the integer program gives no proof, or contradicts the dynamic program.
@@ -183,11 +186,11 @@ fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveErr
     Ok(Solution::unproven(plan, score))
 }
 
-/// Returns the values of both programs' solutions in each of `objectives`; empty if both found no
-/// split.
+/// Returns the values of the two solutions in each of `objectives`: `integer` of the integer
+/// program and `dynamic` of the dynamic program. The result is empty if both found no split.
 ///
 /// # Errors
-/// If the values differ, with the first objective in which they do.
+/// If the values differ; the error names the first objective in which they differ.
 fn agree(
     objectives: &[Objective],
     integer: Option<&Solution>,

@@ -49,8 +49,9 @@ pub enum Goal {
 impl Goal {
     /// Returns the objectives by which plans are compared, the most important first. Cycles are
     /// skipped if the profile has no cycle counts. Of plans that are equal in all objectives, the
-    /// plan with the earliest cuts is the best. The time of a step is not an objective, so
-    /// [`Goal::Time`] has the order for the first split of its search.
+    /// plan with the earliest cuts is the best. The time of a step is not an objective: for
+    /// [`Goal::Time`], the returned order only determines the split that the search for the
+    /// shortest step begins with.
     pub fn order(self) -> &'static [Objective] {
         use Objective::{CutBytes, Cycles, Peak, Squares, Stages};
         match self {
@@ -67,7 +68,7 @@ impl Goal {
         if has_cycles { Self::Time } else { Self::Fewest }
     }
 
-    /// Is the goal meaningless if the profile has no cycle counts?
+    /// Returns whether the goal is meaningless if the profile has no cycle counts.
     pub fn needs_cycles(self) -> bool {
         matches!(self, Self::Cycles | Self::Time)
     }
@@ -84,8 +85,8 @@ impl Objective {
         self.words().0
     }
 
-    /// Returns the name of the objective ([`Objective::key`]), and a phrase that describes its best
-    /// value.
+    /// Returns the name of the objective ([`Objective::key`]), and a phrase for people that
+    /// describes the best value in this objective.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Peak => ("peak", "lowest memory on the fullest tile"),
@@ -96,7 +97,8 @@ impl Objective {
         }
     }
 
-    /// Is the value of a plan the highest value of its stages, rather than the sum over its stages?
+    /// Returns whether the value of a plan is the highest value of its stages, rather than the sum
+    /// over its stages.
     pub fn is_bottleneck(self) -> bool {
         matches!(self, Self::Peak | Self::Cycles)
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
-    /// By stage: the index of its profile in [`Problem::by_profile`].
+    /// One entry per stage: the index into [`Problem::by_profile`] of the profile of the stage.
     profiles: Vec<usize>,
 }
 
@@ -39,7 +39,8 @@ impl Plan {
         (end == layers && layers > 0).then_some(Self { stages, profiles })
     }
 
-    /// Returns, by stage, the index of its profile in [`Problem::by_profile`].
+    /// Returns one entry per stage: the index into [`Problem::by_profile`] of the profile of the
+    /// stage.
     pub fn profiles(&self) -> &[usize] {
         &self.profiles
     }
@@ -68,8 +69,8 @@ impl Plan {
         self.compiled().zip((0..self.stages.len()).rev())
     }
 
-    /// Returns constraints that only a split with the same cuts obeys, whatever the profiles of its
-    /// stages.
+    /// Returns constraints that a split obeys only if it has the same cuts as the plan, whatever
+    /// the profiles of its stages.
     pub fn as_constraints(&self) -> Vec<Constraint> {
         let stages = self.stages.iter().map(|stage| Rule::Together {
             first: stage.start,
@@ -82,7 +83,7 @@ impl Plan {
             .collect()
     }
 
-    /// Returns for each position the index of its stage.
+    /// Returns one entry per position: the index of the stage of the position.
     pub(super) fn stage_of(&self) -> Vec<usize> {
         self.stages
             .iter()
@@ -102,8 +103,8 @@ pub struct Score {
     pub stages: usize,
     /// The sum of the squared peaks of all stages, in bytes squared.
     pub squares: u128,
-    /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. A
-    /// single cut has up to 2^64 - 1 bytes.
+    /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. The sum
+    /// may need more than 64 bits, since a single cut has up to 2^64 - 1 bytes.
     pub cut_bytes: u128,
     /// The cycles that the slowest stage takes for one micro-batch, including recomputation; `None`
     /// if the profile has no cycle counts.
@@ -113,15 +114,15 @@ pub struct Score {
 }
 
 impl Score {
-    /// Computes the score of `plan`, whether it is within the limits or not. Returns `None` if
-    /// `problem` lacks the bytes of a stage, or has cycle counts but not for one of the stages.
+    /// Computes the score of `plan`, whether the plan is within the limits or not. Returns `None`
+    /// if `problem` lacks the bytes of a stage, or has cycle counts but lacks those of a stage.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         Self::of_peaks(problem, plan, &problem.peaks(plan)?)
     }
 
-    /// Computes the score of `plan`, whose stages have `peaks` bytes on their fullest tiles. Of
-    /// `problem`, only the bytes over cuts and the cycles are used. Returns `None` if `problem` has
-    /// cycle counts but not for one of the stages.
+    /// Computes the score of `plan`. `peaks` has one entry per stage: the bytes on its fullest
+    /// tile. Only the bytes over cuts and the cycles are taken from `problem`. Returns `None` if
+    /// `problem` has cycle counts but lacks those of a stage.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
@@ -164,8 +165,8 @@ impl Score {
         }
     }
 
-    /// Returns the value in each objective of `goal`, the most important first; lower is better.
-    /// Entries are `None` as in [`Score::value`].
+    /// Returns the value of the plan in each objective of `goal`, the most important first; lower
+    /// is better. An entry is `None` if [`Score::value`] returns `None` for its objective.
     pub fn rank(&self, goal: Goal) -> Vec<Option<u128>> {
         goal.order()
             .iter()
@@ -181,12 +182,12 @@ pub struct Solution {
     pub plan: Plan,
     /// The values of the plan in all objectives, computed again from its stages in integers.
     pub score: Score,
-    /// For each objective, in the order of the goal, the optimum of the integer program and the
-    /// optimum of the dynamic program. Empty if the integer program was not run.
+    /// One entry per objective, in the order of the goal: the optimum of the integer program and
+    /// the optimum of the dynamic program. Empty if the integer program was not run.
     pub proofs: Vec<ObjectiveProof>,
     /// Whether the search for the shortest step tried every split that could be faster; `None` if
-    /// the goal is not the shortest step, or if the profile has no cycle counts. For this goal, the
-    /// proofs are only about the cycles of the slowest stage.
+    /// the goal is not the shortest step, or if the profile has no cycle counts. If the goal is the
+    /// shortest step, `proofs` is only about the cycles of the slowest stage.
     pub is_shortest: Option<bool>,
 }
 
@@ -226,8 +227,8 @@ pub struct ObjectiveProof {
 /// Returns the constraints of `problem` that `plan` breaks, in the order of `problem`.
 ///
 /// # Errors
-/// If the problem contradicts itself, or the plan has another number of positions. Constraints that
-/// contradict each other are no error: the plan breaks some of them.
+/// If the problem contradicts itself, or the plan has another number of positions than the problem.
+/// Constraints that contradict each other are not an error: the plan breaks some of them.
 pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, SolveError> {
     problem.check()?;
     let end = plan.stages.last().map_or(0, |stage| stage.end);

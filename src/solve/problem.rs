@@ -27,8 +27,8 @@ pub enum Limits<'a> {
 /// Stage n is on IPU n. If there are fewer stages than IPUs, the last IPUs are empty.
 #[derive(Debug, Clone, Copy)]
 pub struct Problem<'a> {
-    /// The costs (memory and time) of the same positions in each profile of the model. Each stage
-    /// has the costs of one profile.
+    /// One entry per profile of the model: the costs (memory and time) of the positions in this
+    /// profile. All profiles have the same positions. Each stage has the costs of one profile.
     pub by_profile: &'a [ProfileCosts],
     /// Number of IPUs, which is the maximum number of stages.
     pub ipus: usize,
@@ -44,8 +44,8 @@ pub struct Problem<'a> {
 /// The costs (memory and time) of all ranges of positions in one profile of a model.
 #[derive(Debug, Clone)]
 pub struct ProfileCosts {
-    /// The bytes on the fullest tile of every range of positions as a stage. In a pipeline, they
-    /// depend on the number of stages after the stage. A range without an entry exceeds every
+    /// The bytes on the fullest tile of every range of positions as a stage. In a pipeline, these
+    /// bytes depend on the number of stages after the stage. A range without an entry exceeds every
     /// limit.
     pub ranges: Arc<RangeCosts>,
     /// The bytes, over all tiles, of the variables that cross a cut at each boundary:
@@ -61,7 +61,7 @@ pub struct ProfileCosts {
 pub struct CompiledStage {
     /// The positions of the stage; the end is exclusive.
     pub positions: Range<usize>,
-    /// The index of the profile in [`Problem::by_profile`].
+    /// The index into [`Problem::by_profile`] of the profile of the stage.
     pub profile: usize,
 }
 
@@ -85,7 +85,8 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limits of the first `ipus` IPUs only; all limits if there are fewer.
+    /// Returns only the limits of the first `ipus` IPUs, or all limits if there are fewer than
+    /// `ipus`.
     pub fn first(self, ipus: usize) -> Self {
         match self {
             Self::Same(_) => self,
@@ -118,7 +119,8 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Do any two IPUs have different limits, so that it matters which IPU a stage runs on?
+    /// Returns whether any two IPUs have different limits, so that it matters which IPU a stage
+    /// runs on.
     pub(super) fn differs(self) -> bool {
         self.by_ipu()
             .unwrap_or_default()
@@ -155,8 +157,8 @@ impl<'a> Problem<'a> {
         &self.by_profile[profile].ranges
     }
 
-    /// Returns the times of stages in the profile with index `profile`; `None` if it has no cycle
-    /// counts.
+    /// Returns the times of stages in the profile with index `profile`; `None` if the profile has
+    /// no cycle counts.
     pub(super) fn times_in(&self, profile: usize) -> Option<&'a StageTimes> {
         self.by_profile[profile].times.as_deref()
     }
@@ -192,16 +194,16 @@ impl<'a> Problem<'a> {
         reaches.max().unwrap_or(start)
     }
 
-    /// Returns the lowest lower bound on the bytes of `range` in any profile; `None` if the range
-    /// exceeds the limit in all profiles.
+    /// Returns the lower bound on the bytes of `range` in the profile where this bound is lowest;
+    /// `None` if the range exceeds the limit in all profiles.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {
         self.profiles()
             .filter_map(|profile| self.costs_in(profile).least(range.clone()))
             .min()
     }
 
-    /// Returns the bytes on the fullest tile of `stage`, followed by `after` stages, as
-    /// [`RangeCosts::peak`].
+    /// Returns the bytes on the fullest tile of `stage` if it is followed by `after` stages, as
+    /// [`RangeCosts::peak`] returns them in the profile of the stage.
     pub fn peak(&self, stage: &CompiledStage, after: usize) -> Option<u64> {
         self.costs_in(stage.profile)
             .peak(stage.positions.clone(), after)
@@ -305,8 +307,9 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that the lower bound on the bytes of every range is at least that of the range
-    /// without its last position, and that of the range without its first position.
+    /// Checks that the lower bound on the bytes of every range is at least as high as the lower
+    /// bounds of two shorter ranges: the range without its last position, and the range without its
+    /// first position.
     ///
     /// # Errors
     /// [`SolveError::Internal`] with the first range that violates this condition.
@@ -326,9 +329,9 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Makes the error that `range` takes only `peak` bytes, less than the range `inner` inside it,
+/// Makes the error that `range` takes only `peak` bytes, fewer than the range `inner` inside it,
 /// which is impossible for the memory of a stage (docs/model.md, "The memory of a stage").
-/// `inner_peak` is the bytes of `inner`, or `None` if it is over the limit.
+/// `inner_peak` is the number of bytes of `inner`, or `None` if `inner` is over the limit.
 fn not_monotone(
     range: Range<usize>,
     peak: u64,
@@ -374,8 +377,8 @@ pub enum SolveError {
 }
 
 impl SolveError {
-    /// Returns the internal error that a split is not proven to be the best in `objective`;
-    /// `reason` is the end of its message.
+    /// Returns the internal error that a split is not proven to be the best in `objective`. The
+    /// error message ends with `reason`.
     pub(super) fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
         Self::Internal(format!("no proven {objective}: {reason}"))
     }

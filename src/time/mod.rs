@@ -21,20 +21,22 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Number of micro-batches in a step if the user gives no number, since a profile does not record
-/// it: the fewest that suffice for every schedule on 64 IPUs, so that times on any number of IPUs
-/// can be compared.
+/// the number. It is the smallest number that suffices for every schedule on 64 IPUs, so that times
+/// on any number of IPUs can be compared.
 pub const USUAL_MICRO_BATCHES: u64 = 128;
 
 /// Numbers that the time of a step (all micro-batches and one weight update) depends on, besides
 /// the cycles of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepOptions {
-    /// Number of micro-batches in one step (over which training accumulates gradients), each of
-    /// [`StepOptions::counted_batch`] samples; `None` for [`USUAL_MICRO_BATCHES`].
+    /// Number of micro-batches in one step (over which training accumulates gradients). Each
+    /// micro-batch has [`StepOptions::counted_batch`] samples. `None` stands for
+    /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples in each of the `micro_batches`, if the profile's micro-batch may have
-    /// another size. The number of micro-batches is then converted, so that a step has as many
-    /// samples. `None` if `micro_batches` is a number of the profile's micro-batches.
+    /// Number of samples in each of the `micro_batches`, if this number may differ from the size of
+    /// the profile's micro-batch. The number of micro-batches is then converted to the profile's
+    /// size, so that the number of samples in a step stays the same. `None` if `micro_batches`
+    /// counts micro-batches of the profile's size.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -61,8 +63,8 @@ impl Default for StepOptions {
 }
 
 impl StepOptions {
-    /// Returns the options for a profile whose micro-batch has `samples` samples. The total number
-    /// of samples in a step stays the same. With `None`, the options are unchanged.
+    /// Returns the options for a profile whose micro-batch has `samples` samples, with the same
+    /// total number of samples in a step. If `samples` is `None`, the options are unchanged.
     pub fn with_size(self, samples: Option<u64>) -> Self {
         Self {
             counted_batch: samples.and(self.micro_batch),
@@ -71,8 +73,9 @@ impl StepOptions {
         }
     }
 
-    /// Returns the number of micro-batches that the user wants in a step (else
-    /// [`USUAL_MICRO_BATCHES`]), converted to micro-batches of the profile's size and rounded up.
+    /// Returns the number of micro-batches that the user wants in a step (or
+    /// [`USUAL_MICRO_BATCHES`] if the user gives no number), converted to micro-batches of the
+    /// profile's size and rounded up.
     pub fn wanted_micro_batches(&self) -> u64 {
         let counted = self.micro_batches.unwrap_or(USUAL_MICRO_BATCHES);
         match self.counted_batch.zip(self.micro_batch) {
@@ -82,8 +85,8 @@ impl StepOptions {
     }
 }
 
-/// The cycles of a model in a pipeline, from which those of any stage (range of positions: In,
-/// layers, Out) are computed.
+/// The cycles of a model in a pipeline. The cycles of any stage (a range of positions: In, layers,
+/// Out) are computed from these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTimes {
     pipeline: Pipeline,
@@ -91,17 +94,17 @@ pub struct StageTimes {
     /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
     /// before position `i`.
     before: Vec<Sums>,
-    /// Cycles of Out if it runs on the first IPU; the sums of the first position include them.
-    /// `None` if Out does not run on the first IPU.
+    /// Cycles of Out if it runs on the first IPU; the sums in `before` then include these cycles in
+    /// the first position. `None` if Out does not run on the first IPU.
     out_in_first: Option<Passes>,
-    /// Whether the last position is Out (it is not if Out runs on the first IPU).
+    /// Whether the last position is Out. This is false if Out runs on the first IPU.
     has_out: bool,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
-    /// For each position from 1 on: bytes that a cut before the position sends between IPUs in the
-    /// forward pass and in the backward pass of one micro-batch. If Out is on the first IPU, an
-    /// additional last entry is for the cut between the last layer and Out.
+    /// For each position from 1 on: bytes that a cut before the position sends between IPUs for one
+    /// micro-batch, first in the forward pass, then in the backward pass. If Out is on the first
+    /// IPU, an additional last entry is for the cut between the last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
 }
 
@@ -161,8 +164,8 @@ pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
-/// Cycles of a stage by pass: of the forward and the backward pass for one micro-batch, and of the
-/// update for one step.
+/// Cycles of a stage by pass. The cycles of the forward and the backward pass are for one
+/// micro-batch, the cycles of the update are for one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
     /// Cycles of the forward pass.
@@ -177,18 +180,18 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Returns the cycles of one micro-batch: of all passes but the update.
+    /// Returns the cycles of one micro-batch: the sum over all passes except the update.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
 }
 
 impl StageTimes {
-    /// Computes the times of a model in `pipeline`, still without streamed optimizer state
-    /// ([`streaming`](Self::streaming)). `cycles` has the cycles of one micro-batch by position;
-    /// `is_training` says whether there is a backward pass. `cut_bytes` has for each cut (split
-    /// point) the bytes that it sends in the forward and in the backward pass
-    /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
+    /// Computes the times of a model in `pipeline`. They do not include streamed optimizer state,
+    /// which [`streaming`](Self::streaming) adds. `cycles` has the cycles of one micro-batch by
+    /// position, and `is_training` tells whether there is a backward pass. `cut_bytes` has one
+    /// entry per cut (split point): the bytes that the cut sends in the forward and in the backward
+    /// pass ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
     pub fn new(
         cycles: &CyclesByLayer,
         positions: &Positions,
@@ -228,8 +231,8 @@ impl StageTimes {
         }
     }
 
-    /// Adds the optimizer state: `state` has its bytes by position, which stages stream if the
-    /// state is off the chip.
+    /// Adds optimizer state to the times. `state` has one entry per position: the bytes of its
+    /// optimizer state, which a stage streams if the state is off the chip.
     pub fn streaming(mut self, state: &[u64]) -> Self {
         let mut sum = 0;
         for (before, &bytes) in self.before.iter_mut().skip(1).zip(state) {
@@ -258,8 +261,8 @@ impl StageTimes {
         self.before.len() - 1
     }
 
-    /// Returns whether the cycles of a stage depend on its number of later stages: true in training
-    /// with recomputation, because the last stage recomputes less than others.
+    /// Returns whether the cycles of a stage depend on the number of stages after it. This is true
+    /// in training with recomputation, because the last stage recomputes less than the others.
     pub fn is_by_depth(&self) -> bool {
         self.is_training && self.pipeline.recompute != Recompute::None
     }
@@ -268,8 +271,9 @@ impl StageTimes {
     /// follow.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
-        // In is recomputed together with the first layer, so In adds what a stage of both
-        // recomputes beyond a stage of that layer.
+        // In is recomputed together with the first layer. So the cycles of In are those that a
+        // stage of In and the first layer recomputes, minus those that a stage of only the first
+        // layer recomputes.
         let recomputed = |is_last| {
             let sum = |range: &Range<usize>| self.recomputed_among_others(range, is_last);
             let of_position = |range: Range<usize>| match range.start {
@@ -315,9 +319,9 @@ impl StageTimes {
         })
     }
 
-    /// Computes the cycles of the stage of positions `range` if the split has `after` stages after
-    /// it. If Out runs on the first IPU, the cycles of the stage with In include those of Out.
-    /// `None` if positions do not exist.
+    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it in
+    /// the split. If Out runs on the first IPU, the cycles of the stage with In include the cycles
+    /// of Out. Returns `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update, ..] = self.sums(range)?;
         // If Out is on the first IPU, it runs after the last stage of the split, unless the split
@@ -332,22 +336,25 @@ impl StageTimes {
     }
 
     /// Computes the cycles of the stage of positions `range` for one micro-batch, including
-    /// recomputation, if the split has `after` stages after it; `None` if positions do not exist.
+    /// recomputation. The stage has `after` stages after it in the split. Returns `None` if
+    /// positions do not exist.
     pub fn cycles(&self, range: &Range<usize>, after: usize) -> Option<u128> {
         self.stage(range, after).map(Passes::of_micro_batch)
     }
 
-    /// Returns the sums over positions `range`; `None` if positions do not exist.
+    /// Returns the sums over the positions `range`, as [`Sums`] describes them; `None` if positions
+    /// do not exist.
     fn sums(&self, range: &Range<usize>) -> Option<Sums> {
         let (start, end) = (self.before.get(range.start)?, self.before.get(range.end)?);
         (range.start <= range.end).then(|| std::array::from_fn(|kind| end[kind] - start[kind]))
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
-    /// without Out; and the cycles of Out if it runs on the first IPU and `range` is the first of
-    /// several stages. Then Out is a separate stage, the last of the pipeline. Otherwise the first
-    /// item has all cycles, and the second is `None`. The whole result is `None` if positions do
-    /// not exist.
+    /// and separately the cycles of Out if Out is a stage of its own. If Out runs on the first IPU
+    /// and `range` is the first of several stages, Out is a separate stage, the last of the
+    /// pipeline: the first item then has the cycles without Out, and the second item the cycles of
+    /// Out. Otherwise the first item has all cycles, and the second item is `None`. The whole
+    /// result is `None` if positions do not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
@@ -373,26 +380,28 @@ impl StageTimes {
         }
     }
 
-    /// Returns the cycles that positions `range` add to the recomputation of a stage, if other
-    /// positions make the stage recompute: a frozen layer runs again with the others, though not by
-    /// itself. `is_last` says whether the stage is the last of the pipeline.
+    /// Returns the cycles that the positions `range` add to the recomputation of a stage, if other
+    /// positions make the stage recompute. For example, a frozen layer runs again together with
+    /// other layers, but not in a stage of only frozen layers. `is_last` tells whether the stage is
+    /// the last of the pipeline.
     fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
             Recompute::Stage => self.forward_without_out(range),
-            // With recomputation of each layer, the last stage also recomputes its layers, but not
-            // Out, which comes after the last checkpoint (the end of the last layer).
+            // With recomputation of each layer, the last stage recomputes its layers too. It does
+            // not recompute Out, which comes after the last checkpoint (the end of the last layer).
             _ => self.forward_again(range),
         }
     }
 
     /// Returns the forward cycles of positions `range` that run again if layers are recomputed one
-    /// by one: of positions whose own backward pass needs their forward pass again, and of In if
-    /// the backward pass of the first layer does.
+    /// by one. These are the cycles of positions whose own backward pass needs their forward pass
+    /// again, and the cycles of In if the backward pass of the first layer, in the same range,
+    /// needs that layer's forward pass again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = self.by_themselves(range);
-        // In may have no backward pass, and then runs again together with the first layer.
+        // In may have no backward pass. It then runs again together with the first layer.
         let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
         if range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
             again + self.forward_without_out(&(0..1))
@@ -419,9 +428,9 @@ impl StageTimes {
         forward(range).saturating_sub(of_out)
     }
 
-    /// Returns the bytes that the stage of positions `range` loads from memory off the chip plus
-    /// those that it stores there in one weight update, on one replica; 0 if optimizer state is on
-    /// the chip.
+    /// Returns the number of bytes that the stage of positions `range` loads from memory off the
+    /// chip, plus the number that it stores there, in one weight update on one replica. Returns 0
+    /// if optimizer state is on the chip.
     fn streamed_by(&self, range: &Range<usize>) -> u128 {
         let place = self.pipeline.state;
         if !place.is_off_chip() {

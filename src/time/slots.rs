@@ -1,8 +1,8 @@
 //! Finds which stages work in each slot of a step (docs/model.md, "Time").
 //!
 //! A pass is the forward or the backward work of a stage on one micro-batch. In a slot, each IPU
-//! works on its active passes; the slot ends when the last IPU is done. Pass k of micro-batch n
-//! runs in slot k + n * e, where a micro-batch enters every e slots.
+//! works on its active passes; the slot ends when the last IPU is done. If a micro-batch enters the
+//! pipeline every e slots, pass k of micro-batch n runs in slot k + n * e.
 
 use super::StageTimes;
 use crate::memory::Schedule;
@@ -33,7 +33,8 @@ pub(crate) enum PassOrder {
 }
 
 impl StageTimes {
-    /// Returns the order of passes that the schedule of the pipeline has.
+    /// Returns the order in which micro-batches pass through the stages in the schedule of the
+    /// pipeline.
     pub(crate) fn order(&self) -> Order {
         let (passes, every) = match self.pipeline.schedule {
             Schedule::Sequential if !self.is_training => (PassOrder::Forward, None),
@@ -51,9 +52,9 @@ impl StageTimes {
 pub(crate) struct SlotKind {
     /// Number of slots of this kind in the step.
     pub count: u64,
-    /// By stage: whether the stage runs a forward pass in slots of this kind.
+    /// One entry per stage: whether the stage runs a forward pass in slots of this kind.
     pub forward: Vec<bool>,
-    /// By stage: whether the stage runs a backward pass in slots of this kind.
+    /// One entry per stage: whether the stage runs a backward pass in slots of this kind.
     pub backward: Vec<bool>,
 }
 
@@ -64,8 +65,9 @@ pub(crate) struct Slots {
     pub kinds: Vec<SlotKind>,
 }
 
-/// The stages that work on one micro-batch in one slot, as indices: the stage that runs the forward
-/// pass of the micro-batch, and the stage that runs its backward pass; `None` if no stage does.
+/// The stages that work on one micro-batch in one slot. The first item is the index of the stage
+/// that runs the forward pass of the micro-batch, the second item the index of the stage that runs
+/// its backward pass. An item is `None` if no stage runs the pass.
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
@@ -76,23 +78,24 @@ impl Slots {
         })
     }
 
-    /// Returns the slots by which one more micro-batch lengthens a step through `stages` stages,
-    /// while all stages have work.
+    /// Returns the slots that one more micro-batch adds to a step through `stages` stages, while
+    /// all stages have work.
     pub fn of_one_micro_batch(order: Order, stages: usize) -> Self {
         let micro_batches = order.every.map_or(1, |_| u64::MAX);
         Self::of(order, stages, micro_batches, |passes, every| {
-            // The first slot in which all passes run. One more pass begins in each slot, and none
-            // runs out of work, since the number of micro-batches has no bound here.
+            // `full` is the index of the first slot in which all passes have begun. One more pass
+            // begins in each slot, and no pass runs out of work, since the number of micro-batches
+            // has no bound here.
             let full = passes.saturating_sub(1);
             let turns = if passes == 0 { 0 } else { every };
             (full..full + turns).map(|slot| (slot, 1)).collect()
         })
     }
 
-    /// Returns the slots of a step of `micro_batches` micro-batches by kind. `slots` gets the
-    /// number of passes of a micro-batch and [`Order::every`]; it returns pairs of the index of a
-    /// slot and the number of slots like it. If only one stage works at a time, there is one slot
-    /// for each pass of each micro-batch instead.
+    /// Returns the slots of a step of `micro_batches` micro-batches by kind. `slots` is called with
+    /// the number of passes of a micro-batch and [`Order::every`]; it returns pairs of the index of
+    /// a slot and the number of slots like it. If only one stage works at a time, `slots` is not
+    /// called, and there is one slot for each pass of each micro-batch.
     fn of(
         order: Order,
         stages: usize,
@@ -128,9 +131,10 @@ impl Slots {
     }
 }
 
-/// Iterates over the entries of `passes`, the passes of one micro-batch in order ([`passes`]), that
-/// run in the slot with the index `slot`, each on another micro-batch. One of `micro_batches`
-/// micro-batches enters the pipeline every `every` slots; `None` if only one stage works at a time.
+/// Iterates over the passes that run in the slot with the index `slot`, each on another
+/// micro-batch. `passes` has the passes of one micro-batch in order ([`passes`]). Of
+/// `micro_batches` micro-batches, one enters the pipeline every `every` slots; `every` is `None` if
+/// only one stage works at a time.
 fn active_passes(
     passes: &[ActiveStages],
     slot: u64,
@@ -149,8 +153,9 @@ fn active_passes(
         .map(|(_, work)| work)
 }
 
-/// Returns the passes of one micro-batch through `stages` stages, one for each slot that the
-/// micro-batch takes, in order: the stage that runs forward, and the stage that runs backward.
+/// Returns the passes of one micro-batch through `stages` stages, in order. There is one entry for
+/// each slot that the micro-batch takes: the stage that runs forward in this slot, and the stage
+/// that runs backward.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
     let mut backward = (0..stages).rev().map(Some);
@@ -165,17 +170,17 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     passes
 }
 
-/// Returns slots that stand for all slots of a step: pairs of the index of a slot and the number of
-/// slots that have the same passes. `passes` is the number of passes of a micro-batch; one
-/// micro-batch enters every `every` slots. Only slots in the middle, in which all passes have begun
-/// and none has ended, repeat.
+/// Returns slots that stand for all slots of a step, as pairs: the index of a slot, and the number
+/// of slots that have the same passes. `passes` is the number of passes of a micro-batch, and one
+/// micro-batch enters every `every` slots. Only slots in the middle of the step, in which all
+/// passes have begun and none has ended, occur several times.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 || passes == 0 {
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // The first slot in which all passes have begun (`from`), and the first in which a pass has
-    // ended because no micro-batch is left for it (`to`).
+    // `from` is the index of the first slot in which all passes have begun. `to` is the index of
+    // the first slot in which a pass has ended because no micro-batch is left for it.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     let single = (0..from).chain(from.max(to)..from.saturating_add(ends) + 1);

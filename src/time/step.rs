@@ -17,23 +17,23 @@ pub struct StepTime {
     /// Cycles that are lost while the pipeline fills and drains: the cycles of all slots of the
     /// step, minus `steady` for each micro-batch.
     pub ramps: u128,
-    /// Cycles of the copies between stages, over all slots of the step. `None` if the clock
-    /// frequency is unknown and anything is copied: then `cycles` lacks them.
+    /// Cycles of the copies between stages, over all slots of the step. `None` if anything is
+    /// copied but the clock frequency is unknown; `cycles` then does not include the copies.
     pub copies: Option<u128>,
-    /// Cycles of the weight update at the end of the step, including streaming if its bandwidth is
-    /// known.
+    /// Cycles of the weight update at the end of the step, including the streaming of optimizer
+    /// state if the bandwidth for streaming is known.
     pub update: u128,
-    /// Bytes of optimizer state that the IPUs of one replica load from memory off the chip plus
-    /// those that they store there in the step. `update` includes the cycles of these transfers if
-    /// the bandwidth is known.
+    /// Bytes of optimizer state that the IPUs of one replica load from memory off the chip, plus
+    /// the bytes that they store there, in the step. `update` includes the cycles of these
+    /// transfers if the bandwidth for streaming is known.
     pub streamed: u128,
 }
 
 impl StepTime {
     /// Computes the time of a step from its `slots` (in a slot, each IPU runs its active passes)
-    /// and from `period`, the slots by which one more micro-batch lengthens the step. `stages` has
-    /// the IPU and the cycles of each stage; `copies` and `update` are cycles of the whole step.
-    /// `None` if a sum overflows.
+    /// and from `period`, the slots that one more micro-batch adds to the step. `stages` has one
+    /// entry per stage: the index of its IPU, and its cycles. `copies` and `update` are cycles of
+    /// the whole step. Returns `None` if a sum overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
@@ -45,8 +45,8 @@ impl StepTime {
             micro_batches,
             cycles: work.checked_add(update)?.checked_add(copies.unwrap_or(0))?,
             steady,
-            // All slots take at least `steady` cycles for each micro-batch; filling and draining
-            // take the rest.
+            // All slots together take at least `steady` cycles for each micro-batch. The remaining
+            // cycles are for filling and draining the pipeline.
             ramps: work.saturating_sub(through),
             copies,
             update,
@@ -54,8 +54,8 @@ impl StepTime {
         })
     }
 
-    /// Returns the cycles of the step without filling, draining, copies and update, divided by all
-    /// cycles of the step: from 0 to 1, where 1 is the best.
+    /// Returns the share of the cycles of the step that is not for filling, draining, copies and
+    /// update. The share is from 0 to 1, where 1 is the best.
     pub fn efficiency(&self) -> f64 {
         let through = self.steady as f64 * self.micro_batches as f64;
         match self.cycles {
@@ -64,8 +64,9 @@ impl StepTime {
         }
     }
 
-    /// Returns the cycles per micro-batch of `replicas` replicas together, to compare the step with
-    /// steps of other numbers of micro-batches.
+    /// Returns the cycles of the step per micro-batch, where `replicas` replicas process
+    /// micro-batches at the same time. Rates of steps with different numbers of micro-batches can
+    /// be compared.
     pub(crate) fn rate(&self, replicas: usize) -> Rate {
         Rate {
             cycles: self.cycles,
@@ -97,8 +98,7 @@ impl Rate {
 
 impl Slots {
     /// Returns the cycles of all slots, without copies; `None` if the sum overflows. `stages` has
-    /// the index of the IPU and the cycles of each stage; indices of IPUs are below the number of
-    /// stages.
+    /// one entry per stage: the index of its IPU (below the number of stages), and its cycles.
     fn cycles(&self, stages: &[(usize, Passes)]) -> Option<u128> {
         let mut by_ipu = vec![0u128; stages.len()];
         let mut sum = 0u128;
@@ -117,9 +117,9 @@ impl Slots {
 }
 
 impl Passes {
-    /// Returns the cycles of a slot in which the stage runs the forward pass (if `forward`) and the
-    /// backward pass (if `backward`), on one micro-batch each. Recomputation is part of the
-    /// backward pass.
+    /// Returns the cycles that the stage takes in a slot in which it runs the forward pass (if
+    /// `forward`) and the backward pass (if `backward`), on one micro-batch each. Recomputation is
+    /// part of the backward pass.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
         let forward = if forward { self.forward } else { 0 };
         let again = self.backward + self.recomputed;
@@ -132,9 +132,10 @@ impl Passes {
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
-    /// Returns the IPU and the cycles of each stage of the pipeline, for a split into `stages`
-    /// (stage i on IPU i). If Out runs on the first IPU and there are several stages, Out is one more
-    /// stage at the end, on IPU 0. `None` if positions do not exist.
+    /// Returns one entry per stage of the pipeline, for a split into `stages`: the index of its
+    /// IPU, and its cycles. Stage i of the split is on IPU i. If Out runs on the first IPU and
+    /// there are several stages, Out is one more stage at the end, on IPU 0. Returns `None` if
+    /// positions do not exist.
     fn pipeline_stages(stages: &[TimedStage<'_>]) -> Option<Vec<(usize, Passes)>> {
         let (mut found, mut last) = (Vec::new(), None);
         for (ipu, (times, range)) in stages.iter().enumerate() {
@@ -146,15 +147,15 @@ impl StageTimes {
         Some(found)
     }
 
-    /// Returns the number of stages of the pipeline for a split into `stages` stages: one more if
-    /// Out on the first IPU is a stage of its own.
+    /// Returns the number of stages of the pipeline for a split into `stages` stages. It is
+    /// `stages`, plus one if Out runs on the first IPU as a separate stage.
     pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
 
-    /// Returns the number of micro-batches in a step for a split into `stages` stages: the
-    /// requested or usual number, but at least the minimum of the schedule, and for TensorFlow
-    /// rounded up to a multiple of that minimum.
+    /// Returns the number of micro-batches in a step for a split into `stages` stages. This is the
+    /// number that the user requested, or the usual number, but at least the minimum of the
+    /// schedule. For TensorFlow, it is rounded up to a multiple of that minimum.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -167,8 +168,9 @@ impl StageTimes {
         }
     }
 
-    /// Computes the time of one step of a split into `stages`, whose profiles are of one model in
-    /// one pipeline; `None` if `stages` is empty, if positions do not exist or if a sum overflows.
+    /// Computes the time of one step of a split into `stages`. The times of all stages must be of
+    /// one model in one pipeline, but may come from different profiles. Returns `None` if `stages`
+    /// is empty, if positions do not exist or if a sum overflows.
     pub fn step(stages: &[TimedStage<'_>]) -> Option<StepTime> {
         let (first, _) = stages.first()?;
         let of_pipeline = Self::pipeline_stages(stages)?;
@@ -190,9 +192,9 @@ impl StageTimes {
         StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
 
-    /// Returns a lower bound on the sum of the update cycles of all stages of a split in which each
-    /// stage has the times of any of `profiles`. The bound is exact for one profile without
-    /// streamed optimizer state.
+    /// Returns a lower bound on the sum of the update cycles of all stages of a split, in which
+    /// each stage may have the times of any of `profiles`. The bound is exact if there is one
+    /// profile and no streamed optimizer state.
     pub(crate) fn least_update(profiles: &[&Self]) -> Option<u128> {
         let positions = profiles.first()?.positions();
         let of_position = |position: usize| {
@@ -210,9 +212,10 @@ impl StageTimes {
         })
     }
 
-    /// Returns the cycles of the weight update of one step. `stages` has the IPU and the cycles of
-    /// each stage. The result is the highest sum of any IPU if all IPUs update at the same time
-    /// (TensorFlow), and the sum over all stages if one IPU updates after the other (PopART).
+    /// Returns the cycles of the weight update of one step. `stages` has one entry per stage: the
+    /// index of its IPU, and its cycles. If all IPUs update at the same time (TensorFlow), the
+    /// result is the sum over the stages of the IPU with the highest sum; if one IPU updates after
+    /// the other (PopART), it is the sum over all stages.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let mut by_ipu = vec![0; stages.len()];
         for (ipu, stage) in stages {
@@ -225,37 +228,37 @@ impl StageTimes {
         }
     }
 
-    /// Returns whether all IPUs update their weights at the same time, as in TensorFlow; otherwise
-    /// one IPU after the other.
+    /// Returns whether all IPUs update their weights at the same time, as in TensorFlow, rather
+    /// than one IPU after the other.
     pub(crate) fn updates_side_by_side(&self) -> bool {
         self.pipeline.schedule.is_of_tensorflow()
     }
 
-    /// Returns the bytes that a stage sends over the cut before it in the backward pass, and over the
-    /// cut after it in the forward pass.
+    /// Returns the bytes that a stage sends for one micro-batch: first over the cut before it in
+    /// the backward pass, then over the cut after it in the forward pass.
     pub(crate) fn sends(&self, stage: &Range<usize>) -> [u128; 2] {
         [self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]]
     }
 
-    /// Returns the bytes that cross the cut before `position` in the forward and in the backward
-    /// pass of one micro-batch. If Out is on the first IPU, position 0 and the end of the positions
-    /// mean the cut between the last layer and Out.
+    /// Returns the bytes that cross the cut before `position` for one micro-batch, first in the
+    /// forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the end
+    /// of the positions both stand for the cut between the last layer and Out.
     fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Includes the copies of the stage with the index `number` and the positions `stage` in
-    /// `bytes`: the bytes whose copies each even slot (first item) and each odd slot (second item)
-    /// waits for, which are those of the IPU that sends or receives the most. Returns the new
-    /// `bytes`. If a micro-batch enters every second slot, neighbours exchange data only in even or
-    /// only in odd slots. If only one stage works at a time, the first item sums up the bytes of
-    /// all cuts for one micro-batch.
+    /// Returns `bytes` after including the copies of the stage with the index `number` and the
+    /// positions `stage`. `bytes` has the bytes whose copies each even slot (first item) and each
+    /// odd slot (second item) waits for: the bytes of the IPU that sends or receives the most. If a
+    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
+    /// slots. If only one stage works at a time, the first item is the sum of the bytes over all
+    /// cuts for one micro-batch.
     ///
     /// The bytes of a copy follow from the profile of the stage that sends them. `previous` and
-    /// `next` have the possible times of the stages before and after this stage; of several, the
-    /// times that send the fewest bytes apply.
+    /// `next` have the possible times of the stages before and after this stage. If there are
+    /// several possible times, those that send the fewest bytes apply.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -286,8 +289,9 @@ impl StageTimes {
     }
 
     /// Returns the cycles of all copies between IPUs in a step with the given numbers of slots and
-    /// micro-batches, where [`with_copies`](Self::with_copies) computed the bytes that each even
-    /// and each odd slot waits for. `None` if bytes are copied but the clock frequency is unknown.
+    /// micro-batches. `even` and `odd` are the bytes that each even and each odd slot waits for, as
+    /// [`with_copies`](Self::with_copies) computes them. Returns `None` if bytes are copied but the
+    /// clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],

@@ -1,5 +1,5 @@
-//! Decides whether a verdict can rest on a `debug.cbor`: whether the file belongs to the profile,
-//! and has all debug contexts to which the profile refers.
+//! Decides whether a verdict can rest on a file `debug.cbor`: whether the file belongs to the
+//! profile, and has all debug contexts to which the profile refers.
 
 use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};
@@ -10,13 +10,14 @@ use anyhow::{Context, Result};
 use rustc_hash::FxHashSet;
 use std::path::Path;
 
-/// Checks that the contexts of the debug file at `path` are intact and belong to `programs`.
-/// Returns the warnings about the content of the file, each with `path`, and a contradiction if the
-/// file is damaged, with the bytes of `profile` that depend on the damage. These bytes have no
-/// bound if the contexts are of another compilation, or if any context may have a wrong name.
+/// Checks that the debug contexts in the debug file at `path` are intact and belong to `programs`.
+/// Returns the warnings about the content of the file, each with `path`. If the file is damaged,
+/// also returns a contradiction with the bytes of `profile` that depend on the damaged data. There
+/// is no bound on these bytes if the contexts are of another compilation, or if any context may
+/// have a wrong name.
 ///
 /// # Errors
-/// If the file has no contexts, or is damaged and `profile` is `None`, so that the bytes are
+/// If the file has no contexts, or if it is damaged and `profile` is `None`, so that the bytes are
 /// unknown.
 pub(crate) fn check_debug(
     programs: &Programs,
@@ -78,10 +79,11 @@ pub(crate) fn check_debug(
     Ok((warnings, Some(found)))
 }
 
-/// Returns, by program, whether its bytes may be attributed to the wrong layer: the debug context
-/// of the program or of its compute set is missing or has a missing ancestor, the context has
-/// another name than the compute set, or such a problem occurs at a Call that leads to the program,
-/// since the context of the Call says which operations the called programs stand for.
+/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. This is
+/// so if the debug context of the program or of its compute set is missing or has a missing
+/// ancestor, or if the context has another name than the compute set. It is also so if such a
+/// problem occurs at a Call that leads to the program, since the context of the Call determines
+/// which operations the called programs stand for.
 fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = debug_info.position(id);
@@ -114,20 +116,21 @@ fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
 /// Counts that show how well the contexts of `debug.cbor` fit the programs that refer to them.
 ///
 /// Programs refer to contexts by ids that every compilation counts from 1, so the contexts of
-/// another compilation have the same ids but describe something else. Two comparisons show it:
+/// another compilation have the same ids but describe something else. Two comparisons detect
+/// contexts of another compilation:
 /// * *Programs.* In the real files all 35 ids lead to a context that Poplar wrote for a program or
-///   for the compilation; with contexts of other compilations at most 4 in 10 do. In generated
-///   files at least 85 % do, and with contexts of other compilations at most 57 %.
+///   for the compilation; with contexts of other compilations at most 4 in 10 ids do. In generated
+///   files at least 85 % of the ids do, and with contexts of other compilations at most 57 %.
 /// * *Names.* In the real files all compute sets with a name have the name of their context; with
-///   contexts of other compilations no compute set has the name. In generated files all have it,
-///   and with contexts of another compilation by the same framework at most half. A file that was
-///   cut off has no names.
+///   contexts of other compilations no compute set does. In generated files all compute sets do,
+///   and with contexts of another compilation by the same framework at most half of them. A file
+///   that was cut off has no names.
 ///
 /// A whole file that belongs to the profile has all contexts to which programs and compute sets
-/// refer, all their parents, and the name of each compute set: this holds for the real file and all
-/// generated files. Any deviation is [damage](Self::damage). Only a parent may be missing in a
-/// whole file: Poplar writes a context when its C++ object is destroyed, which may be after the
-/// file is closed.
+/// refer, all parents of these contexts, and the name of each compute set: this holds for the real
+/// file and all generated files. Any deviation is [damage](Self::damage). The only data that may be
+/// missing in a whole file is a parent: Poplar writes a context when its C++ object is destroyed,
+/// which may be after the file is closed.
 #[derive(Debug, PartialEq)]
 pub struct DebugMatch {
     /// Number of distinct ids of debug contexts to which programs of the profile refer.
@@ -158,7 +161,7 @@ const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
     /// Counts how many of the contexts to which `programs` and their compute sets refer are in
-    /// `debug_info`, and how many fit.
+    /// `debug_info`, and how many of these match the programs and compute sets.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -187,11 +190,12 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation than the profile. They do not if,
-    /// of at least 8 compute sets with names, three of four have the name of their context.
-    /// Otherwise they do if Poplar wrote too few contexts for programs: fewer than three of four,
-    /// or, if those names disagree, than nine of ten. If the file has few of the contexts, the
-    /// result is `false`: a damaged file may have lost the others.
+    /// Returns whether the contexts belong to another compilation than the profile. The result is
+    /// `false` if there are at least 8 compute sets with names to compare and at least three of
+    /// four have the name of their context. Otherwise it is `true` if Poplar wrote too few of the
+    /// contexts for programs or the compilation: fewer than three of four or, if at least 8 names
+    /// were compared and disagree, fewer than nine of ten. If the file has few of the contexts, the
+    /// result is `false`, since a damaged file may have lost the others.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {
@@ -201,8 +205,8 @@ impl DebugMatch {
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
     }
 
-    /// Returns which data `debug.cbor` lacks, as damage in this order: contexts to which the
-    /// profile refers, parents of contexts, and the names of compute sets.
+    /// Returns the damage of `debug.cbor`, by the data that it lacks, in this order: contexts to
+    /// which the profile refers, parents of contexts, and the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;

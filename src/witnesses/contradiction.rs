@@ -1,5 +1,6 @@
-//! Defines contradictions (data in the files that disagree or are missing) with the bytes of a tile
-//! that each may misplace, and decides whether they leave a verdict possible.
+//! Defines contradictions: data in the files that disagree or are missing, with the bytes of a tile
+//! that each contradiction may misplace. Decides whether a verdict is possible despite the
+//! contradictions.
 
 use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
@@ -48,8 +49,8 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns the words that precede the recorded and the computed number in a message; `None` for
-    /// checks of missing data, which have no two numbers to compare.
+    /// Returns the words before the recorded number and the words before the computed number in a
+    /// message; `None` for checks of missing data, which have no two numbers to compare.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "the rows that it needs are"],
@@ -69,7 +70,7 @@ impl Witness {
         })
     }
 
-    /// Returns the name of the amount of which [`Contradiction::share`] is a percentage, such as
+    /// Returns the words for the amount of which [`Contradiction::share`] is a percentage, such as
     /// `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
@@ -145,7 +146,8 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that no backward pass was found, although operations update
-    /// `updated` of the `read` bytes of parameters that they read. It rules out a verdict.
+    /// parameters. `read` is the number of bytes of parameters that operations read, and `updated`
+    /// the number of these bytes that operations update. The contradiction rules out a verdict.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
         let row = "no backward pass by marks or by the order of modules";
         Self {
@@ -156,9 +158,10 @@ impl Contradiction {
         }
     }
 
-    /// Creates the contradiction that `table` lacks data; `row` describes the data. `by_tile` has
-    /// the bytes on each tile that depend on the data. The contradiction gets the bytes of the tile
-    /// with most of them, but at most the recorded total of the fullest tile.
+    /// Creates the contradiction that `table` lacks data; `row` describes the missing data.
+    /// `by_tile` has one entry per tile: the bytes that depend on the missing data. The
+    /// contradiction gets the highest of these numbers, but at most the recorded total of the
+    /// fullest tile.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -167,7 +170,8 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // Variables of different steps may add up to more bytes than a tile has at one step.
+        // Variables that are live at different steps may add up to more bytes than a tile has at
+        // one step, so the bytes are limited to the total of the fullest tile.
         worst(
             witness,
             table,
@@ -183,7 +187,7 @@ impl Contradiction {
         .in_row(row)
     }
 
-    /// Returns the contradiction with `row` in its field [`row`](Self::row).
+    /// Returns the contradiction with its field [`row`](Self::row) set to `row`.
     pub(super) fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }
@@ -194,8 +198,9 @@ impl Contradiction {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about the contradiction. `has_verdict` says whether the report has a
-    /// verdict. A contradiction that is not refused does not change that verdict.
+    /// Returns the warning about the contradiction. `has_verdict` tells whether the report has a
+    /// verdict. If [`refused`](Self::refused) is false, the contradiction does not change this
+    /// verdict.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -249,10 +254,10 @@ impl fmt::Display for Contradiction {
     }
 }
 
-/// Returns the contradiction of the check `witness` about the tile whose numbers differ most, the
-/// first one of a tie; `None` if the numbers of all tiles agree. `numbers` has the recorded and the
-/// computed number of each tile, from tile 0 on, in bytes. `table` is the table of the recorded
-/// numbers, `fullest` is the total of the fullest tile in bytes.
+/// Returns the contradiction of the check `witness` about the tile whose numbers differ most (the
+/// first such tile); `None` if the numbers of all tiles agree. `numbers` has one entry per tile,
+/// from tile 0 on: the recorded and the computed number, in bytes. `table` is the table of the
+/// recorded numbers, and `fullest` is the total of the fullest tile in bytes.
 pub(crate) fn worst(
     witness: Witness,
     table: &str,
@@ -262,9 +267,10 @@ pub(crate) fn worst(
     worst_of(witness, table, fullest, numbers, u64::abs_diff)
 }
 
-/// As [`worst`], but a difference may be harmless. `misplaced` returns the bytes that may be
-/// attributed to the wrong layer because a recorded and a computed number differ: 0 if every stage
-/// has a reserve for these bytes. Tiles with misplaced bytes come before all others.
+/// Returns a contradiction like [`worst`], but allows for harmless differences. `misplaced` returns
+/// the bytes that may be attributed to the wrong layer because a recorded and a computed number
+/// differ: 0 if every stage has a reserve for these bytes. The contradiction is about the tile with
+/// the most misplaced bytes; among equal tiles, about the tile with the largest difference.
 pub(super) fn worst_of(
     witness: Witness,
     table: &str,
@@ -293,7 +299,8 @@ pub(super) fn worst_of(
     })
 }
 
-/// Returns the error that a problem of a file rules out a verdict. `text` describes the problem.
+/// Returns the error that a file has a problem that rules out a verdict. `text` describes the
+/// problem.
 pub(super) fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
@@ -306,9 +313,9 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Marks all contradictions with bytes as `refused` (they rule out a verdict) if their bytes
-/// together could change a verdict. `free` has, for each verdict of the report, the bytes that are
-/// left under the limit, or minus the bytes by which the limit is exceeded.
+/// Sets `refused` (no verdict is possible) in all contradictions that misplace bytes, if these
+/// bytes together could change a verdict. `free` has one entry per verdict of the report: the bytes
+/// that are left under the limit, or minus the bytes by which the limit is exceeded.
 pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all.iter().filter_map(|found| found.bytes);
     let bytes = bytes.fold(0, u64::saturating_add);
@@ -322,9 +329,10 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
     }
 }
 
-/// Returns an error if a contradiction rules out a verdict and the user does not accept that
-/// (`is_allowed`, from `--allow-incomplete`). `profile` and `debug` are the paths of the files as
-/// messages show them; the error begins with the path of the file that it is about.
+/// Returns an error if a contradiction rules out a verdict and the user does not accept a report
+/// without a verdict (`is_allowed`, from `--allow-incomplete`, means that the user does). `profile`
+/// and `debug` are the paths of the files as messages show them. The error begins with the path of
+/// the file that it is about.
 pub(crate) fn check(
     all: &[Contradiction],
     [profile, debug]: &[String; 2],

@@ -1,7 +1,7 @@
 //! Checks the input files: finds data that are missing or contradict each other, and computes the
 //! bytes of a tile that depend on these data.
 //!
-//! Each check compares data that the files state twice, after both files were read:
+//! Each check compares two statements of the files about the same data, after both files were read:
 //!
 //! | file | what it compares |
 //! |---|---|
@@ -10,10 +10,10 @@
 //! | `programs` | programs with steps, roots, debug contexts, vertices and the recorded code |
 //! | `contexts` | `debug.cbor` with the programs; also judges signs of damage in `debug.cbor` |
 //!
-//! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: that may be
-//! attributed to the wrong layer, or be too many or too few. If these bytes could turn the verdict,
-//! or if there is no bound, there is no verdict; else the contradiction becomes a warning. A new
-//! check is a value of [`Witness`], and a line in one of the functions below.
+//! A [`Contradiction`] has an upper bound on the bytes of a tile that it may misplace: bytes that
+//! may be attributed to the wrong layer, or be too many or too few. If these bytes could turn the
+//! verdict, or if there is no bound, there is no verdict; else the contradiction becomes a warning.
+//! To add a check, add a value of [`Witness`], and a line in one of the functions below.
 //!
 //! Only one real profile was available, and other versions of the SDK may round differently.
 
@@ -34,8 +34,8 @@ use crate::profile::{
     Target,
 };
 
-/// Returns the contradictions within a profile. `has_users` says whether any operation uses the
-/// lowered variable at a position in [`Variables`](crate::profile::Variables).
+/// Returns the contradictions within a profile. `has_users` returns whether any operation uses a
+/// lowered variable, given the index of the variable in [`Variables`](crate::profile::Variables).
 pub(crate) fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
@@ -57,9 +57,9 @@ pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction>
     found
 }
 
-/// Compares the recorded total of each tile with `computed`, the bytes that its variables and code
-/// take together. Returns a contradiction about the tile with the largest difference; `None` if all
-/// totals agree.
+/// Compares the recorded total of each tile with `computed`, which has one entry per tile: the
+/// bytes that its variables and code take together. Returns a contradiction about the tile with the
+/// largest difference; `None` if all totals agree.
 pub(crate) fn recorded_totals(
     recorded: &[RecordedTile],
     computed: &[u64],
@@ -70,9 +70,9 @@ pub(crate) fn recorded_totals(
     worst(Witness::OneStage, TILES, fullest, numbers)
 }
 
-/// Returns the contradictions within the record of tiles and categories: missing tables, and totals
-/// of tiles that contradict other columns. `regions` has the bytes of each tile in its memory
-/// regions, if the profile has them.
+/// Returns the contradictions within the recorded bytes of tiles and categories: missing tables,
+/// and totals of tiles that contradict other columns. `regions` has one entry per tile, the bytes
+/// in its memory regions; `None` if the profile does not have them.
 fn check_record(
     tiles: &[RecordedTile],
     categories: &[RecordedCategory],
@@ -93,8 +93,8 @@ fn check_record(
 }
 
 /// Returns a contradiction about the tile whose recorded total is furthest from the range that
-/// [`Witness::Total`] allows; `None` if all totals are within their ranges. `regions` has the bytes
-/// of each tile in its memory regions, if the profile has them.
+/// [`Witness::Total`] allows; `None` if all totals are within their ranges. `regions` has one entry
+/// per tile, the bytes in its memory regions; `None` if the profile does not have them.
 fn total(tiles: &[RecordedTile], regions: Option<&[Regions]>) -> Option<Contradiction> {
     let fullest = tiles.iter().map(|tile| tile.total).max()?;
     let numbers = tiles.iter().enumerate().map(|(tile, row)| {

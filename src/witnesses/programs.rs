@@ -21,8 +21,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
     let with_other_vertices = |program: &Program| {
-        // If the profile lists one of several replicas, it is unknown of which the vertices are
-        // counted.
+        // If there are several replicas, the vertices are not compared: the profile lists the
+        // vertices of one replica, and it is unknown which replicas the number of vertices counts.
         let is_one = profile.target.num_replicas == 1;
         let set = programs.set_of(program).filter(|_| is_one);
         let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
@@ -38,8 +38,8 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
             Contradiction::lacking(Witness::Programs, table, row, bytes, &profile.recorded)
         })
     };
-    // Number of programs that refer to `exchange_regions`. No other table says which variables
-    // exchanges move, so this table must not be empty then.
+    // Number of programs that refer to the table `exchange_regions`. If there are any, the table
+    // must not be empty, since no other table tells which variables exchanges move.
     let exchanges = programs
         .all
         .iter()
@@ -77,9 +77,10 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         .collect()
 }
 
-/// Returns, for each tile, the bytes of the variables, the code and the vertex state of the
-/// programs for which `lack` (by position) is true. This is an upper bound on the bytes that may be
-/// attributed to the wrong layer, since other programs may use the same variables.
+/// Returns one entry per tile: the bytes of the variables, the code and the vertex state of the
+/// programs for which `lack` is true. `lack` has one entry per program. The result is an upper
+/// bound on the bytes that may be attributed to the wrong layer, since other programs may use the
+/// same variables.
 pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -111,8 +112,9 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     bytes
 }
 
-/// Adds the bytes of the vertices of a compute set to `sums`, which has a sum for each tile: the
-/// recorded bytes, or else the number of vertices times the state of their type.
+/// Adds the bytes of the vertices of a compute set to `sums`, which has one entry per tile. The
+/// bytes are the recorded bytes or, if none are recorded, the number of vertices times the state of
+/// their type.
 fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     if let Some(memory) = &set.memory {
         return memory.add_to(sums);
@@ -125,10 +127,10 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Returns, by program, whether it may be in the wrong place of the program tree: the parent of one
-/// of its steps runs a program that does not have it as a child. All children of the program of the
-/// parent step are marked too. No program of a real profile is marked. Steps below a Call are
-/// skipped, since it is unknown how they are nested.
+/// Returns one entry per program: whether the program may be in the wrong place of the program
+/// tree. This is so if a step of the program has a parent step whose program does not have it as a
+/// child. All children of the parent step's program are then marked too. No program of a real
+/// profile is marked. Steps below a Call are skipped, since it is unknown how they are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -150,8 +152,8 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Returns, by position of a program, whether the program is one of those at the positions `open`
-/// or is reached from one of them through children and Calls.
+/// Returns one entry per program: whether the program is in `open` or is reached from a program in
+/// `open` through children and Calls. `open` has indices into `programs.all`.
 pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -168,17 +170,19 @@ pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
 }
 
 /// Bytes on a tile by which the recorded code may exceed the code of all programs without a
-/// warning; a hundredth of the bytes of the fullest tile if that is more. A tile of a real profile
-/// has 178 bytes of run-time codelets, and 8 for each part of its exchanges.
+/// warning. If a hundredth of the bytes of the fullest tile is more, that number applies instead.
+/// In a real profile, a tile has 178 bytes of run-time codelets, and 8 bytes for each part of its
+/// exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
-/// Compares the code of programs and vertex types with the recorded code of `kind`, and returns a
+/// Compares the code of programs and vertex types with the recorded code of `kind`. Returns a
 /// contradiction about the tile with the largest difference; `None` if all differences are allowed,
-/// or if `kind` is vertex state and the profile does not record it. The computed code may not
-/// exceed the recorded code, except for exchange and control code, which programs may share.
-/// Recorded code that belongs to no program misplaces no bytes, since every stage has a reserve for
-/// it (how much code the compiler adds to larger models is unknown), unless it is more than half of
-/// the code or `kind` is vertex state.
+/// or if `kind` is vertex state and the profile does not record it.
+///
+/// The computed code may not exceed the recorded code, except for exchange and control code, which
+/// programs may share. Recorded code that belongs to no program misplaces no bytes, since every
+/// stage has a reserve for such code (how much code the compiler adds to larger models is unknown).
+/// It does misplace bytes if it is more than half of the code, or if `kind` is vertex state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -218,12 +222,12 @@ struct ListedCode {
     /// Bytes of the listed code on each tile.
     bytes: Vec<u64>,
     /// Whether the profile lists code of this kind for all programs or vertex types that run. If
-    /// so, only a bounded amount of the recorded code may belong to none of them.
+    /// so, only a bounded number of bytes of the recorded code may belong to none of these.
     is_whole: bool,
 }
 
-/// Adds up the code of this `kind` over all programs and vertex types; `None` for vertex state that
-/// the profile does not record.
+/// Returns the sum of the code of this `kind` over all programs and vertex types; `None` if `kind`
+/// is vertex state and the profile does not record it.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<ListedCode> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];

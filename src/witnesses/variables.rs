@@ -1,13 +1,14 @@
-//! Checks that lowered variables have the recorded bytes by category, tile and step, and that they
-//! have users and debug contexts and contain their regions.
+//! Checks that lowered variables have the recorded bytes by category, tile and step, that programs
+//! use them, and that they have debug contexts and contain the regions that exchanges move.
 
 use super::contradiction::{Contradiction, Witness, worst};
 use crate::profile::{CATEGORIES, LIVE_BY_STEP, NEVER_LIVE, Profile, Recorded, Variables};
 use rayon::prelude::*;
 
 /// Returns the contradictions about lowered variables: bytes that differ from the recorded bytes,
-/// and variables that lack users or debug contexts, or do not contain their regions. `has_users`
-/// says whether any operation uses the variable at a position in [`Variables`].
+/// and variables that lack users or debug contexts, or that do not contain the regions that
+/// exchanges move. `has_users` returns whether any operation uses a variable, given its index in
+/// [`Variables`].
 pub(super) fn check_variables(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
@@ -45,12 +46,12 @@ pub(super) fn check_variables(
     .collect()
 }
 
-/// The category of variables that hold tensors, each of which some program must use.
+/// The category of the variables that hold tensors. Some program must use each of these variables.
 const USER_DATA: &str = "variable";
 
-/// Returns the positions of the variables of category [`USER_DATA`] that no compute set or exchange
-/// uses; there are none in a real profile. `has_users` says whether any operation uses the variable
-/// at a position: nearly all variables have users and are not checked further.
+/// Returns the indices of the variables of category [`USER_DATA`] that no compute set or exchange
+/// uses; a real profile has no such variables. `has_users` returns whether any operation uses the
+/// variable with a given index: nearly all variables have users and are not checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
     let category = variables
@@ -81,7 +82,7 @@ fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u3
 }
 
 /// Returns a contradiction about the category and tile whose variables differ most from the
-/// recorded bytes; `None` if all bytes agree, as in a real profile, or if none are recorded.
+/// recorded bytes; `None` if all bytes agree, as in a real profile, or if no bytes are recorded.
 fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradiction> {
     let fullest = recorded.fullest()?;
     if recorded.categories.is_empty() {
@@ -115,7 +116,7 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
 
 /// Returns a contradiction about the step at which the live bytes of not-always-live variables, on
 /// all tiles together, differ most from the recorded bytes; `None` if the bytes agree at all steps,
-/// as in a real profile, or if none are recorded.
+/// as in a real profile, or if no bytes are recorded.
 fn by_step(profile: &Profile) -> Option<Contradiction> {
     let (variables, classes) = (&profile.variables, &profile.classes);
     if profile.live_by_step.is_empty() {
@@ -127,8 +128,9 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
             *sum += i64::from(bytes);
         }
     }
-    // The recorded and the computed change of the live bytes at each step. The entry after the last
-    // step is for classes that are live to the end.
+    // One entry per step: the recorded (first item) and the computed (second item) change of the
+    // live bytes at this step. One more entry at the end is for classes that are live to the last
+    // step.
     let mut changes = vec![[0; 2]; classes.steps() as usize + 1];
     for &(step, change) in &profile.live_by_step {
         changes[step as usize][0] = change;
@@ -144,8 +146,8 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     }
     let (step, numbers, highest) = furthest(&changes[..classes.steps() as usize])?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
-    // The difference is taken to be the same part of the fullest tile as it is of the most live
-    // bytes at any step on all tiles together.
+    // The difference is only known for all tiles together, as a share of the most live bytes at any
+    // step. It is taken to be the same share of the bytes of the fullest tile.
     let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
     let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
     Some(
@@ -159,10 +161,10 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     )
 }
 
-/// Returns the step at which the recorded and the computed live bytes differ most, the first one of
-/// a tie; the recorded and the computed live bytes at this step; and the maximum of both over all
-/// steps. `changes` has, by step, the recorded and the computed change since the step before.
-/// `None` if there are no steps.
+/// Returns the index of the step at which the recorded and the computed live bytes differ most (the
+/// first such step), the recorded and the computed live bytes at this step, and the maximum of both
+/// over all steps; `None` if there are no steps. `changes` has one entry per step: the recorded and
+/// the computed change since the step before.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
     let live = changes.iter().map(|change| {

@@ -10,15 +10,15 @@ use crate::memory::{MemoryModel, Parts};
 use std::ops::Range;
 
 /// The bytes of each flow (tensors with the same users) on up to `N` neighbouring tiles, by lane
-/// (tile), and the bytes of the accumulators that a pipeline adds there.
+/// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
 #[derive(Clone, Default)]
 pub(crate) struct TileFlows<const N: usize> {
-    /// The bytes of each flow, by the number of the flow in [`Flows`].
+    /// One entry per flow: the bytes of the flow whose index in [`Flows::list`] is the same.
     pub bytes: Vec<FlowBytes<N>>,
-    /// The numbers, in [`Flows`], of the flows that have bytes on any of the tiles.
+    /// The flows that have bytes on any of the tiles, as indices into [`Flows::list`].
     pub met: Vec<u32>,
-    /// Pairs of a set of positions and the bytes, by lane (tile), of accumulators that stages with
-    /// any of these positions have. A set may have several pairs.
+    /// The bytes of accumulators, by lane (tile), each with a set of positions: a stage that has
+    /// any of these positions has the bytes. Several entries may have the same set.
     pub accumulators: Vec<Placing<N>>,
 }
 
@@ -28,14 +28,15 @@ pub(crate) struct FlowBytes<const N: usize> {
     is_met: bool,
     /// The sum of the bytes of all variables of the flow (tensors with the same users).
     pub all: ByLane<u64, N>,
-    /// The bytes of the largest use of the flow: the variables with the same class and use set.
+    /// The bytes of the largest use of the flow on each tile. A use is all variables with the same
+    /// class and use set.
     pub largest: ByLane<u64, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Replaces the bytes by those of `uses`, summed up by flow. Bytes of accumulators that weights
-    /// get go to `accumulators`; other parameters, constants, and variables that no operation with
-    /// a place uses are skipped.
+    /// Replaces the contents by the bytes of `uses`, summed up by flow. Weights with an accumulator
+    /// add the bytes of their accumulators to `accumulators`. Other parameters, constants, and
+    /// variables that no operation with a place uses are skipped.
     pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
         for &flow in &self.met {
             self.bytes[flow as usize] = FlowBytes::default();
@@ -62,7 +63,7 @@ impl<const N: usize> TileFlows<N> {
     }
 
     /// Adds `bytes`, by lane (tile), of the variables of one class and use set, to the flow with
-    /// the number `flow`.
+    /// the index `flow`.
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
@@ -78,7 +79,7 @@ impl<const N: usize> TileFlows<N> {
 /// flow (tensors with the same users), and how the stage runs backward.
 pub(super) struct StageRoles {
     backward: BackwardPass,
-    /// Role of the stage in each flow, by the number of the flow in [`Flows`].
+    /// The role of the stage in each flow: one entry per flow, in the order of [`Flows::list`].
     by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this pipeline stage. In TensorFlow's pipelines this holds for Out if Out is on the first
@@ -86,7 +87,8 @@ pub(super) struct StageRoles {
     waits: bool,
 }
 
-/// What a stage does with the tensors of each flow (tensors with the same users).
+/// What a stage does with the tensors of each flow (tensors with the same users), and what Out does
+/// if it runs on the same IPU as a pipeline stage of its own.
 pub(crate) struct StageFlows {
     own: StageRoles,
     /// What Out does with the tensors of each flow, if it is a pipeline stage of its own on the IPU
@@ -95,18 +97,18 @@ pub(crate) struct StageFlows {
 }
 
 impl StageFlows {
-    /// Does the stage keep the tensors of the flow with the number `flow` from its forward to its
-    /// backward pass?
+    /// Returns whether the stage keeps the tensors of the flow with the index `flow` from its
+    /// forward to its backward pass.
     pub fn keeps(&self, flow: u32) -> bool {
         self.own.by_flow[flow as usize].kept
     }
 }
 
 impl Flows {
-    /// Returns for each lane (tile) of `tiles`, and then for each phase (see [`PHASES`]), the bytes
-    /// that the pipeline adds to `stage`, except optimizer state. `roles` is what
-    /// [`Flows::in_stage`] returns for the stage; if it is `None`, only accumulators are added.
-    /// `memory` has the positions of the sets in `tiles`.
+    /// Returns the bytes that the pipeline adds to `stage`, except optimizer state: one entry per
+    /// lane (tile) of `tiles`, with one [`Parts`] per phase (see [`PHASES`]). `roles` must be the
+    /// result of [`Flows::in_stage`] for the stage; if it is `None`, only accumulators are added.
+    /// `memory` is needed to look up the positions of the sets in `tiles`.
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -137,8 +139,9 @@ impl Flows {
         })
     }
 
-    /// Determines what `stage` does with the tensors of each flow; `None` if the number of stages
-    /// after it is open, since no roles are needed for the least bytes.
+    /// Determines what `stage` does with the tensors of each flow. Returns `None` if the number of
+    /// stages after `stage` is open: then only the least bytes are computed, which do not depend on
+    /// roles.
     pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageFlows> {
         stage.after?;
         let places = self.places_of(&stage.positions);
@@ -149,28 +152,30 @@ impl Flows {
         })
     }
 
-    /// Returns the places (In, layers, Out, by number) that a stage with the positions `positions`
-    /// (end exclusive) runs as one pipeline stage. If Out is on the first IPU, in the position of
-    /// In, only a stage of all positions has it.
+    /// Returns the range of places (numbers of In, layers and Out; end exclusive) that a stage with
+    /// the positions `positions` (end exclusive) runs as one pipeline stage. If Out is on the first
+    /// IPU, where it shares the position of In, the range includes Out only if the stage has all
+    /// positions.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
         start..if is_whole { self.places } else { end }
     }
 
-    /// Is Out a pipeline stage of its own on the IPU of the stage that runs `places`? It is if Out
-    /// is on the first IPU and `places` are those of the first stage, unless they are all places.
+    /// Returns whether Out is a pipeline stage of its own on the IPU of the stage that runs
+    /// `places`. This is the case if Out is on the first IPU and `places` begins with In but does
+    /// not include Out.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
 
-    /// Returns the place of Out, the last one, as a range.
+    /// Returns the number of the place Out, which is the last place, as a range of one place.
     pub fn out(&self) -> Range<u32> {
         self.places - 1..self.places
     }
 
-    /// Determines what a pipeline stage that runs `places` (In, layers or Out, by number) does with
-    /// the tensors of each flow.
+    /// Determines what a pipeline stage that runs `places` (the numbers of In, layers or Out; end
+    /// exclusive) does with the tensors of each flow.
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
         let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
         StageRoles {
@@ -185,8 +190,9 @@ impl Flows {
         }
     }
 
-    /// Adds up the bytes in `tiles` of the flows by what a stage with these `roles` does with them:
-    /// for each [`Quantity`], and the bytes that the stage keeps for its backward pass.
+    /// Sums the bytes of the flows in `tiles`, for a stage with the roles `roles`. The result has
+    /// one sum per [`Quantity`], and the bytes that the stage keeps from its forward to its
+    /// backward pass.
     pub(super) fn transfers<const N: usize>(
         &self,
         roles: &StageRoles,
@@ -215,10 +221,11 @@ impl Flows {
         transfers
     }
 
-    /// Returns by lane (tile) the bytes of the additional copies of tensors for micro-batches in
-    /// flight, in a stage with the sums `stage` and `depth` forward pipeline stages after it. If
-    /// Out is on the same IPU and takes tensors from the stage, the stage holds these tensors once
-    /// for each pipeline stage from itself to Out.
+    /// Returns for each lane (tile) the bytes of the additional copies of tensors that a stage
+    /// keeps for micro-batches in flight. `stage` has the sums of bytes of the stage, and `depth`
+    /// is the number of forward pipeline stages after it. If Out is on the same IPU and takes
+    /// tensors from the stage, the stage holds these tensors once for each pipeline stage from
+    /// itself to Out.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
@@ -226,9 +233,9 @@ impl Flows {
         std::array::from_fn(|lane| copies * stash[lane] + (depth as u64 + 1) * for_out[lane])
     }
 
-    /// Does a stage with the positions `positions` (end exclusive) stash the tensors of the flow
-    /// with the number `flow`, so that it has additional copies of them if micro-batches are in
-    /// flight?
+    /// Returns whether a stage with the positions `positions` (end exclusive) stashes the tensors
+    /// of the flow with the index `flow`: it keeps additional copies of these tensors while several
+    /// micro-batches are in flight.
     pub fn is_stashed(&self, positions: &Range<usize>, flow: u32) -> bool {
         self.list[flow as usize]
             .role_of(&self.places_of(positions), self)

@@ -24,19 +24,20 @@ pub(super) use transfer_buffers::PHASES;
 
 use std::ops::Range;
 
-/// A range of positions of the layer order as a stage, with its place in a split.
+/// A stage: a range of positions of the layer order, and where the stage is in a split.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlacedStage {
     /// The positions of the layer order (end exclusive) that the stage runs.
     pub positions: Range<usize>,
-    /// The number of stages of the split after this stage. If `None`, the place of the stage in the
-    /// split is open, and computations give the least bytes of any stage with these positions.
+    /// The number of stages of the split that follow this stage. `None` if it is open where the
+    /// stage is in a split: computations then give the least bytes of any stage with these
+    /// positions.
     pub after: Option<usize>,
 }
 
 impl PlacedStage {
-    /// Returns the stages of a split, each with the number of stages after it. `stages` are ranges
-    /// of positions (ends exclusive) in order.
+    /// Returns the stages of a split, each with the number of stages after it. `stages` are the
+    /// ranges of positions of the stages (ends exclusive), in order.
     pub fn of_split(stages: &[Range<usize>]) -> Vec<Self> {
         let after = (0..stages.len()).rev();
         stages
@@ -50,7 +51,8 @@ impl PlacedStage {
             .collect()
     }
 
-    /// Makes a stage with the positions `positions` whose place in a split is open.
+    /// Returns a stage with the positions `positions` (end exclusive). Where it is in a split is
+    /// left open.
     pub fn anywhere(positions: Range<usize>) -> Self {
         Self {
             positions,

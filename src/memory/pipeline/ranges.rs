@@ -1,11 +1,11 @@
 //! The bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
 //! after the range.
 //!
-//! The ranges whose stages add the bytes of a flow (tensors with the same users) are the same on
-//! all tiles, so they are computed once ([`Patterns`]). For this, the definition
-//! ([`Flow::role_of`]) is evaluated only where a range gains or loses a place (In, a layer or Out)
-//! that can change the result. Tiles differ in the bytes of each flow. Ranges are visited by start,
-//! then layer by layer, as in `memory::ranges`.
+//! Which ranges add the bytes of a flow (tensors with the same users) is the same on all tiles, so
+//! it is computed once ([`Patterns`]). For this, the definition ([`Flow::role_of`]) is evaluated
+//! only where a range gains or loses a place (In, a layer or Out) that can change the result. The
+//! bytes of each flow differ between tiles. Ranges are visited in the order of their starts and,
+//! from each start, grow layer by layer, as in `memory::ranges`.
 
 use super::Recompute;
 use super::additions::{StageRoles, TileFlows};
@@ -17,11 +17,11 @@ use crate::memory::lanes::{self, ByLane};
 use crate::model::TooManyPlaces;
 use std::ops::Range;
 
-/// A change of one sum by the bytes of `flow`, for all ranges of positions from a start that reach
-/// at least the last position `last`.
+/// A change of one sum by the bytes of the flow `flow`. The change applies to all ranges of
+/// positions that have a certain start and reach at least to the position `last`.
 #[derive(Clone, Copy)]
 struct Event {
-    /// The sum that changes, as an index in [`StageRole::counts`](super::flows::StageRole).
+    /// The sum that changes, as an index into [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
     last: u32,
     /// Whether the bytes of the flow are subtracted from the sum, rather than added to it.
@@ -30,35 +30,36 @@ struct Event {
 }
 
 /// The bytes that a pipeline adds to a range that grows layer by layer, on up to `N` neighbouring
-/// tiles, by lane (tile). The buffers are reused for the next tiles.
+/// tiles, by lane (tile). The same buffers are used for one group of tiles after the other.
 #[derive(Default)]
 pub(crate) struct RangeAdditions<const N: usize> {
-    /// The bytes of accumulators that the pipeline adds, whatever the number of stages after the
-    /// range.
+    /// The bytes of accumulators that the pipeline adds. They do not depend on the number of stages
+    /// after the range.
     pub accumulators: GrowingSums<N, 1>,
-    /// For each start: the changes of sums that apply to ranges from this start and from later
-    /// ones.
+    /// One entry per start: the changes of sums that apply to ranges that begin at this start or
+    /// later, but not to ranges that begin earlier.
     events: Vec<Vec<Event>>,
-    /// For ranges from the current start: the change of each sum when a range reaches a last
-    /// position, by this position and then by [`Quantity`](super::flows::Quantity). Numbers wrap
-    /// around.
+    /// One entry per position, for ranges from the current start: the change of each sum when a
+    /// range grows to this position, with the [`Quantity`](super::flows::Quantity) of the sum as
+    /// its index. Numbers wrap around.
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
-    /// For each place (In, layers, Out): the bytes that it keeps for its backward pass.
+    /// One entry per place (In, layers, Out): the bytes that the place keeps from its forward to
+    /// its backward pass.
     of_place: Vec<Kept<N>>,
-    /// The sums of the current range: of the bytes that it stashes, receives, sends, forwards and
-    /// keeps.
+    /// The sums of bytes that the current range stashes, receives, sends, forwards and keeps.
     range: Transfers<N>,
-    /// The sums, as in `range`, of Out as a pipeline stage of its own, if Out is on the first IPU;
-    /// otherwise `None`.
+    /// The same sums as in `range` for Out, if Out is on the first IPU and so can be a pipeline
+    /// stage of its own there; otherwise `None`.
     out: Option<Transfers<N>>,
-    /// Whether Out is on the first IPU as a pipeline stage of its own, beside the current range.
+    /// Whether Out is a pipeline stage of its own on the first IPU and the current range runs on
+    /// this IPU too.
     is_beside_out: bool,
     start: usize,
 }
 
 impl<const N: usize> RangeAdditions<N> {
-    /// Loads the flows (tensors with the same users) and accumulators of `tiles`. `patterns` has
-    /// for each flow the ranges whose stages add its bytes.
+    /// Loads the bytes of flows (tensors with the same users) and of accumulators from `tiles`.
+    /// `patterns` tells for each flow which ranges add its bytes to their sums.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -120,8 +121,9 @@ impl<const N: usize> RangeAdditions<N> {
         }
     }
 
-    /// Starts an empty range before the position `start`. `tiles` must be those of the last
-    /// [`RangeAdditions::load`]. The method must be called for the starts 0, 1, ... in this order.
+    /// Starts an empty range before the position `start`. `tiles` must be the argument of the last
+    /// call of [`RangeAdditions::load`]. The method must be called for the starts 0, 1, ... in this
+    /// order.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         for event in &self.events[start] {
             let bytes = &tiles.bytes[event.flow as usize].all;
@@ -140,18 +142,19 @@ impl<const N: usize> RangeAdditions<N> {
         self.start = start;
     }
 
-    /// Adds the position `last` to the end of the current range, which it must directly follow.
+    /// Adds the position `last` to the end of the current range; it must be the next position after
+    /// the range.
     pub fn add(&mut self, last: usize) {
         self.accumulators.add(last);
         add(&mut self.range.sums, &self.changes[last]);
         let is_whole = self.start == 0 && last + 1 == self.events.len();
-        // A range of all positions also contains Out.
+        // A range of all positions also contains the place Out, even if Out is on the first IPU.
         let end = if is_whole {
             self.of_place.len()
         } else {
             last + 1
         };
-        // The bytes that a range keeps are the largest of any of its places; it runs backward as
+        // A range keeps as many bytes as the place in it that keeps the most, and runs backward as
         // the place with the greatest `Kept::backward`.
         let kept = &mut self.range.kept;
         for place in &self.of_place[last..end] {
@@ -162,15 +165,15 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current
-    /// range keeps for micro-batches in flight, with `depth` forward pipeline stages after it. The
-    /// copies stay during the update.
+    /// range keeps for micro-batches in flight. `depth` is the number of forward pipeline stages
+    /// after the range. The memory of the copies stays in use during the weight update.
     pub fn copies(&self, flows: &Flows, depth: usize) -> [u64; N] {
         flows.stash(depth, &self.range)
     }
 
-    /// Returns, by phase (see [`PHASES`]) and then by lane (tile), the bytes of transfer buffers
-    /// and forwarded tensors of the current range: all that the pipeline adds besides
-    /// accumulators and [`RangeAdditions::copies`].
+    /// Returns the bytes of transfer buffers and forwarded tensors of the current range, one entry
+    /// per phase (see [`PHASES`]), with one number per lane (tile). Accumulators and
+    /// [`RangeAdditions::copies`] are the only other bytes that `self` adds to the range.
     pub fn beside(&self, flows: &Flows) -> [[u64; N]; PHASES] {
         let out = self.out.as_ref().filter(|_| self.is_beside_out);
         let by_lane: [_; N] = std::array::from_fn(|lane| flows.in_phases(&self.range, out, lane));
@@ -180,8 +183,8 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Adds to each sum, by [`Quantity`](super::flows::Quantity) and lane (tile), the change with the
-/// same index.
+/// Adds `changes` to `sums`, each entry to the entry with the same
+/// [`Quantity`](super::flows::Quantity) and lane (tile).
 fn add<const N: usize>(
     sums: &mut [ByLane<u64, N>; QUANTITIES],
     changes: &[ByLane<u64, N>; QUANTITIES],
@@ -191,28 +194,27 @@ fn add<const N: usize>(
     }
 }
 
-/// Ranges of positions whose stages add the bytes of one flow to one
-/// [`Quantity`](super::flows::Quantity): all ranges with a first position in `starts` and a last
-/// position in `lasts`.
+/// All ranges of positions that begin in `starts` and have their last position in `lasts`. The
+/// stages with these ranges add the bytes of one flow to one [`Quantity`](super::flows::Quantity).
 #[derive(Clone, Copy)]
 pub(super) struct FlowStretch {
-    /// The quantity, as an index in [`StageRole::counts`].
+    /// The quantity, as an index into [`StageRole::counts`].
     pub quantity: usize,
-    /// The lowest and the highest first position of the ranges, both inclusive.
+    /// The lowest and the highest start of the ranges, both inclusive.
     pub starts: (u32, u32),
     /// The lowest and the highest last position of the ranges, both inclusive.
     pub lasts: (u32, u32),
 }
 
-/// For each flow (tensors with the same users), the ranges of positions whose stages do something
-/// with its tensors, and what they do.
+/// Tells for each flow (tensors with the same users) what the stages do with its tensors, as sets
+/// of ranges of positions whose stages do the same.
 pub(crate) struct Patterns<'a> {
     pub flows: &'a Flows,
-    /// For each flow, by its number in [`Flows`]: the ranges of positions whose stages add its
-    /// bytes to a quantity, for each quantity.
+    /// One entry per flow, in the order of [`Flows::list`]: the ranges of positions whose stages
+    /// add the bytes of the flow to a quantity, for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// What Out, as a pipeline stage of its own, does with the tensors of each flow, if Out is on
-    /// the first IPU; otherwise `None`.
+    /// What Out does with the tensors of each flow as a pipeline stage of its own, if Out is on the
+    /// first IPU; otherwise `None`.
     pub(super) out: Option<StageRoles>,
 }
 
@@ -230,8 +232,8 @@ impl<'a> Patterns<'a> {
     }
 }
 
-/// Returns the ranges of positions whose stages add the bytes of `flow` to a quantity. `positions`
-/// is the number of positions in the layer order.
+/// Returns the ranges of positions whose stages add the bytes of `flow` to a quantity, for each
+/// quantity. `positions` is the number of positions in the layer order.
 fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
@@ -259,14 +261,15 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     found
 }
 
-/// Returns the numbers of places (In, layers or Out), in any order. The role of a range in `flow`
-/// can only change when the range loses one of these places at its start.
+/// Returns the places whose loss can change what a range does with the tensors of `flow`, when the
+/// range becomes shorter at its start. The places are numbers of In, layers or Out, in any order;
+/// the loss of any other place changes nothing.
 fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
     let mut turns: Vec<u32> = flow.forward.iter().chain(&flow.backward).copied().collect();
     match flows.pipeline.recompute {
         Recompute::None => {}
-        // With recomputation of stages, a stage runs again if any of its places has a backward
-        // pass.
+        // If each stage is recomputed as a whole, a stage runs again if any of its places has a
+        // backward pass.
         Recompute::Stage => {
             turns.extend(
                 flow.forward
@@ -279,29 +282,30 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
         Recompute::Layer => {}
     }
     if flows.out_is_first {
-        // Only ranges from the first position on can have Out on their IPU.
+        // Only a range that begins with the first position can be on the same IPU as Out.
         turns.push(0);
     }
     turns
 }
 
-/// Returns the numbers of places (In, layers or Out), in any order. The role in `flow` of a range
-/// that begins with the place `start` can only change when the range gains one of these places at
-/// its end.
+/// Returns the places whose gain can change what a range does with the tensors of `flow`, when the
+/// range begins with the place `start` and grows at its end. The places are numbers of In, layers
+/// or Out, in any order; the gain of any other place changes nothing.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
     let forward = &flow.forward[from(&flow.forward)..];
     let backward = &flow.backward[from(&flow.backward)..];
     let ends = [backward.first(), forward.last(), backward.last()];
-    // In and the first layer run again together; the last pipeline stage (with the last place) does
-    // not run again.
+    // In and the first layer run again together. The last pipeline stage, which has the last place,
+    // does not run again.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
-        // A range of all positions also contains Out.
+        // A range of all positions also contains the place Out.
         turns.push(flows.places - 2);
     }
     turns.extend(ends.into_iter().flatten());
-    // Recomputation of a layer depends on at most three users of the tensor with a backward pass.
+    // Whether tensors are stashed for the recomputation of a layer depends on at most the first
+    // three users of the tensor that have a backward pass.
     let mut back = 0;
     for &user in forward {
         turns.push(user);
@@ -318,8 +322,9 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     turns
 }
 
-/// Cuts the half-open range `positions` before each of `cuts` that lies inside it (in any order).
-/// Returns the first and the last position (both inclusive) of each piece, in order.
+/// Cuts the half-open range `positions` into pieces, before each of `cuts` (in any order) that is
+/// inside the range. Returns the first and the last position (both inclusive) of each piece, in
+/// order.
 fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
     let mut ends: Vec<u32> = cuts
         .into_iter()

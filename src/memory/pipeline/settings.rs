@@ -1,5 +1,5 @@
-//! The settings of a pipeline, their choice for a model (docs/model.md, "Pipelines"), and the
-//! alternatives that a user may try.
+//! The settings of a pipeline, how they are chosen for a model (docs/model.md, "Pipelines"), and
+//! other settings that a user may try.
 
 use crate::model::{Framework, Model};
 use crate::wording::option_name;
@@ -39,10 +39,10 @@ impl Schedule {
         }
     }
 
-    /// Returns the number of micro-batches in a step if the schedule needs at least `least` of them
-    /// ([`Schedule::least_accumulation`]) and the user wants `wanted`. The result is the larger of
-    /// both; for TensorFlow's grouped and interleaved schedules it is rounded up to a multiple of
-    /// `least`.
+    /// Returns the number of micro-batches in a step: the larger of `least`, the smallest number
+    /// that the schedule allows ([`Schedule::least_accumulation`]), and `wanted`, the number that
+    /// the user wants. For TensorFlow's grouped and interleaved schedules the result is rounded up
+    /// to a multiple of `least`.
     pub fn accumulation(self, least: u64, wanted: u64) -> u64 {
         let least = least.max(1);
         if self.is_of_tensorflow() {
@@ -52,7 +52,8 @@ impl Schedule {
         }
     }
 
-    /// Is the schedule one of TensorFlow's that work on several micro-batches at once?
+    /// Returns whether this is one of the TensorFlow schedules that work on several micro-batches
+    /// at once (grouped or interleaved).
     pub(crate) fn is_of_tensorflow(self) -> bool {
         matches!(self, Schedule::TfGrouped | Schedule::TfInterleaved)
     }
@@ -105,7 +106,7 @@ pub enum StatePlace {
 macro_rules! shown_as_option {
     ($($name:ident),*) => {$(
         impl fmt::Display for $name {
-            /// Writes the value as it is written on the command line.
+            /// Writes the value as the user writes it on the command line.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&option_name(self))
             }
@@ -132,13 +133,15 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Is there a pipeline? Otherwise the stages are parts of the one-IPU compilation.
+    /// Returns whether there is a pipeline. If not, the stages are parts of the one-IPU
+    /// compilation.
     pub fn is_on(self) -> bool {
         self.schedule != Schedule::None
     }
 
-    /// Returns whether the stages work on one micro-batch at a time, one stage after the other, and
-    /// keep what the one-IPU compilation keeps. `is_training` says whether there is a backward pass.
+    /// Returns whether the stages run one after the other on one micro-batch at a time, and keep
+    /// the same tensors as the one-IPU compilation. `is_training` says whether there is a backward
+    /// pass.
     pub fn takes_turns(self, is_training: bool) -> bool {
         match self.schedule {
             Schedule::None => is_training,
@@ -147,8 +150,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns the settings, where all that do not change the memory have their defaults: without a
-    /// pipeline, all but the place of optimizer state and the number of replicas.
+    /// Returns these settings, with each setting that does not change the memory set to its
+    /// default. Without a pipeline, only the place of optimizer state and the number of replicas
+    /// change the memory.
     pub(crate) fn in_effect(self) -> Self {
         if self.is_on() {
             return self;
@@ -160,8 +164,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipeline with optimizer state in the place `state`. The number of replicas
-    /// becomes `replicas` (at least 1), or 0 if the state is on the chip without sharding.
+    /// Returns these settings with the place of optimizer state `state` and the number of replicas
+    /// `replicas`, which is raised to 1 if it is 0. If the state is on the chip without sharding,
+    /// the number of replicas is set to 0 instead.
     pub fn with_state(self, state: StatePlace, replicas: u64) -> Self {
         Self {
             state,
@@ -173,8 +178,8 @@ impl Pipeline {
         }
     }
 
-    /// Returns the other schedules of the framework that `self.schedule` belongs to, in the order
-    /// of preference; none for a sequential schedule.
+    /// Returns the other schedules that the framework of `self.schedule` has, in the order of
+    /// preference. Returns none if `self.schedule` is sequential, or if there is no pipeline.
     pub fn other_schedules(self) -> &'static [Schedule] {
         match self.schedule {
             Schedule::None | Schedule::Sequential => &[],
@@ -184,9 +189,9 @@ impl Pipeline {
         }
     }
 
-    /// Returns the pipelines among which a search may choose: those of [`Pipeline::possible`] that
-    /// work on several micro-batches at once. A sequential pipeline does not, so it is included
-    /// only if `self` is sequential. `requested` has the settings of the user.
+    /// Returns the pipelines that a search may choose from: the pipelines of [`Pipeline::possible`]
+    /// that work on several micro-batches at once. Sequential pipelines do not, so they are
+    /// included only if `self` is sequential. `requested` has the settings that the user requests.
     pub fn open(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         let mut open = self.possible(requested, is_training);
         open.retain(|other| {
@@ -195,8 +200,8 @@ impl Pipeline {
         open
     }
 
-    /// Returns the pipeline in which stages [take turns](Self::takes_turns), if `requested`, the
-    /// settings of the user, leave the schedule and the recomputation open.
+    /// Returns the pipeline in which stages [take turns](Self::takes_turns). Returns `None` if it
+    /// contradicts the schedule or the recomputation that the user requests in `requested`.
     pub fn taking_turns(self, requested: PipelineOptions) -> Option<Self> {
         let is_open = requested
             .schedule
@@ -210,9 +215,10 @@ impl Pipeline {
         })
     }
 
-    /// Returns all pipelines of the framework of a model whose usual pipeline is `self`, which
-    /// comes first: each schedule of the framework with each recomputation. Settings in `requested`
-    /// are fixed. Without a pipeline or without training (`is_training`), only `self` is possible.
+    /// Returns all pipelines that the framework of a model offers: each schedule with each
+    /// recomputation. `self` is the usual pipeline of the model and comes first. The settings that
+    /// the user requests in `requested` are fixed. Without a pipeline or without training
+    /// (`is_training`), only `self` is returned.
     pub fn possible(self, requested: PipelineOptions, is_training: bool) -> Vec<Self> {
         if self.schedule == Schedule::None || !is_training {
             return vec![self];
@@ -259,11 +265,11 @@ pub struct PipelineOptions {
 }
 
 impl PipelineOptions {
-    /// Returns the pipeline for `model`: the requested settings and, for those that are `None`, the
-    /// defaults. By default, training models have the schedule of their framework. Inference has no
-    /// pipeline, nor have models of plain Poplar and PopXL, whose pipelines are written by hand.
-    /// The default recomputation is that of published configurations: whole stages, or layers if
-    /// the model marks checkpoints.
+    /// Returns the pipeline for `model`. It has the requested settings, and defaults for settings
+    /// that are `None`. The default schedule of training models is the schedule of their framework.
+    /// By default, there is no pipeline for inference, nor for models of plain Poplar and PopXL,
+    /// whose pipelines are written by hand. The default recomputation is the one in published
+    /// configurations: whole stages, or layers if the model marks checkpoints.
     pub fn choose(self, model: &Model) -> Pipeline {
         let is_training = model.backward_start.is_some();
         let schedule = self.schedule.unwrap_or(match model.recording.framework {
@@ -287,10 +293,10 @@ impl PipelineOptions {
         .in_effect()
     }
 
-    /// Returns the places of optimizer state to try, in groups one after the other until the model
-    /// fits: on the chip, off the chip, sharded, both. Places in one group are compared by time:
-    /// off the chip with on the chip if `streaming_is_timed`. If the user requests a place, the
-    /// result has only this place.
+    /// Returns the places of optimizer state to try, in groups. The groups are tried one after the
+    /// other until the model fits: on the chip, off the chip, sharded, and sharded off the chip. If
+    /// `streaming_is_timed`, on the chip and off the chip are one group, whose places are compared
+    /// by time. If the user requests a place, the result has only this place.
     pub fn states(self, streaming_is_timed: bool) -> Vec<Vec<StatePlace>> {
         use StatePlace::{OffChip, OnChip, Sharded, ShardedOffChip};
         match self.state {
@@ -306,12 +312,12 @@ impl PipelineOptions {
 }
 
 impl StatePlace {
-    /// Does each replica keep only a share of the optimizer state?
+    /// Returns whether each replica keeps only a share of the optimizer state.
     pub fn is_sharded(self) -> bool {
         matches!(self, StatePlace::Sharded | StatePlace::ShardedOffChip)
     }
 
-    /// Is the optimizer state outside the IPUs between two updates?
+    /// Returns whether the optimizer state is outside the IPUs between two updates.
     pub fn is_off_chip(self) -> bool {
         matches!(self, StatePlace::OffChip | StatePlace::ShardedOffChip)
     }

@@ -1,4 +1,4 @@
-//! Warnings about data that a pipeline needs and the profile does not have.
+//! Warnings about data that the memory of a pipeline depends on and that the profile does not have.
 
 use super::Recompute;
 use super::flows::UseInPipeline;
@@ -8,15 +8,15 @@ use crate::model::Framework;
 use crate::wording::{grouped, listed};
 use std::ops::Range;
 
-/// Weights that no operation updates cause no warning if they have less than 1/`MIN_SHARE` of the
-/// bytes of all weights, since they change no split noticeably.
+/// Weights that no operation updates cause a warning only if they have at least 1/`MIN_SHARE` of
+/// the bytes of all weights. Fewer such weights do not change a split noticeably.
 const MIN_SHARE: u64 = 100;
 
 impl MemoryModel<'_> {
     /// Returns a warning if no operation of a training pipeline updates weights, or if no operation
-    /// updates the weights of some stages. No accumulators are added for these weights, so
-    /// predictions may be too low. `stages` are ranges of positions (end exclusive); their indices
-    /// are the numbers of their IPUs.
+    /// updates the weights of some stages. The pipeline adds no accumulators for weights that are
+    /// not updated, so predictions may be too low. `stages` are ranges of positions (end
+    /// exclusive); the index of a stage is the number of its IPU.
     pub fn update_warning(&self, stages: &[Range<usize>]) -> Option<Warning> {
         let [not_updated, updated] = self.weights(&(0..self.layers()));
         if updated == 0 && not_updated > 0 {
@@ -49,9 +49,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Returns a warning if the stages of the pipeline keep activations that the profile does not
-    /// have because it was recorded with recomputation (docs/model.md, "Recomputation"). If the
-    /// pipeline recomputes each layer, little is missing and there is no warning.
+    /// Returns a warning if the profile was recorded with recomputation, and so lacks activations
+    /// that the stages of the pipeline keep (docs/model.md, "Recomputation"). There is no warning
+    /// if the pipeline recomputes each layer, since then few activations are missing.
     pub fn recording_warning(&self) -> Option<Warning> {
         let (flows, recording) = (self.flows.as_ref()?, self.model.recording);
         let recompute = flows.pipeline.recompute;
@@ -67,9 +67,9 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Sums up the bytes of the weights that a stage with the positions `range` (end exclusive)
-    /// has: first of the weights that no operation updates, then of those that an operation
-    /// updates; 0 without a pipeline.
+    /// Returns the bytes of the weights that a stage with the positions `range` (end exclusive)
+    /// has: first of the weights that no operation updates, then of the weights that an operation
+    /// updates. Both are 0 without a pipeline.
     fn weights(&self, range: &Range<usize>) -> [u64; 2] {
         let mut weights = [0; 2];
         let Some(flows) = &self.flows else {
@@ -89,8 +89,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Returns the settings that make `framework` compile without recomputation, as a phrase for a
-/// message, with names from the framework's sources.
+/// Returns a phrase for a message: the settings that make `framework` compile without
+/// recomputation. The names of the settings are from the sources of the framework.
 fn without_recomputation(framework: Framework) -> &'static str {
     match framework {
         Framework::Popart => {

@@ -1,5 +1,6 @@
-//! The live bytes of growing ranges on neighbouring tiles. Sums are computed only in blocks of
-//! places that may have a peak; a place is a step at which a peak is possible.
+//! The live bytes of growing ranges on neighbouring tiles, at each *place*: a step at which a peak
+//! is possible. Places are divided into blocks, and sums are computed only in blocks that may have
+//! a peak.
 
 use super::variables::Stretch;
 use crate::memory::lanes::{self, ByLane, Bytes};
@@ -8,35 +9,39 @@ use crate::memory::lanes::{self, ByLane, Bytes};
 /// that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// The entry in [`Range::seen`] of a block whose sums were not computed for the current range.
+/// The value in [`Range::seen`] for a block whose sums have not been computed for the current
+/// range.
 const UNSEEN: usize = usize::MAX;
 
 /// The live bytes of a range of layers that grows at its end, by lane (tile), at each *place*: a
-/// step at which a peak is possible. Places are divided into blocks of [`BLOCK`], whose sums are
-/// computed only if the block may have a peak. The variables that every range has are stored as the
-/// variables of an additional layer after the last.
+/// step at which a peak is possible. Places are divided into blocks of [`BLOCK`] places, and the
+/// sums of a block are computed only if it may have a peak. Variables that every range has are
+/// stored as variables of an additional layer after the last.
 #[derive(Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// For each block of places, then each layer, then each place of the block: the change, from
-    /// the previous place, of the live bytes that ranges gain at the layer.
+    /// Changes of live bytes from the previous place to this place, for the bytes that ranges gain
+    /// at one layer. Entries are ordered by block of places, then by layer, then by place in the
+    /// block.
     changes: Vec<[B; N]>,
-    /// For each layer, then each block of places: sums of the live bytes that ranges gain at the
-    /// layer.
+    /// Sums of the live bytes that ranges gain at one layer, in one block of places. Entries are
+    /// ordered by layer, then by block.
     sums: Vec<BlockSums<B, N>>,
-    /// For each layer: whether bytes were added to it since [`Blocks::sum_up`] last ran for it.
+    /// One entry per layer: whether bytes have been added to the layer since [`Blocks::sum_up`] was
+    /// last called for it.
     is_stale: Vec<bool>,
     range: Range<B, N>,
 }
 
-/// Sums of the live bytes that ranges gain at one layer, in one block of places, by lane (tile).
+/// Sums, for one layer and one block of places, of the live bytes that ranges gain at the layer, by
+/// lane (tile).
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The sum of all changes of live bytes from place to place in the block.
+    /// The sum of all changes of live bytes between the places of the block.
     changes: ByLane<B, N>,
-    /// The sum of the increases of live bytes in the block, without the decreases: live bytes in
-    /// the block exceed `before` by at most this sum.
+    /// The sum of all increases of live bytes in the block, without the decreases. The live bytes
+    /// at any place of the block are at most `before` plus this sum.
     rises: ByLane<B, N>,
     /// The bytes that are live before the first place of the block.
     before: ByLane<B, N>,
@@ -51,16 +56,17 @@ struct Range<B, const N: usize> {
     start: usize,
     /// The end of the range of layers (exclusive).
     end: usize,
-    /// For each block: an upper bound on the live bytes of the range at any place of the block.
+    /// One entry per block: an upper bound on the live bytes of the range at any place of the
+    /// block.
     bounds: Vec<[B; N]>,
-    /// For each block: the live bytes before its first place, of the range's layers below the
-    /// block's entry in `seen`.
+    /// One entry per block: the live bytes just before its first place. Only the layers of the
+    /// range that are below the entry of the block in `seen` are included.
     before: Vec<[B; N]>,
-    /// For each place: the change of live bytes from the previous place, of the range's layers
-    /// below the block's entry in `seen`.
+    /// One entry per place: the change of live bytes from the previous place. Only the layers of
+    /// the range that are below the entry of the block in `seen` are included.
     changes: Vec<[B; N]>,
-    /// For each block: the end (exclusive) of the layers of the range whose bytes are in `before`
-    /// and `changes`; [`UNSEEN`] if there are none for this range.
+    /// One entry per block: `before` and `changes` include the layers of the range up to this layer
+    /// (exclusive). [`UNSEEN`] if they have not been computed for this range.
     seen: Vec<usize>,
 }
 
@@ -68,7 +74,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// Removes all bytes, and prepares for `places` places (steps at which a peak is possible) and
     /// `layers` layers.
     pub fn restart(&mut self, places: usize, layers: usize) {
-        // The end of a live range may be after the last place, so there is room for one more place.
+        // A live range may end after the last place, so there is room for one more place.
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
@@ -79,8 +85,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.range.changes, blocks * BLOCK, none);
     }
 
-    /// Adds `bytes`, by lane (tile), that ranges from now on have at the places of `stretch` if
-    /// they contain `layer`; all ranges have them if `layer` is the number of layers.
+    /// Adds bytes that ranges with the layer `layer` have at the places of `stretch`: `bytes`, by
+    /// lane (tile). They apply to the ranges that begin after this call. If `layer` is the number
+    /// of layers, all these ranges have the bytes.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -97,8 +104,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Computes the live bytes of `layer` before each block, and its upper bound in each block,
-    /// after bytes were added to it.
+    /// Computes the live bytes of `layer` before each block and their upper bound in each block. It
+    /// is needed after bytes were added to the layer.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -125,7 +132,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut range.seen, self.blocks, UNSEEN);
     }
 
-    /// Adds `layer` to the end of the current range, which it must directly follow.
+    /// Adds `layer` to the end of the current range; it must be the next layer after the range.
     pub fn add(&mut self, layer: usize) {
         if self.is_stale[layer] {
             self.sum_up(layer);
@@ -138,7 +145,7 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range at any place of
-    /// `window` (end exclusive, not empty), or `known` if that is higher.
+    /// `window` (end exclusive, not empty), or the entry of `known` if that is higher.
     pub fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known;
@@ -150,8 +157,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         highest
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range at the places of
-    /// `block` that lie in `window` (end exclusive). Lowers the upper bound of the block.
+    /// Returns for each lane (tile) the highest live bytes of the current range at the places that
+    /// are both in `block` and in `window` (end exclusive). Also lowers the upper bound of the
+    /// block to the exact value.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -165,13 +173,13 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // The bound is now exact: only layers that the range gains later can add to it.
+        // The bound is now exact for the current range; only layers that the range gains later can
+        // exceed it.
         range.bounds[block] = all;
         within
     }
 
-    /// Adds to the sums of `block` those layers of the current range that the sums do not include
-    /// yet.
+    /// Adds to the sums of `block` the layers of the current range that they do not include yet.
     fn catch_up(&mut self, block: usize) {
         let range = &mut self.range;
         let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];

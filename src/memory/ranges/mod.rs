@@ -46,20 +46,20 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tiles::{Entered, Examination};
 use variables::EnteringVariables;
 
-/// Maximum number of sums that a thread keeps for tiles side by side: tiles times layers times
-/// places (steps at which a peak is possible). With more sums, reading them takes as long as
-/// examining each tile by itself.
+/// Maximum number of sums that a thread keeps for the tiles that it examines side by side: tiles
+/// times layers times places (steps at which a peak is possible). If there were more sums,
+/// examining each tile by itself would be as fast, because of the time to read the sums.
 const MAX_CELLS: usize = 1 << 21;
 
-/// Returns the table of the only pipeline in `costs`; an empty table if there is none.
+/// Returns the table in `costs`, which has at most one; an empty table if it has none.
 fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
     costs.into_iter().next().unwrap_or_default()
 }
 
 impl MemoryModel<'_> {
-    /// Computes the bytes on the fullest tile of every range of consecutive positions whose lower
-    /// bound is at most `limit` bytes on each tile; in a pipeline, for each number of stages after
-    /// the range.
+    /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
+    /// bytes on each tile, with the bytes on the fullest tile of each range. In a pipeline, the
+    /// table has these bytes for each number of stages after the range.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -78,11 +78,11 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes [`MemoryModel::range_costs`] for several pipelines of one model in one pass over
-    /// the tiles. `pipelines` has the model in each pipeline, with the limit in bytes on each tile;
-    /// the tables come in the same order. Splits have at most `stages` stages. With `tiles`, only
-    /// these tiles are examined, so that a range may need more bytes than its table has. Each tile
-    /// that is done advances `progress` by one.
+    /// Computes the table of [`MemoryModel::range_costs`] for each of several pipelines of one
+    /// model, in one pass over the tiles. `pipelines` has the model in each pipeline and the limit
+    /// in bytes on each tile; the tables are in the same order. Splits have at most `stages`
+    /// stages. If `tiles` is not `None`, only these tiles are examined, so a range may need more
+    /// bytes than the table has for it. `progress` advances by one for each tile that is done.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -98,9 +98,9 @@ impl MemoryModel<'_> {
         Self::costs_on(tiles, ranges, (progress, "computing ranges of layers"))
     }
 
-    /// Computes the bytes on the fullest tile of every range that begins at one of the positions
-    /// `starts`, without a limit, for splits of at most `stages` stages. The table has no ranges
-    /// from other starts. Each tile that is done advances `progress` by one.
+    /// Computes the table of [`MemoryModel::range_costs`] without a limit, for splits of at most
+    /// `stages` stages. The table has only the ranges that begin at one of the positions `starts`.
+    /// `progress` advances by one for each tile that is done.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -116,9 +116,9 @@ impl MemoryModel<'_> {
         Ok(of_one(Self::costs_on(None, vec![ranges], shown)?))
     }
 
-    /// Computes the tables of range costs of `pipelines`, in their order, on `tiles`, or on all
-    /// tiles if `None`. Each tile that is done advances `progress` by one; `name` is the name of
-    /// this task.
+    /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
+    /// are examined, or all tiles if `tiles` is `None`. `progress` advances by one for each tile
+    /// that is done; `name` is the name of this task in the progress.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -137,8 +137,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // Flows (tensors with the same users) are gathered once for all pipelines, from a model
-        // that has them.
+        // The bytes of flows (tensors with the same users) are loaded once for all pipelines, so
+        // the model must be one that has flows if any has them.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -149,7 +149,7 @@ impl MemoryModel<'_> {
             updates: number_updates(&mut pipelines),
             pipelines,
         };
-        // Each thread takes the next group of tiles in the order of `order`.
+        // The groups of tiles start in the order of `order`: each thread takes the next one.
         order.into_iter().par_bridge().try_for_each_init(
             RangeScratches::default,
             |scratches, tiles| {
@@ -165,9 +165,9 @@ impl MemoryModel<'_> {
             .collect())
     }
 
-    /// Returns all tiles in groups of neighbours. The group that has the tile with the most
-    /// recorded bytes comes first. The order does not change results, so recorded bytes need not be
-    /// right.
+    /// Returns all tiles in groups of neighbouring tiles, in the order of the most recorded bytes
+    /// of any tile in the group, highest first. The order does not change results, so it does no
+    /// harm if the recorded bytes are wrong.
     fn in_groups(&self) -> Vec<Range<u32>> {
         let mut order: Vec<_> = uses::groups(self.tiles()).collect();
         let tiles = &self.model.recorded.tiles;
@@ -177,27 +177,29 @@ impl MemoryModel<'_> {
     }
 }
 
-/// One pass over the tiles that computes the bytes of ranges of positions in several pipelines; all
-/// threads share it.
+/// One pass over the tiles, which computes the bytes of ranges of positions in several pipelines.
+/// All threads share this value.
 struct RangePass<'a> {
-    /// The model in one of the pipelines (with flows, if any has them). Only data that is the same
-    /// in all pipelines is read from it.
+    /// The model in one of the pipelines; it has flows if the model in any pipeline has them. Only
+    /// data that is the same in all pipelines is read from it.
     model: &'a MemoryModel<'a>,
-    /// Whether a group of tiles was too large to be examined side by side. Then all tiles are
-    /// examined one by one, since most other groups are probably too large as well.
+    /// Whether tiles are examined one by one instead of side by side. This is set when a group of
+    /// tiles was too large for side by side, since most other groups are probably too large as
+    /// well.
     are_apart: AtomicBool,
-    /// The ranges of each pipeline, with the highest bytes of any tile so far.
+    /// One entry per pipeline: its ranges, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// For each of `pipelines`: the index of the first of them in which the same variables are live
-    /// at the same steps. Pipelines with the same index here are examined at once.
+    /// One entry per pipeline: the index in `pipelines` of the first pipeline in which the same
+    /// variables are live at the same steps. Pipelines with the same entry are examined together.
     alike: Vec<Option<usize>>,
     /// The distinct weight updates of `pipelines`; [`PipelineRanges::update`] is an index into this
     /// list.
     updates: Vec<&'a UpdatePhase>,
 }
 
-/// Numbers the weight updates of `pipelines`, which differ only with the place of optimizer state
-/// and the number of replicas. Returns the distinct weight updates in the order of their numbers.
+/// Sets [`PipelineRanges::update`] in each of `pipelines`, and returns the distinct weight updates
+/// that it is an index into. Weight updates of one model differ only if the place of optimizer
+/// state or the number of replicas differs.
 fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
     let mut updates: Vec<&UpdatePhase> = Vec::new();
     for pipeline in pipelines {
@@ -212,8 +214,8 @@ fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePha
     updates
 }
 
-/// The buffers of one thread, reused from tile to tile: for neighbouring tiles side by side, for a
-/// single tile with sums of 32 bits, and for a single tile whose sums need 64 bits.
+/// The buffers of one thread, which it uses again for each group of tiles: for neighbouring tiles
+/// side by side, for a single tile with 32-bit sums, and for a single tile that needs 64-bit sums.
 #[derive(Default)]
 struct RangeScratches {
     side_by_side: RangeScratch<i32, LANES>,
@@ -221,7 +223,8 @@ struct RangeScratches {
     wide: RangeScratch<u64, 1>,
 }
 
-/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
+/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile). Sums of live bytes have the
+/// type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
@@ -229,14 +232,13 @@ struct RangeScratch<B, const N: usize> {
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
     entered: Entered<B, N>,
-    /// For each of [`RangePass::pipelines`]: the bytes that the pipeline adds to ranges on the
-    /// tiles.
+    /// One entry per pipeline, in the order of [`RangePass::pipelines`]: the bytes that the
+    /// pipeline adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
 impl RangePass<'_> {
-    /// Examines a group of neighbouring tiles side by side, or one by one if side by side is not
-    /// possible.
+    /// Examines a group of neighbouring tiles: side by side if possible, and otherwise one by one.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -246,7 +248,8 @@ impl RangePass<'_> {
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Relaxed) {
-            // If the group together has too many variables or bytes, each tile by itself may not.
+            // If examining the group side by side fails, each tile by itself may still have few
+            // enough variables and bytes.
             if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }
@@ -260,9 +263,10 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Examines `tiles`, at most `N`, side by side, once for each set of pipelines in which the
-    /// same variables are live. Returns false if sums of type `B` may overflow or `N` lanes need
-    /// too many sums; peaks are then not complete.
+    /// Examines at most `N` tiles side by side: once for each group of pipelines in which the same
+    /// variables are live at the same steps. Returns true if this was possible. Returns false if
+    /// sums of type `B` may overflow, or if `N` lanes need too many sums; the peaks are then
+    /// incomplete.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.
@@ -313,8 +317,8 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline and each weight update adds to ranges, for the tiles whose
-    /// uses are in `scratch`.
+    /// Loads the bytes that each pipeline and each weight update adds to ranges. The tiles are
+    /// those whose uses have been gathered in `scratch`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

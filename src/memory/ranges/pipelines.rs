@@ -10,58 +10,64 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The number of ranges with the same start whose peaks are allocated together, when one of them is
-/// first needed. Peaks of most ranges of large models are never needed.
+/// The number of ranges with the same start whose peaks are allocated together, as soon as the
+/// peaks of one of them are needed. In large models, the peaks of most ranges are never needed.
 const AT_ONCE: usize = 16;
 
 /// The ranges of positions in one pipeline, with the highest bytes of any tile so far. All threads
-/// share it.
+/// share this value.
 pub(super) struct PipelineRanges<'a> {
     /// The memory model with the settings of the pipeline.
     pub model: &'a MemoryModel<'a>,
-    /// The limit in bytes on each tile. A range whose lower bound exceeds it is not extended.
+    /// The limit in bytes on each tile. If the lower bound of a range exceeds the limit, longer
+    /// ranges from the same start are not examined.
     limit: u64,
-    /// For each start: the end (exclusive) of the longest range whose lower bound does not exceed
-    /// the limit on the tiles examined so far. It falls during the pass over the tiles.
+    /// One entry per start: the end (exclusive) of the longest range from this start whose lower
+    /// bound does not exceed the limit on any tile examined so far. It can only fall while tiles
+    /// are examined.
     ends: Vec<AtomicUsize>,
     /// The maximum number of stages of a split.
     stages: usize,
-    /// The pipeline's weight update, as an index into the distinct updates of all pipelines that
-    /// are examined; `None` if the update is no phase of its own.
+    /// The weight update of the pipeline, as an index into the list of distinct updates of all
+    /// pipelines that are examined together. `None` if the weight update is not a phase of its own.
     pub update: Option<usize>,
-    /// The flows (tensors with the same users), and the ranges in which the tensors of each flow
-    /// take bytes; `None` without a pipeline.
+    /// The flows (tensors with the same users), and for each flow the ranges whose stages add bytes
+    /// of its tensors. `None` without a pipeline.
     pub patterns: Option<Patterns<'a>>,
-    /// The number of columns of peaks of each range: its lower bound and, in a pipeline, its bytes
-    /// with 0, 1, ... stages after it.
+    /// The number of columns, which are the peaks of one range: the first is its lower bound; in a
+    /// pipeline, the others are its bytes with 0, 1, ... stages after it.
     columns: usize,
-    /// The highest bytes of any tile so far, in columns. An entry has [`AT_ONCE`] ranges with the
-    /// same start and neighbouring last positions, and is allocated when one of these ranges is
+    /// The highest bytes of any tile so far. An entry has the columns of [`AT_ONCE`] ranges with
+    /// the same start and neighbouring last positions; it is allocated when one of these ranges is
     /// first needed. Entries are ordered by start and then by last position.
     peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// The bytes that one pipeline adds to the current range on up to `N` tiles, by lane (tile).
+/// The bytes that one pipeline adds to the current range on up to `N` tiles, by lane (tile). The
+/// current range is the range that is examined at the moment.
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     pub additions: RangeAdditions<N>,
     /// The first and the last position (inclusive) of the current range.
     range: (usize, usize),
-    /// Whether the lower bound of the current range is within the limit so far.
+    /// Whether the lower bound of the current range is within the limit on all tiles examined so
+    /// far.
     pub is_on: bool,
-    /// The bytes that are added to the range wherever it is in a split: accumulators and optimizer
-    /// state.
+    /// The bytes that the pipeline adds to the range for any number of stages after it:
+    /// accumulators and optimizer state.
     least: ByLane<u64, N>,
-    /// For each phase (see [`PHASES`]): the bytes of transfer buffers and forwarded tensors.
+    /// One entry per phase (see [`PHASES`]): the bytes of transfer buffers and forwarded tensors.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// For 0, 1, ... stages after the range: the bytes that are added in every phase, `least` and all
-    /// additional copies of tensors that the range stashes.
+    /// One entry per number of stages after the range (0, 1, ...): the bytes that the pipeline adds
+    /// in every phase, which are `least` and all additional copies of tensors that the range
+    /// stashes.
     columns: Vec<[u64; N]>,
 }
 
 impl<'a> PipelineRanges<'a> {
-    /// Prepares the ranges from those starts for which `is_wanted` is true, in the pipeline of
-    /// `model`, for splits of at most `stages` stages. `limit` is the limit in bytes on each tile.
+    /// Prepares the ranges of the pipeline that `model` is in, for splits of at most `stages`
+    /// stages. Only ranges from the starts for which `is_wanted` is true are included. `limit` is
+    /// the limit in bytes on each tile.
     pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
@@ -84,8 +90,8 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Are the same variables live at the same steps in the pipelines of `self` and `other`, so
-    /// that both can be examined at once? The bytes that the pipelines add may differ.
+    /// Returns whether the same variables are live at the same steps in the pipelines of `self` and
+    /// `other`, so that both can be examined together. The bytes that the pipelines add may differ.
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         let mut numbers = 0..model.model.variables.uses().len() as u32;
@@ -94,8 +100,8 @@ impl<'a> PipelineRanges<'a> {
             && numbers.all(|number| model.is_away(number) == other.is_away(number))
     }
 
-    /// Returns the highest bytes of any tile so far, in columns, of the range of positions from
-    /// `start` to `last` (inclusive).
+    /// Returns the columns of the range of positions from `start` to `last` (inclusive): its
+    /// highest bytes of any tile so far (see `columns`).
     fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
         let part = start * self.model.layers().div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
@@ -103,13 +109,13 @@ impl<'a> PipelineRanges<'a> {
         &part[last % AT_ONCE * self.columns..][..self.columns]
     }
 
-    /// Returns how many numbers of later stages (0, 1, ...) are possible for a range that ends
-    /// before the position `end`: each later stage needs at least one position.
+    /// Returns how many different numbers of stages (0, 1, ...) are possible after a range with the
+    /// end `end` (exclusive). Each stage after the range needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Returns the table with the bytes of all ranges whose lower bound is within the limit.
+    /// Returns the table of all ranges whose lower bound is within the limit, with their bytes.
     pub fn into_costs(self) -> RangeCosts {
         let least = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
@@ -129,15 +135,15 @@ impl<'a> PipelineRanges<'a> {
     }
 }
 
-/// One pipeline, with the bytes that it adds to the current range on up to `N` tiles.
+/// One pipeline, and the bytes that it adds to the current range on up to `N` tiles.
 pub(super) struct InPipeline<'a, const N: usize> {
     pub ranges: &'a PipelineRanges<'a>,
     pub scratch: &'a mut PipelineScratch<N>,
 }
 
 impl<const N: usize> InPipeline<'_, N> {
-    /// Starts an empty range before the position `start`, on the tiles that were last loaded;
-    /// `tiles` has their flows (tensors with the same users).
+    /// Starts an empty range before the position `start`, on the tiles that were loaded last.
+    /// `tiles` has the flows (tensors with the same users) of these tiles.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
         if self.ranges.patterns.is_some() {
@@ -145,10 +151,11 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Adds the last position of `range` to the current range, which must be the rest of `range`.
-    /// `updates` has the bytes of weight updates in `range`. Returns for each of `tiles`, by lane,
-    /// the bytes (without what the pipeline adds) above which the tile raises a peak of the range;
-    /// `u64::MAX` if the range does not fit on the tiles so far.
+    /// Adds the last position of `range` to the current range, so that the current range becomes
+    /// `range`. `updates` has the bytes of weight updates in `range`. Returns one number per tile
+    /// of `tiles`, by lane: if the bytes of the range on the tile, without those that the pipeline
+    /// adds, exceed this number, the tile raises a peak of the range. The number is [`u64::MAX`] if
+    /// the range does not fit on the tiles examined so far.
     pub fn add(
         &mut self,
         range: Range<usize>,
@@ -186,15 +193,16 @@ impl<const N: usize> InPipeline<'_, N> {
         from_fn(|lane| lowest[lane].min(first.saturating_sub(self.scratch.least[lane])))
     }
 
-    /// Returns the peaks of the current range, in columns.
+    /// Returns the columns of the current range: its highest bytes of any tile so far.
     fn peaks(&self) -> &[AtomicU64] {
         let (start, last) = self.scratch.range;
         self.ranges.peaks(start, last)
     }
 
-    /// Returns for each lane (tile) the bytes above which a tile raises the peak of the current
-    /// range for any number of stages after it, if the pipeline adds `beside` to these bytes,
-    /// besides the bytes that it adds in every phase.
+    /// Returns one number per lane (tile): if the bytes of the current range on the tile exceed
+    /// this number, the tile raises the peak of the range for at least one number of stages after
+    /// it. The bytes of the range exclude those that the pipeline adds, which are `beside` and the
+    /// bytes that it adds in every phase.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -204,17 +212,17 @@ impl<const N: usize> InPipeline<'_, N> {
         lowest
     }
 
-    /// Raises the peaks of the current range, for each number of stages after it, to `bytes`, by
-    /// lane (tile), plus the bytes that the pipeline adds in every phase.
+    /// Raises the peak of the current range for each number of stages after it, if `bytes` (by
+    /// lane) plus the bytes that the pipeline adds in every phase are higher on any tile.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
             raise(peak, &plus(bytes, column));
         }
     }
 
-    /// Raises the lower bound of the current range to `bytes`, by lane (tile), plus the fewest
-    /// bytes that the pipeline adds. If the bound then exceeds the limit on any tile, longer ranges
-    /// are not examined.
+    /// Raises the lower bound of the current range if `bytes` (by lane) plus the fewest bytes that
+    /// the pipeline adds are higher on any tile. If the bound then exceeds the limit, longer ranges
+    /// from the same start are not examined.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -228,9 +236,9 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Raises the peaks of the current range to its bytes in the weight update, if that is a phase
-    /// of its own. `fixed` has the bytes of the range's code and always-live variables on `tiles`,
-    /// by lane; `updates` has the bytes of weight updates.
+    /// Raises the peaks of the current range if its bytes during the weight update are higher and
+    /// the weight update is a phase of its own. `fixed` has the bytes of the range's code and
+    /// always-live variables on `tiles`, by lane. `updates` has the bytes of weight updates.
     pub fn raise_in_update(
         &mut self,
         (tiles, fixed): (&[TileOverhead], &[u64; N]),
@@ -245,10 +253,10 @@ impl<const N: usize> InPipeline<'_, N> {
     }
 }
 
-/// Raises `peak` to the highest lane of `bytes` if that is higher.
+/// Raises `peak` to the highest lane of `bytes` if that lane is higher.
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
-    // Most tiles do not raise the peak, and reading it is much cheaper than writing it.
+    // Most tiles do not raise the peak, and reading the peak takes much less time than writing it.
     if peak.load(Relaxed) < highest {
         peak.fetch_max(highest, Relaxed);
     }

@@ -1,5 +1,5 @@
 //! Examines all ranges of layers on some tiles, in all pipelines in which the same variables are
-//! live.
+//! live at the same steps.
 
 use super::blocks::Blocks;
 use super::pipelines::InPipeline;
@@ -11,8 +11,8 @@ use crate::memory::pipeline::TileFlows;
 use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
 
-/// The bytes on up to `N` tiles that ranges from the current start gain at each position, by kind
-/// of memory.
+/// The bytes that ranges from the current start gain at each position, on up to `N` tiles and by
+/// kind of memory.
 #[derive(Default)]
 pub(super) struct Entered<B, const N: usize> {
     /// Bytes of the variables that are not live at every step, at each step at which a peak is
@@ -20,32 +20,35 @@ pub(super) struct Entered<B, const N: usize> {
     pub blocks: Blocks<B, N>,
     /// Bytes of the variables that are live at every step.
     pub always: GrowingSums<N, 1>,
-    /// Bytes of code and vertex state, by [`CodeKind`](crate::profile::CodeKind).
+    /// Bytes of code and vertex state. The kind of each sum is its
+    /// [`CodeKind`](crate::profile::CodeKind).
     pub code: GrowingSums<N, 4>,
-    /// Bytes of each weight update;
+    /// One entry per distinct weight update: its bytes.
     /// [`PipelineRanges::update`](super::pipelines::PipelineRanges::update) is an index into this
     /// list.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
-/// The examination of all ranges on some neighbouring tiles, in pipelines in which the same
-/// variables are live at the same steps.
+/// State of the examination of all ranges on some neighbouring tiles, in pipelines in which the
+/// same variables are live at the same steps.
 pub(super) struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
     pub uses: &'a NeighbourUses<N>,
     pub variables: &'a EnteringVariables<N>,
     pub flows: &'a TileFlows<N>,
-    /// The weight updates of `pipelines`, each with its index in [`Entered::updates`].
+    /// The weight updates of `pipelines`, each with its index into [`Entered::updates`].
     pub updates: Vec<(usize, &'a UpdatePhase)>,
-    /// A buffer, except for `always`, `code` and `updates`, which must be loaded.
+    /// The bytes that ranges gain. The fields `always`, `code` and `updates` must have been loaded;
+    /// `blocks` is only a buffer.
     pub entered: &'a mut Entered<B, N>,
     /// The pipelines, at least one, with the bytes that each adds on the tiles.
     pub pipelines: Vec<InPipeline<'a, N>>,
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
-    /// Raises the peaks of all ranges, in each pipeline, to their bytes on the tiles; longer ranges
-    /// are skipped once a range fits in no pipeline.
+    /// Raises the peaks of all ranges, in each pipeline, to the bytes on these tiles if those are
+    /// higher. As soon as a range fits in no pipeline, longer ranges from the same start are
+    /// skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();
         self.entered.blocks.restart(self.variables.places, layers);
@@ -55,8 +58,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Adds the bytes that ranges gain if they start at the position `start` or later, and starts
-    /// an empty range there.
+    /// Adds the bytes that ranges gain only if they begin at the position `start` or later, and
+    /// starts an empty range at this position.
     fn begin(&mut self, start: usize) {
         let entered = &mut *self.entered;
         for (layer, stretch) in self.variables.moving.from(start) {
@@ -74,8 +77,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Raises the peaks of the ranges from the position `start`, which grow by one position at a
-    /// time, to their bytes on the tiles.
+    /// Raises the peaks of all ranges that begin at the position `start` to the bytes on these
+    /// tiles if those are higher. The ranges grow by one position at a time.
     fn ranges_from(&mut self, start: usize) {
         let model = self.pipelines[0].ranges.model;
         let tiles = self.tiles;
@@ -119,8 +122,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let without_fragmentation = totals;
             add_fragmentation(tiles, &mut totals);
-            // Only a total above the peaks so far (`known`) changes a peak; a peak of 0 may not
-            // have been set.
+            // A total changes a peak only if it exceeds `known`. If `known` is 0, the peak may not
+            // have been set yet.
             if totals
                 .iter()
                 .zip(&known)
@@ -139,11 +142,12 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Raises the peaks of the current range in each phase to its live bytes plus `beside`: its bytes
-    /// by lane (tile) that are the same in every phase, such as code.
+    /// Raises the peaks of the current range, in each phase, to the live bytes in the phase plus
+    /// `beside` if that is higher. `beside` has the bytes that are the same in every phase, such as
+    /// code, by lane (tile).
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.variables.phases.iter().enumerate() {
-            // A model without steps has only the first phase, in which no variable is live.
+            // A model without steps has only the first phase, and no variable is live in it.
             let is_only = phase == 0 && self.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;

@@ -1,4 +1,4 @@
-//! The variables of neighbouring tiles, prepared for ranges that grow layer by layer.
+//! The variables of neighbouring tiles, prepared for computing ranges that grow layer by layer.
 
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -8,25 +8,26 @@ use crate::memory::pipeline::PHASES;
 use crate::memory::uses::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// A live range of the variables of one row, as *places* from `from` to `to` (end exclusive). A
-/// place is a step at which a peak is possible, by its index in the list of all such steps.
+/// A live range of the variables of one row of [`NeighbourUses`], as the *places* from `from` to
+/// `to` (end exclusive). A place is a step at which a peak is possible; its number is its index in
+/// the list of all such steps.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub from: u32,
     pub to: u32,
-    /// The index of the row of the variables in [`NeighbourUses`].
+    /// The row of the variables, as an index into [`NeighbourUses::rows`].
     pub row: u32,
 }
 
-/// A live range of the variables of one row (a use on neighbouring tiles), and the stages that have
-/// it.
+/// A live range of the variables of one row (a use on neighbouring tiles), and the positions that a
+/// stage must have for this live range to apply.
 struct LiveRange {
     /// The half-open steps at which the variables are live.
     steps: (u32, u32),
-    /// The index of the row of the variables in [`NeighbourUses`].
+    /// The row of the variables, as an index into [`NeighbourUses::rows`].
     row: u32,
-    /// The set of positions of which a stage with the variables has at least one, and a position
-    /// that the stage must have too; `None` for no such condition.
+    /// A set of positions, of which a stage must have at least one for the live range to apply, and
+    /// one more position that the stage must have; `None` if there is no such further condition.
     part: (PlaceSet, Option<u32>),
 }
 
@@ -34,39 +35,39 @@ struct LiveRange {
 const BEGINS: u8 = 1;
 /// The bit of [`EnteringVariables::marks`] for a step before which variables cease to be live.
 const ENDS: u8 = 2;
-/// The bit of [`EnteringVariables::marks`] for the first and the last step of a phase, or of the
-/// steps of a layer: there a peak is always possible.
+/// The bit of [`EnteringVariables::marks`] for the first and the last step of a phase or of the
+/// steps of a layer. A peak is always possible at these steps.
 const EDGE: u8 = 4;
 
-/// The variables of up to `N` tiles, by the layers at which ranges gain them when they grow layer
-/// by layer. A *place* is a step at which a peak is possible. The buffers are reused for the next
-/// tiles.
+/// The variables of up to `N` tiles, ordered by the layers at which growing ranges gain them. A
+/// *place* is a step at which a peak is possible. The same buffers are used for one group of tiles
+/// after the other.
 #[derive(Default)]
 pub(super) struct EnteringVariables<const N: usize> {
     /// The live ranges of variables that are not live at every step.
     live: Vec<LiveRange>,
     /// The number of places: steps at which a peak is possible.
     pub places: usize,
-    /// For each step: the sum of the bits [`BEGINS`], [`ENDS`] and [`EDGE`] that hold for it; 0 for
-    /// none.
+    /// One entry per step: the sum of those of the bits [`BEGINS`], [`ENDS`] and [`EDGE`] that
+    /// apply to the step; 0 if none applies.
     marks: Vec<u8>,
-    /// For each phase (see [`PHASES`]): its range of places, end exclusive; empty if the phase has
-    /// no steps.
+    /// One entry per phase (see [`PHASES`]): its range of places (end exclusive), which is empty if
+    /// the phase has no steps.
     pub phases: [(usize, usize); PHASES],
-    /// For each step that has a mark: the number of places before it. Entries of other steps have
-    /// no meaning.
+    /// One entry per step: the number of places before the step if the step has a mark. The entries
+    /// of other steps have no meaning.
     rank: Vec<u32>,
-    /// The variables that are not live at every step, as items that ranges gain at layers.
-    /// Variables that every stage has are gained at an additional layer after the last.
+    /// The variables that are not live at every step, as items that ranges gain at certain layers.
+    /// Variables that every stage has are stored at an additional layer after the last.
     pub moving: Entries<Stretch>,
-    /// The sum of the bytes of all live ranges, on the tile where it is highest: no sum of live
-    /// bytes exceeds it.
+    /// The sum of the bytes of all live ranges on the tile where this sum is highest. No sum of
+    /// live bytes exceeds it.
     pub most: u64,
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Replaces the contents by the variables of `uses`, the uses of some tiles. Variables that are
-    /// live at every step replace the contents of `always` instead.
+    /// Replaces the contents by the variables of `uses`, which has the uses of some tiles.
+    /// Variables that are live at every step go to `always` instead, whose contents they replace.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -96,9 +97,9 @@ impl<const N: usize> EnteringVariables<N> {
         self.enter(model, uses)
     }
 
-    /// Finds the places, steps at which a peak is possible: the last step before variables cease to
-    /// be live, if a variable has begun to be live since the place before; and both ends of the
-    /// steps of each layer and phase.
+    /// Finds the places (steps at which a peak is possible). These are the first and the last step
+    /// of each layer and phase, and the last step before variables cease to be live, if a variable
+    /// has begun to be live since the previous place.
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
         self.marks.clear();
@@ -144,7 +145,7 @@ impl<const N: usize> EnteringVariables<N> {
         });
     }
 
-    /// Returns the number of places before `step`, which must have a mark.
+    /// Returns the number of places before `step`. The step must have a mark in `marks`.
     fn place(&self, step: u32) -> usize {
         self.rank[step as usize] as usize
     }
@@ -180,7 +181,7 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // A stretch with swapped ends cancels the stretch.
+                    // A stretch whose ends are swapped cancels the original stretch.
                     let (from, to) = (to, from);
                     let undo = Stretch { from, to, row };
                     self.moving.enter_with(layers, with, stretch, undo);
@@ -191,9 +192,9 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// Returns the smallest window of places (end exclusive) that covers `window` and the steps
-    /// `layer` of one more layer (first and last, inclusive). `None` stands for no steps, in both
-    /// arguments and in the result.
+    /// Returns the smallest window of places (end exclusive) that covers both the places of
+    /// `window` and the steps of one more layer, `layer` (first and last step, both inclusive). In
+    /// the arguments and in the result, `None` means that there are no steps.
     pub fn widened(
         &self,
         window: Option<(usize, usize)>,

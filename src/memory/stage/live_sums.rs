@@ -1,18 +1,20 @@
-//! The live bytes of each stage, updated step by step, and their highest sums.
+//! The live bytes of each stage, updated step by step, and their highest values so far.
 
 use crate::memory::lanes::{self, Bytes};
 use crate::memory::pipeline::PHASES;
 
-/// The live bytes of some stages at the current step, and the highest so far in each phase, by lane
-/// (tile). Lists of stages are in the order of the stages to compute.
+/// The live bytes of some stages at the current step, and their highest live bytes so far in each
+/// phase, by lane (tile). Each list has one entry per stage, in the order in which the stages were
+/// given.
 #[derive(Default)]
 pub(super) struct LiveSums<B, const N: usize> {
-    /// For each stage: its live bytes at the current step, without variables that every stage has.
-    /// An additional last entry has the live bytes of the variables that every stage has.
+    /// One entry per stage: its live bytes at the current step, without the variables that every
+    /// stage has. One more entry at the end has the live bytes of the variables that every stage
+    /// has.
     pub live: Vec<[B; N]>,
     /// The index of the current phase (see [`PHASES`]).
     pub phase: usize,
-    /// For each stage and phase: the highest live bytes of the steps so far.
+    /// One entry per stage, with one entry per phase: the highest live bytes at the steps so far.
     pub highest: Vec<[Highest<B, N>; PHASES]>,
 }
 
@@ -23,12 +25,13 @@ pub(super) struct Highest<B, const N: usize> {
     pub bytes: [B; N],
     /// The part of `bytes` that belongs to variables which every stage has.
     pub common: [B; N],
-    /// The first step of the phase at which the stage has `bytes` live bytes.
+    /// The first step of the phase at which the live bytes of the stage are `bytes`.
     pub step: [u32; N],
 }
 
 impl<B: Bytes, const N: usize> LiveSums<B, N> {
-    /// Removes all live bytes. `firsts` has the first step of each stage in each phase.
+    /// Removes all live bytes. `firsts` has one entry per stage: the first step of the stage in
+    /// each phase.
     pub fn restart(&mut self, firsts: impl Iterator<Item = [u32; PHASES]>) {
         let none = [B::default(); N];
         let highest = |first| Highest {
@@ -43,8 +46,9 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
         self.live.resize(self.highest.len() + 1, none);
     }
 
-    /// Compares the live bytes of the stage with the index `stage` at the current step, `step`,
-    /// with its highest live bytes so far in the phase, and keeps the higher bytes with their step.
+    /// Updates the highest live bytes of the stage with the index `stage` in the current phase:
+    /// they become its live bytes at the current step, `step`, if these are higher. The step is
+    /// kept with them.
     #[inline]
     pub fn raise_highest(&mut self, stage: usize, step: u32) {
         let (mut all, common) = (self.live[stage], self.live[self.highest.len()]);
@@ -60,22 +64,23 @@ impl<B: Bytes, const N: usize> LiveSums<B, N> {
     }
 }
 
-/// For each step, the numbers of *rows* that begin or cease to be live at it. The user of the lists
-/// defines what a row is. The buffers are reused for the next tiles.
+/// For each step, the *rows* that begin to be live or cease to be live at the step, as numbers. The
+/// user of this type defines what a row is. The same buffers are used for one group of tiles after
+/// the other.
 #[derive(Default)]
 pub(super) struct LiveChanges {
-    /// For two lists of each step, the index in `rows` where the list starts: first the rows that
-    /// cease to be live before the step, then the rows that begin to be live at it. One more entry
-    /// is the end of the last list.
+    /// The starts of lists in `rows`, as indices into it. Each step has two lists: the rows that
+    /// cease to be live before the step, then the rows that begin to be live at the step. One more
+    /// entry at the end is the end of the last list.
     starts: Vec<u32>,
     /// The numbers of the rows in all lists, one list after the other.
     rows: Vec<u32>,
 }
 
 impl LiveChanges {
-    /// Replaces the lists by the changes that follow from `live`: half-open live ranges of rows, as
-    /// triples of the first step, the end and the number of the row. No end may exceed `steps`, the
-    /// number of steps.
+    /// Replaces the lists by those for `live`, which has the half-open live ranges of rows as
+    /// triples: the first step, the end and the number of the row. `steps` is the number of steps;
+    /// no end may exceed it.
     pub fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 1, 0);
@@ -96,23 +101,24 @@ impl LiveChanges {
             self.rows[*start as usize] = row;
             *start += 1;
         }
-        // The loop has moved each entry of `starts` to the start of the next list.
+        // The loop has moved each entry of `starts` to the start of the next list, so the entries
+        // are moved back by one list.
         self.starts.rotate_right(1);
         self.starts[0] = 0;
     }
 
-    /// Returns the numbers of the rows that are not live at `step` but were at the step before.
+    /// Returns the numbers of the rows that are live at the step before `step` but not at `step`.
     pub fn ends(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize)
     }
 
-    /// Returns the numbers of the rows that begin to be live at `step`.
+    /// Returns the numbers of the rows that are live at `step` but not at the step before it.
     pub fn begins(&self, step: u32) -> &[u32] {
         self.at(2 * step as usize + 1)
     }
 
-    /// Returns the numbers of the rows in the list with the index `place`: each step has two lists,
-    /// first of ends, then of begins.
+    /// Returns the numbers of the rows in the list with the index `place`. Step `s` has the lists
+    /// `2 * s` (rows that cease to be live) and `2 * s + 1` (rows that begin to be live).
     fn at(&self, place: usize) -> &[u32] {
         &self.rows[self.starts[place] as usize..self.starts[place + 1] as usize]
     }

@@ -1,11 +1,13 @@
-//! Computes the memory of stages in full (docs/model.md, "The memory of a stage").
+//! Computes the complete memory of pipeline stages: for every tile, the first step at which a stage
+//! takes the most bytes on it, and these bytes broken down by contents (docs/model.md, "The memory
+//! of a stage").
 //!
-//! This module does not reuse `ranges`, which only gives the highest bytes of any tile and skips
-//! all tiles, blocks and steps whose bounds are lower. A stage needs the first peak step of each
-//! tile, and the bytes at that step by their contents. Without its bounds, `ranges` would be the
-//! loop over steps of this module, and would also have to keep steps and the bytes of each stage.
-//! So both modules only share the preparation (uses of neighbours, lanes, flows, updates), and
-//! tests compare them with each other and with a reference model.
+//! The module `ranges` computes less, but faster: it only gives the highest bytes on any tile, and
+//! skips all tiles, blocks and steps whose bounds are lower. This module does not reuse it: without
+//! its bounds, `ranges` would be the same loop over steps as here, and would also have to keep the
+//! steps and the bytes of each stage. So the two modules share only the preparation (uses of
+//! neighbouring tiles, lanes, flows, updates). Tests compare them with each other and with a
+//! reference model.
 
 mod live_sums;
 mod parts;
@@ -28,50 +30,53 @@ use std::ops::Range;
 /// The memory that one stage takes on each tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageMemory {
-    /// For each tile: its bytes at the step at which it takes the most, broken down by contents.
+    /// One entry per tile: the bytes of the stage at the step at which it takes the most bytes on
+    /// the tile, broken down by contents.
     pub tiles: Vec<Parts>,
-    /// For each tile: the first step at which it takes the most bytes; `None` if the stage has no
-    /// steps.
+    /// One entry per tile: the first step at which the stage takes the most bytes on the tile;
+    /// `None` if the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// For each tile and phase (see [`PHASES`]): the sum of the bytes of transfer buffers and
-    /// forwarded tensors.
+    /// One entry per tile, with one number per phase (see [`PHASES`]): the bytes of transfer
+    /// buffers plus the bytes of forwarded tensors.
     pub(super) transfers: Vec<[u64; PHASES]>,
-    /// All bytes on the fullest tile if the pipeline restores stashed tensors as late as it can, as
-    /// its compiler may do. `None` if the stage has no copies of activations to restore, or if late
-    /// restores were not computed.
+    /// All bytes of the stage on its fullest tile if the pipeline restores stashed tensors as late
+    /// as it can, as the compiler of the pipeline may do. `None` if the stage has no copies of
+    /// activations to restore, or if late restores were not computed.
     pub late_restores: Option<u64>,
-    /// For each tile: its bytes in the weight update; empty if all optimizer state stays on the
-    /// chip between updates.
+    /// One entry per tile: the bytes of the stage in the weight update. Empty if all optimizer
+    /// state stays on the chip between updates.
     pub updates: Vec<UpdateOnTile>,
 }
 
-/// The bytes of a stage on one tile, in that weight update which takes the most bytes on the tile.
+/// The bytes of a stage on one tile during the weight update that takes the most bytes on this
+/// tile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UpdateOnTile {
-    /// All bytes of the stage on the tile during this update, if there is a landing pad (a buffer
-    /// into which state is loaded) for all optimizer state of the weight at once.
+    /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
+    /// optimizer state is loaded) holds all state of the weight at once.
     pub bytes: u64,
-    /// Like `bytes`, with a landing pad for only one tensor of state at a time.
+    /// All bytes of the stage on the tile during this update, if a landing pad holds only one
+    /// tensor of optimizer state at a time.
     pub at_least: u64,
-    /// All bytes of the stage on the tile in the forward and backward pass, at their peak.
+    /// The highest bytes of the stage on the tile in the forward and backward pass.
     pub in_passes: u64,
     /// The part of `bytes` that the update adds to always-live bytes: loaded state, landing pads,
     /// gathered tensors, and tensors that the update makes.
     pub taken: u64,
-    /// The number of the weight update, for [`MemoryModel::weights_of_update`]; `None` if no update
+    /// Index of the weight update, for [`MemoryModel::weights_of_update`]; `None` if no update
     /// takes bytes on the tile.
     pub update: Option<u32>,
 }
 
 impl StageMemory {
-    /// Returns the highest bytes of the stage on the tile with this number; 0 if there is no such
+    /// Returns the highest bytes of the stage on the tile with index `tile`; 0 if there is no such
     /// tile.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         self.tiles.get(tile).map_or(0, Parts::total)
     }
 
-    /// Returns the number of the tile with the most bytes; the first of several, and 0 without
-    /// tiles.
+    /// Returns the index of the tile on which the stage takes the most bytes: the first such tile
+    /// if there are several, and 0 if there are no tiles.
     pub fn max_tile(&self) -> usize {
         self.tiles
             .iter()
@@ -81,7 +86,7 @@ impl StageMemory {
             .map_or(0, |(tile, _)| tile)
     }
 
-    /// Returns the bytes on the fullest tile.
+    /// Returns the bytes of the stage on its fullest tile.
     pub fn max_tile_bytes(&self) -> u64 {
         self.tile_bytes(self.max_tile())
     }
@@ -102,27 +107,29 @@ impl StageMemory {
     }
 }
 
-/// Maximum bytes of the buffers of stages that are computed in one pass over the variables. Each
-/// stage has buffers for its peak on each tile and its role in each flow (tensors with the same
-/// users).
+/// Maximum size in bytes of the buffers for stages that are computed together in one pass over the
+/// variables. Each stage needs buffers for its peak on each tile, and for its role in each flow (a
+/// set of tensors with the same users).
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// Computes for each of `stages` (ranges of positions, end exclusive, which may overlap) the
-    /// least memory that it takes anywhere in a split. The results are in the order of `stages`;
-    /// late restores are not computed.
+    /// Computes the memory of each of `stages` (ranges of positions, end exclusive, which may
+    /// overlap): the least memory that the stage takes at any place in a split. Returns one entry
+    /// per stage, in the order of `stages`, without late restores.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let stages = stages.iter().cloned().map(PlacedStage::anywhere);
         self.compute(&stages.collect::<Vec<_>>(), Wanted::All)
     }
 
-    /// Computes the memory of all stages of a split (ranges of positions, end exclusive), in their
-    /// order, including the bytes that the pipeline adds.
+    /// Computes the memory of all stages of a split, including the bytes that the pipeline adds.
+    /// `stages` has the range of positions (end exclusive) of each stage. Returns one entry per
+    /// stage, in the order of `stages`.
     pub fn split(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Computes the bytes on the fullest tile of each of `stages`, in their order.
+    /// Returns one entry per stage, in the order of `stages`: the bytes of the stage on its fullest
+    /// tile.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
         self.fullest_tiles(stages)
             .into_iter()
@@ -130,8 +137,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the fullest tile of each of `stages`, in their order, and its bytes. Faster than
-    /// [`MemoryModel::placed_stages`], since late restores are not computed.
+    /// Returns one entry per stage, in the order of `stages`: the index of the stage's fullest
+    /// tile, and the bytes of the stage on this tile. This method is faster than
+    /// [`MemoryModel::placed_stages`], since it does not compute late restores.
     pub(crate) fn fullest_tiles(&self, stages: &[PlacedStage]) -> Vec<(u32, u64)> {
         self.compute(stages, Wanted::All)
             .iter()
@@ -139,22 +147,22 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Computes the memory of each of `stages`, in their order, including the bytes that the
-    /// pipeline adds, and with late restores.
+    /// Computes the memory of each of `stages`, including the bytes that the pipeline adds and late
+    /// restores. Returns one entry per stage, in the order of `stages`.
     pub fn placed_stages(&self, stages: &[PlacedStage]) -> Vec<StageMemory> {
         let mut computed = self.compute(stages, Wanted::All);
         self.add_late_restores(stages, &mut computed);
         computed
     }
 
-    /// Computes for each position the memory of its own variables and code, without overhead and
-    /// without additions of a pipeline.
+    /// Returns one entry per position: the memory of the position's own variables and code, without
+    /// overhead and without the bytes that a pipeline adds.
     pub fn single_layers(&self) -> Vec<StageMemory> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // Without flows and update phase, variables are live as in the profile, also all optimizer
-        // state.
+        // Without flows and update phase, all variables (including all optimizer state) are live at
+        // the same steps as in the profile.
         let alone = Self {
             flows: None,
             update: None,
@@ -163,9 +171,9 @@ impl MemoryModel<'_> {
         alone.compute(&layers, Wanted::Layers)
     }
 
-    /// Computes the memory of `stages`, in their order; `wanted` selects the bytes. The computation
-    /// takes several passes over the variables if there are so many stages that buffers would
-    /// become too large.
+    /// Computes the memory of each of `stages`. `wanted` selects which bytes are included. Returns
+    /// one entry per stage, in the order of `stages`. If the buffers for all stages would be too
+    /// large, the stages are computed in several passes over the variables.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, |flows| flows.list.len());
@@ -183,8 +191,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Sets [`StageMemory::late_restores`] in `computed`, the memory of each of `stages`, for the
-    /// stages that keep copies of activations.
+    /// Sets [`StageMemory::late_restores`] of the stages that keep copies of activations.
+    /// `computed` has one entry per stage: its memory.
     fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
         let (keeping, computed): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -202,8 +210,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the bytes of code on `tile` that every stage needs whatever its positions, by
-    /// [`CodeKind`](crate::profile::CodeKind) as an index; `None` in the classic memory model.
+    /// Returns the bytes of code on `tile` that every stage needs, whatever its positions; `None`
+    /// in the classic memory model. The index into the result is a
+    /// [`CodeKind`](crate::profile::CodeKind).
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;
@@ -213,8 +222,9 @@ impl MemoryModel<'_> {
         Some(lanes::plus(&overhead.capped(common), &overhead.code))
     }
 
-    /// Returns for each tile the code and vertex state of a stage with the positions `range` (end
-    /// exclusive). If `with_overhead`, the code that every stage has is included, as overhead.
+    /// Returns one entry per tile: the bytes of code and vertex state of a stage with the positions
+    /// `range` (end exclusive). If `with_overhead`, the code that every stage needs is included as
+    /// overhead.
     pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
         let layered = self.code_sums(|set| meets(self.sets.places(set), range));
         let common = self.code_sums(|set| set == EVERYWHERE && with_overhead);
@@ -235,8 +245,9 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns for each tile, by [`CodeKind`](crate::profile::CodeKind) as an index, the bytes of
-    /// the code that is needed by sets of positions for which `is_wanted` is true.
+    /// Returns one entry per tile: the bytes of the code that is needed by sets of positions for
+    /// which `is_wanted` is true. The index into an entry is a
+    /// [`CodeKind`](crate::profile::CodeKind).
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         by_tile(
             self.code.iter().filter(|item| is_wanted(item.set)),
@@ -246,8 +257,8 @@ impl MemoryModel<'_> {
 }
 
 impl StagesToCompute<'_> {
-    /// Assembles the memory of the stage with the index `stage` from its code and from `peaks`,
-    /// which has the peaks of all stages for each tile.
+    /// Assembles the memory of the stage with index `stage` from its code and from `peaks`. `peaks`
+    /// has one entry per tile, with the peak of each stage on the tile.
     fn stage_memory(&self, stage: usize, peaks: &[Vec<StagePeak>]) -> StageMemory {
         let memory = self.memory;
         let code = memory.code_of(&self.stages[stage].positions, self.with_overhead);
@@ -272,10 +283,10 @@ impl StagesToCompute<'_> {
         }
     }
 
-    /// Computes the bytes of a stage on one tile from its `code` and its `peak` there. Returns the
-    /// bytes when they are highest (in the first phase with the highest bytes, or in the update if
-    /// the update takes more) and the step of this peak; and the bytes in the update if that is a
-    /// phase of its own.
+    /// Computes the bytes of a stage on one tile from its `code` and its `peak` on this tile.
+    /// Returns the highest bytes (of the first phase with the highest bytes, or of the weight
+    /// update if it takes more) and the step of this peak. The last item has the bytes in the
+    /// weight update, if the update is a phase of its own.
     fn on_tile(
         &self,
         (code, overhead): (Parts, &TileOverhead),
@@ -283,7 +294,8 @@ impl StagesToCompute<'_> {
     ) -> (Parts, u32, Option<UpdateOnTile>) {
         let shares = peak.update.map_or(0, |update| update.shares);
         let of_shares = overhead.fragmentation_of_shares(shares);
-        // Fragmentation is in proportion to the bytes of code plus `bytes`.
+        // Adds code and fragmentation. Fragmentation is in proportion to the bytes of code plus
+        // `bytes`.
         let with_code = |mut parts: Parts, bytes: u64| {
             parts.add(&code);
             if self.with_overhead {
@@ -299,7 +311,7 @@ impl StagesToCompute<'_> {
             .into_iter()
             .zip(&self.memory.phases)
             .enumerate()
-            // In a model without steps, the first phase is looked at as if it had steps.
+            // If the model has no steps, the first phase is treated as if it had steps.
             .filter(|&(phase, (_, steps))| !steps.is_empty() || (phase == 0 && all_steps == 0))
             .map(|(_, ((parts, step), _))| (with_code(parts, most_live), step))
             .rev()
@@ -309,7 +321,7 @@ impl StagesToCompute<'_> {
             return (in_passes, step, None);
         };
         let always = update.variables + update.overhead;
-        // The last phase is after both passes, so that transfer buffers are empty.
+        // Transfer buffers are empty in the last phase, since it is after both passes.
         let [.., (after, _)] = peak.phases;
         let with = |taken: u64| {
             let parts = Parts {

@@ -43,14 +43,14 @@ pub struct Parts {
     pub passing: u64,
 }
 
-/// Is the number 0, so that its field is left out of JSON?
+/// Returns whether `bytes` is 0, so that the field is left out of JSON.
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
 
 impl Parts {
-    /// Returns each field with its name in printed tables, in the order in which tables show the
-    /// fields.
+    /// Returns each field with the name that printed tables show for it, in the order of these
+    /// tables.
     fn fields(&mut self) -> [(&'static str, &mut u64); 12] {
         [
             ("variables", &mut self.variables),
@@ -68,8 +68,8 @@ impl Parts {
         ]
     }
 
-    /// Returns the bytes of each part of a stage's memory, such as variables or the stash, with the
-    /// name that tables show.
+    /// Returns each part of the memory of a stage, such as variables or the stash: the name of the
+    /// part in printed tables, and its bytes.
     pub fn named(mut self) -> [(&'static str, u64); 12] {
         self.fields().map(|(name, bytes)| (name, *bytes))
     }
@@ -79,8 +79,8 @@ impl Parts {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Makes parts that have only code, from its bytes in the order of
-    /// [`CodeKind`](crate::profile::CodeKind).
+    /// Returns parts that have only code. The argument has the bytes of each kind of code, in the
+    /// order of [`CodeKind`](crate::profile::CodeKind).
     pub(in crate::memory) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {

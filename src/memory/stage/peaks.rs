@@ -14,41 +14,43 @@ use std::ops::Range;
 /// The highest bytes of one stage on one tile in each phase.
 #[derive(Clone, Copy)]
 pub(super) struct StagePeak {
-    /// For each phase (see [`PHASES`]): the highest bytes of the stage's live variables (those that
-    /// every stage has are overhead) and the bytes that the pipeline adds, without code and
-    /// fragmentation; and the first step that has them.
+    /// One entry per phase (see [`PHASES`]): the highest bytes of the stage, and the first step
+    /// with these bytes. Included are the stage's live variables (variables that every stage has
+    /// count as overhead) and the bytes that the pipeline adds, but not code and fragmentation.
     pub phases: [(Parts, u32); PHASES],
-    /// The bytes of the stage in the weight update, if that is a phase of its own.
+    /// The bytes of the stage in the weight update; `None` if the update is not a phase of its own.
     pub update: Option<Updating>,
 }
 
-/// The buffers of one thread: for neighbouring tiles side by side with sums of 32 bits, and for a
-/// single tile whose sums need 64 bits.
+/// The buffers of one thread: one for neighbouring tiles side by side, with sums of 32 bits, and
+/// one for a single tile whose sums need 64 bits.
 type StageScratches = (StageScratch<i32, LANES>, StageScratch<u64, 1>);
 
-/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile) and live sums of type `B`.
+/// Buffers for up to `N` neighbouring tiles, with one lane for each tile. Sums of live bytes have
+/// the type `B`.
 #[derive(Default)]
 pub(super) struct StageScratch<B, const N: usize> {
     uses: NeighbourUses<N>,
-    /// Which stages have the variables that are not live at every step. The variables of one use
-    /// may have several rows, if they are live at different steps in different stages.
+    /// The variables that are not live at every step, and the stages that have them. The variables
+    /// of one use (one class and use set) may have several rows, if they are live at different
+    /// steps in different stages.
     rows: Vec<StageRow>,
-    /// Live ranges of `rows`: triples of the first step, the end (exclusive) and the index of the
-    /// row.
+    /// The live ranges of `rows`, as triples: the first step, the end (exclusive), and the index
+    /// into `rows`.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
     /// For each stage: its live bytes at the current step, and its highest live bytes so far in
     /// each phase.
     sums: LiveSums<B, N>,
-    /// For each stage: the bytes of its variables that are live at every step, without variables
-    /// that every stage has. An additional last entry has the bytes of the latter.
+    /// One entry per stage: the bytes of the stage's own variables that are live at every step. One
+    /// more entry at the end has the bytes of such variables that every stage has.
     always: Vec<[u64; N]>,
     flows: TileFlows<N>,
     updates: TileUpdates<N>,
 }
 
 impl StagesToCompute<'_> {
-    /// Computes for each tile, and then for each stage, the highest bytes in each phase.
+    /// Returns one entry per tile, with one peak per stage: the highest bytes in each phase.
     pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
         let groups: Vec<_> = uses::groups(self.memory.model.target.num_tiles).collect();
         groups
@@ -66,8 +68,9 @@ impl StagesToCompute<'_> {
             .collect()
     }
 
-    /// Computes for each of `tiles`, at most `N` side by side, and then for each stage, the highest
-    /// bytes in each phase. `None` if sums of type `B` may overflow.
+    /// Returns one entry per tile, with one peak per stage: the highest bytes in each phase.
+    /// `tiles` has at most `N` tiles, which are computed side by side. Returns `None` if sums of
+    /// type `B` may overflow.
     fn peaks_on<B: Bytes, const N: usize>(
         &self,
         tiles: Range<u32>,
@@ -95,7 +98,7 @@ impl StagesToCompute<'_> {
         Some(peaks)
     }
 
-    /// Returns for each lane (tile) the peak of the stage with the index `stage`.
+    /// Returns one entry per lane (tile): the peak of the stage with index `stage`.
     fn peaks_of<B: Bytes, const N: usize>(
         &self,
         stage: usize,
@@ -136,9 +139,9 @@ impl StagesToCompute<'_> {
         })
     }
 
-    /// Prepares the variables of the tiles whose uses are in `scratch`: adds up the variables that
-    /// are live at every step for each stage, and lists the steps at which all other variables
-    /// begin and cease to be live.
+    /// Prepares the variables of the tiles whose uses are in `scratch`. Sums up, for each stage,
+    /// the bytes of the variables that are live at every step. Lists the steps at which all other
+    /// variables begin and cease to be live.
     fn prepare<B: Bytes, const N: usize>(&self, scratch: &mut StageScratch<B, N>) {
         let StageScratch {
             uses,
@@ -174,9 +177,9 @@ impl StagesToCompute<'_> {
         changes.load(self.memory.model.steps(), live);
     }
 
-    /// Goes through all steps and finds the highest live bytes of each stage in each phase. Live
-    /// bytes are only compared with the highest so far where they can be higher: where a variable
-    /// begins to be live, and at the first step of a stage or phase.
+    /// Goes through all steps and finds the highest live bytes of each stage in each phase. The
+    /// live bytes are compared with the highest so far only where they may be higher: where a
+    /// variable begins to be live, and at the first step of a stage or phase.
     fn step_through<B: Bytes, const N: usize>(&self, scratch: &mut StageScratch<B, N>) {
         let StageScratch {
             uses,

@@ -6,16 +6,16 @@ use crate::model::{EVERYWHERE, PlaceSet, meets};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// The bytes of stages that are computed.
+/// Selects which bytes of the stages are computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     /// Every byte that the stages take in a split, including overhead and what a pipeline adds.
     All,
-    /// Only the variables and code of the stages' own positions, without overhead. It is used for
-    /// single layers.
+    /// Only the variables and code of the stages' own positions, without overhead. Used for single
+    /// layers.
     Layers,
-    /// Like [`Wanted::All`], as if stages restored their stashed tensors as late as possible:
-    /// tensors that are kept for the backward pass are not live in the meantime.
+    /// The bytes of [`Wanted::All`] if stages restored their stashed tensors as late as possible: a
+    /// tensor that a stage keeps for its backward pass is not live while it is only kept.
     LateRestores,
 }
 
@@ -24,33 +24,34 @@ pub(super) struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
     pub wanted: Wanted,
-    /// For each set of positions, by its index: the indices into `stages` of the stages that have
-    /// any of these positions. The list of [`EVERYWHERE`] is empty.
+    /// One entry per set of positions: the indices into `stages` of the stages that have any of
+    /// these positions. The entry of [`EVERYWHERE`] is empty.
     stages_of: Vec<Vec<u32>>,
-    /// For each stage: the half-open steps at which its live bytes are looked at; from 0 to 0 if
-    /// there are none.
+    /// One entry per stage: the half-open range of steps in which its highest live bytes are looked
+    /// for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first step of each stage that has steps.
+    /// The first steps of all stages that have steps.
     pub starts: BTreeSet<u32>,
     /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
-    /// If a pipeline adds bytes: what each stage does with the flows (tensors with the same users)
-    /// of the model (`None` if the number of stages after it is open). Otherwise empty.
+    /// If a pipeline adds bytes, one entry per stage: what the stage does with the flows (sets of
+    /// tensors with the same users) of the model; `None` if the number of stages after it is open.
+    /// Otherwise an empty list.
     pub roles: Vec<Option<StageFlows>>,
 }
 
 /// The stages that have the variables of one use (one class and use set) at some steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
-    /// The index of the row of the variables in
-    /// [`NeighbourUses`](crate::memory::uses::NeighbourUses).
+    /// Index into the rows of [`NeighbourUses`](crate::memory::uses::NeighbourUses): the row of the
+    /// variables.
     pub of_use: u32,
-    /// The set of positions of which a stage must have any to have the variables' bytes, and a
-    /// position that the stage must also have; `None` for no such condition.
+    /// The condition for a stage to have the variables: it must have any position of the set, and
+    /// also the further position (`None` if no further position is required).
     pub part: (PlaceSet, Option<u32>),
-    /// The number of the flow that the variables belong to, if stages restore late
-    /// ([`Wanted::LateRestores`]): a stage that keeps this flow for its backward pass is left out.
-    /// Otherwise `None`.
+    /// If stages restore late ([`Wanted::LateRestores`]), the index of the flow to which the
+    /// variables belong: stages that keep this flow for their backward pass are left out. Otherwise
+    /// `None`.
     pub kept_late: Option<u32>,
 }
 
@@ -85,8 +86,9 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with the index of each stage that has the variables of `row`; or once, with
-    /// the number of stages in place of an index, if every stage has them as overhead.
+    /// Calls `visit` with the index of each stage that has the variables of `row`. If every stage
+    /// has them as overhead, calls `visit` only once, with the number of stages in place of an
+    /// index.
     #[inline]
     pub fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;

@@ -1,10 +1,10 @@
 //! The weight update as a phase of its own, if optimizer state is off the chip or sharded between
 //! two updates (docs/model.md, "Optimizer state elsewhere").
 //!
-//! The forward and backward passes run without this state, and without variables that only updates
-//! make. Then the state of one weight after the other is loaded or gathered, and the bytes of its
-//! update (`tile`) are added to those of always-live variables. `ranges` does this for all ranges
-//! of layers at once.
+//! The forward and backward passes run without this optimizer state, and without the variables that
+//! only updates make. Then weights are updated one after the other: the optimizer state of the
+//! weight is loaded or gathered, and the bytes of its update (module `tile`) are added to the bytes
+//! of always-live variables. The module `ranges` does this for all ranges of layers at once.
 
 mod parts;
 mod ranges;
@@ -28,16 +28,15 @@ use std::sync::Arc;
 pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// For each use of data, by its number in
-    /// [`CountedUses`](crate::memory::uses::CountedUses): the role of its variables in
-    /// updates.
+    /// One entry per use of data (index as in [`CountedUses`](crate::memory::uses::CountedUses)):
+    /// the role of the use's variables in updates.
     of_uses: Arc<[InUpdate]>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
     /// weight is assumed for each weight.
     has_gradients: bool,
-    /// For each update: whether any of its optimizer state is sharded among replicas.
+    /// One entry per update: whether any of its optimizer state is sharded among replicas.
     is_shared_out: Arc<[bool]>,
-    /// For each update: the half-open range of steps from its first to its last operation.
+    /// One entry per update: the half-open range of steps from its first to its last operation.
     steps: Arc<[(u32, u32)]>,
 }
 
@@ -46,14 +45,17 @@ pub(crate) struct UpdatePhase {
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
     /// Whether the variables are parameters (live at the first and the last step) that are not live
-    /// at some steps in between. All their bytes are on the chip in an update.
+    /// at some steps in between. Such parameters are on the chip with all their bytes during an
+    /// update.
     has_holes: bool,
-    /// The numbers of the updates that use the variables, in ascending order; empty without a role.
+    /// Indices of the updates that use the variables, in ascending order. Empty if the variables
+    /// have no role in updates.
     updates: Box<[u32]>,
 }
 
 impl InUpdate {
-    /// Are the variables off the chip, or not yet made, during the whole forward and backward pass?
+    /// Returns whether the variables are off the chip, or not yet made, during the whole forward
+    /// and backward pass.
     fn is_away(&self) -> bool {
         matches!(
             self.role,
@@ -63,11 +65,12 @@ impl InUpdate {
 }
 
 impl UpdatePhase {
-    /// Finds the variables of updates in `pipeline`. Returns `None` if the model does not train, or
-    /// if the pipeline keeps all state on the chip.
+    /// Finds the role of each variable in the weight updates of a model with the given `pipeline`.
+    /// Returns `None` if the model does not train, or if the pipeline keeps all optimizer state on
+    /// the chip.
     ///
     /// # Errors
-    /// If variables have more updates, summed over all uses, than [`limits::ENTRIES`].
+    /// If the lists of updates of all uses together have more entries than [`limits::ENTRIES`].
     pub fn new(
         model: &Model,
         placement: &Placement,
@@ -106,7 +109,7 @@ impl UpdatePhase {
         }))
     }
 
-    /// Is `other`, an update phase of the same model, equal to `self`?
+    /// Returns whether `other`, an update phase of the same model, is equal to `self`.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.place, self.replicas) == (other.place, other.replicas)
     }
@@ -116,25 +119,25 @@ impl UpdatePhase {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Are all variables of the use (one class and use set) with this number in
-    /// [`CountedUses`](crate::memory::uses::CountedUses) on the chip in an update, though the
-    /// profile does not have them live at every step?
+    /// Returns whether all variables of the use with index `number` (see
+    /// [`CountedUses`](crate::memory::uses::CountedUses)) are on the chip during an update,
+    /// although they are not live at every step in the profile.
     pub fn fills_holes(&self, number: u32) -> bool {
         self.of(number)
             .is_some_and(|own| own.has_holes && !own.is_away())
     }
 
-    /// Returns the role in updates of the variables of the use (one class and use set) with this
-    /// number in [`CountedUses`](crate::memory::uses::CountedUses); `None` for a use of code.
+    /// Returns the role in updates of the variables of the use with index `number` (see
+    /// [`CountedUses`](crate::memory::uses::CountedUses)); `None` if it is a use of code.
     fn of(&self, number: u32) -> Option<&InUpdate> {
         self.of_uses.get(number as usize)
     }
 }
 
 impl MemoryModel<'_> {
-    /// Are the variables of the use (one class and use set) with this number in
-    /// [`CountedUses`](crate::memory::uses::CountedUses) off the chip, or not yet made, during both
-    /// passes? Never if all optimizer state stays on the chip.
+    /// Returns whether the variables of the use with index `number` (see
+    /// [`CountedUses`](crate::memory::uses::CountedUses)) are off the chip, or not yet made, during
+    /// both passes. The result is always false if all optimizer state stays on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
@@ -143,9 +146,9 @@ impl MemoryModel<'_> {
             .is_some_and(InUpdate::is_away)
     }
 
-    /// Returns the distinct names of the weights that the update with this number changes; if no
-    /// weight has a name, the names of the update's optimizer state. Empty if the update is no
-    /// phase of its own.
+    /// Returns the distinct names of the weights that the update with index `update` changes. If
+    /// none of these weights has a name, returns the names of the update's optimizer state. The
+    /// list is empty if the weight update is not a phase of its own.
     pub fn weights_of_update(&self, update: u32) -> Vec<&str> {
         let Some(phase) = &self.update else {
             return Vec::new();
@@ -165,9 +168,10 @@ impl MemoryModel<'_> {
         if weights.is_empty() { state } else { weights }
     }
 
-    /// Returns for each position the bytes over all tiles of the optimizer state that would be
-    /// loaded in each update if state were off the chip. State that several positions use is
-    /// attributed to the first of them, and state that every stage has to position 0.
+    /// Returns one entry per position: the bytes, over all tiles, of the optimizer state that would
+    /// be loaded in each weight update if all state were off the chip. State that several positions
+    /// use is attributed to the first of them, and state that every stage has is attributed to
+    /// position 0.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -185,8 +189,9 @@ impl MemoryModel<'_> {
         Ok(found)
     }
 
-    /// Returns the bytes over all tiles of the gradients that replicas exchange in each step: of
-    /// the accumulators, or of the updated weights if the profile has no accumulators.
+    /// Returns the bytes, over all tiles, of the gradients that replicas exchange in each training
+    /// step: the bytes of the accumulators, or of the updated weights if the profile has no
+    /// accumulators.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -200,8 +205,8 @@ impl MemoryModel<'_> {
         Ok(if gradients > 0 { gradients } else { weights })
     }
 
-    /// Calls `visit` for each use of a variable that has a role in updates if state is off the
-    /// chip, with the role and the use.
+    /// Calls `visit` for each use (variables of one class and use set) that would have a role in
+    /// updates if optimizer state were off the chip. `visit` gets the role and the use.
     fn visit_updates(
         &self,
         mut visit: impl FnMut(UpdateRole, &VariableUse),

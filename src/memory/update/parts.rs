@@ -7,20 +7,21 @@ use crate::model::{
     Framework, Model, PassPlaces, TensorKind, TooManyPlaces, VariableUse, ascending,
 };
 
-/// Prefixes of the names of optimizer state in PopART; the name of the weight follows them.
+/// In PopART, the name of optimizer state is one of these prefixes, followed by the name of the
+/// weight.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
-/// Prefix of the name of a PopART tensor that holds both momentum and gradients. It is state unless
-/// the profile has accumulators, which then hold the gradients.
+/// Prefix of the name of a PopART tensor that holds both momentum and gradients. The tensor counts
+/// as optimizer state unless the profile has accumulators, which then hold the gradients.
 const MOMENTUM_MARK: &str = "Accl___";
 /// PopART moves a tensor of optimizer state off the chip if it has at least this number of
 /// elements, that is, if it is no scalar.
 const FEWEST_ELEMENTS: u64 = 2;
 /// PopART shards a tensor of optimizer state if it has at least this number of elements.
 const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// TensorFlow moves a variable off the chip if it has at least this number of bytes for each
-/// replica.
+/// TensorFlow moves a variable off the chip if it has at least this number of bytes per replica.
 const FEWEST_BYTES: u64 = 128;
-/// The bytes of an element that are assumed if no debug context gives its type.
+/// The assumed size in bytes of one element of a tensor, if no debug context gives the type of the
+/// elements.
 const ELEMENT: u64 = 4;
 
 /// The role that variables have in the update of a weight.
@@ -50,21 +51,22 @@ impl UpdateRole {
 pub(super) struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
-    /// For each use set: the role of its parameters ([`Model::is_parameter`]).
-    /// [`UpdateRole::SHARED_STATE`] stands for optimizer state of any size.
+    /// One entry per use set: the role in updates of its parameters ([`Model::is_parameter`]).
+    /// Here, all optimizer state has the role [`UpdateRole::SHARED_STATE`], whatever its size.
     of_parameters: Vec<Option<UpdateRole>>,
-    /// For each use set: whether all operations that use its variables belong to updates, and there
-    /// is at least one such operation.
+    /// One entry per use set: whether updates use its variables and no other operations do, except
+    /// operations that only copy from or to the host.
     is_of_updates: Vec<bool>,
-    /// For each use set: the bytes, over all tiles, of the whole tensor that its parameters are a
-    /// part of.
+    /// One entry per use set: the bytes, over all tiles, of the whole tensor to which the
+    /// parameters of the use set belong.
     tensor_bytes: Vec<u64>,
-    /// For each operation group that belongs to an update: the number of the update; else 0.
+    /// One entry per operation group: the index of the update to which the group belongs; 0 also
+    /// for groups that belong to no update.
     of_group: Vec<u32>,
-    /// For each use set: the operation groups that use its variables and belong to updates, in
-    /// ascending order.
+    /// One entry per use set: the operation groups, in ascending order, that use its variables and
+    /// belong to updates.
     groups: Vec<Box<[u32]>>,
-    /// For each update: the half-open range of steps from its first to its last operation.
+    /// One entry per update: the half-open range of steps from its first to its last operation.
     pub steps: Vec<(u32, u32)>,
 }
 
@@ -76,7 +78,7 @@ impl<'a> Updates<'a> {
     ) -> Result<Self, TooManyPlaces> {
         let is_update = model.groups_with(|operation| operation.is_update);
         let groups = groups_of_updates(model, &is_update)?;
-        // An operation that only copies to the host does not change the role of a variable.
+        // Operation groups that only copy from or to the host do not change the role of a variable.
         let mut is_of_updates = model
             .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
         for (is_of_updates, groups) in is_of_updates.iter_mut().zip(&groups) {
@@ -96,8 +98,8 @@ impl<'a> Updates<'a> {
         Ok(found)
     }
 
-    /// Returns the role of `variable` (the variables of one class and use set) in updates; `None`
-    /// if they have no role, or are optimizer state that stays on the chip.
+    /// Returns the role of `variable` (the variables of one class and use set) in updates. Returns
+    /// `None` if these variables have no role, or are optimizer state that stays whole on the chip.
     pub fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
         if !self.model.is_parameter(class, set) {
             return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
@@ -108,8 +110,9 @@ impl<'a> Updates<'a> {
         }
     }
 
-    /// Returns the role of the optimizer state with the use set `set`, by the size of the state and
-    /// the settings of the pipeline; `None` if it stays whole on the chip between updates.
+    /// Returns the role in updates of the optimizer state with the use set `set`; `None` if this
+    /// state stays whole on the chip between updates. The role depends on the size of the state and
+    /// on the settings of the pipeline.
     fn state(&self, set: u32) -> Option<UpdateRole> {
         let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
         let has = |elements| match self.model.recording.framework {
@@ -123,27 +126,28 @@ impl<'a> Updates<'a> {
         (is_shared_out || is_off).then_some(UpdateRole::State { is_shared_out })
     }
 
-    /// Returns the number of elements of the whole tensor that the parameters with the use set
-    /// `set` are a part of.
+    /// Returns the number of elements of the whole tensor to which the parameters with the use set
+    /// `set` belong.
     fn elements(&self, set: u32) -> u64 {
         let label = self.model.label_of(set);
         let element = label.element_bytes.map_or(ELEMENT, u64::from);
         self.tensor_bytes[set as usize] / element.max(1)
     }
 
-    /// Returns the numbers of the updates that use variables with the use set `set`, in ascending
+    /// Returns the indices of the updates that use variables with the use set `set`, in ascending
     /// order.
     pub fn updates_of(&self, set: u32) -> Box<[u32]> {
         let groups = self.groups[set as usize].iter();
         ascending(groups.map(|&group| self.of_group[group as usize]))
     }
 
-    /// Forms updates of the operation groups that update one weight or use the same state, and
-    /// numbers them. `is_update` says for each operation group whether it belongs to updates.
+    /// Joins the operation groups that update one weight, or that use the same optimizer state,
+    /// into one update, and gives each update an index. `is_update` has one entry per operation
+    /// group: whether the group belongs to updates.
     fn number_updates(&mut self, is_update: &[bool]) {
         let mut sets_of_groups = GroupSets((0..is_update.len() as u32).collect());
         let mut has_weight = vec![false; is_update.len()];
-        // Use sets of scalars belong to no weight, and neither do use sets without variables.
+        // Use sets of scalars, and use sets without parameters, belong to no weight.
         let is_large = |set: &usize| self.elements(*set as u32) >= FEWEST_ELEMENTS;
         let sets = || {
             (0..self.groups.len())
@@ -182,11 +186,12 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns for each use set the operation groups that use its variables and belong to updates
-/// (`is_update`), in ascending order.
+/// Returns one entry per use set: the operation groups, in ascending order, that use its variables
+/// and belong to updates. `is_update` has one entry per operation group: whether it belongs to
+/// updates.
 ///
 /// # Errors
-/// If the lists have more entries in all than [`limits::ENTRIES`].
+/// If all lists together have more entries than [`limits::ENTRIES`].
 fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
     let mut left = limits::ENTRIES;
     let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
@@ -199,8 +204,9 @@ fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>
     Ok(groups)
 }
 
-/// Determines the role of the parameters of each use set ([`Updates::of_parameters`]).
-/// `is_of_updates` and `groups` are the fields of [`Updates`] with these names.
+/// Returns one entry per use set: the role in updates of its parameters
+/// ([`Updates::of_parameters`]). `is_of_updates` and `groups` are the fields of [`Updates`] with
+/// these names.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
@@ -234,8 +240,8 @@ fn of_parameters(
         .collect()
 }
 
-/// Returns for each use set the bytes, over all tiles, of all parameters with the same label; if a
-/// use set has no label, the bytes of only its own parameters.
+/// Returns one entry per use set: the bytes, over all tiles, of all parameters that have the same
+/// label as the use set. If the use set has no label, only its own parameters are counted.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
@@ -255,8 +261,8 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
         .collect()
 }
 
-/// Disjoint sets of operation groups (union-find). The entry of a group is the group itself, or an
-/// earlier group of the same set.
+/// Disjoint sets of operation groups (union-find), with one entry per group: the group itself if it
+/// is the first group of its set, otherwise an earlier group of the same set.
 struct GroupSets(Vec<u32>);
 
 impl GroupSets {

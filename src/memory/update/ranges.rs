@@ -1,4 +1,4 @@
-//! The memory of weight updates on some tiles, for every range of layers.
+//! The memory of weight updates on neighbouring tiles, for every range of layers.
 
 use super::UpdatePhase;
 use super::tile::{Amounts, TileUpdates};
@@ -9,23 +9,25 @@ use crate::memory::overhead::TileOverhead;
 use crate::model::{EVERYWHERE, TooManyPlaces};
 
 /// The bytes that weight updates take in a range of positions that grows by one position at a time,
-/// by lane (tile). The buffers are reused for the next tiles.
+/// with one lane for each tile. The buffers are reused for further tiles.
 #[derive(Default)]
 pub(crate) struct RangeUpdates<const N: usize> {
-    /// Bytes of two kinds: (0) a replica's shares of optimizer state that is sharded on the chip;
-    /// (1) parameters that are not live at some steps.
+    /// The bytes of two kinds of variables in the current range. Kind 0: a replica's shares of
+    /// optimizer state that is sharded on the chip. Kind 1: parameters that are not live at some
+    /// steps.
     lasting: GrowingSums<N, 2>,
-    /// For each position: bytes of weight updates that ranges gain when they reach the position. An
-    /// entry has the first start to which it applies (ranges from earlier starts have the bytes
-    /// already), the index of the update in `common`, and the bytes.
+    /// One entry per position: the bytes of weight updates that a range gains when it grows to the
+    /// position. Each item has the first start to which it applies (ranges with earlier starts have
+    /// the bytes already), the index into `common` of the update, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// For each update: its number in [`UpdatePhase`], and the bytes of its variables that every
-    /// stage has.
+    /// The index of each update in [`UpdatePhase`], with the bytes of those of its variables that
+    /// every stage has.
     common: Vec<(u32, Amounts<N>)>,
-    /// For each entry of `common`: the number of the update in [`UpdatePhase`], and the bytes of
-    /// its variables that the current range has.
+    /// One entry per entry of `common`: the index of the update in [`UpdatePhase`], and the bytes
+    /// of those of its variables that the current range has.
     sums: Vec<(u32, Amounts<N>)>,
-    /// The highest bytes that any update takes with only the variables that every stage has.
+    /// The highest bytes that any update takes if only the variables that every stage has are
+    /// counted.
     everywhere: ByLane<u64, N>,
     start: usize,
     /// The highest bytes that any update takes in the current range (see [`UpdatePhase::taken`]).
@@ -33,7 +35,7 @@ pub(crate) struct RangeUpdates<const N: usize> {
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Replaces the contents by the bytes of the updates on `tiles`.
+    /// Replaces the contents with the bytes of the updates on `tiles`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -74,8 +76,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.lasting.entries.check()
     }
 
-    /// Starts an empty range before the position `start`. The method must be called for the starts
-    /// 0, 1, ... in this order.
+    /// Starts an empty range whose first position will be `start`. The method must be called for
+    /// the starts 0, 1, ... in this order.
     pub fn begin(&mut self, start: usize) {
         self.start = start;
         self.lasting.begin(start);
@@ -83,8 +85,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.taken = self.everywhere;
     }
 
-    /// Adds the position `last` to the end of the current range, which it must directly follow.
-    /// `phase` is the update phase that the bytes were loaded from.
+    /// Adds the position `last` to the end of the current range. The position must directly follow
+    /// the range. `phase` is the update phase from which the bytes were loaded.
     pub fn add(&mut self, phase: &UpdatePhase, last: usize) {
         self.lasting.add(last);
         for (from, number, amounts) in &self.gained[last] {
@@ -97,9 +99,9 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// Returns for each of `tiles`, by lane, the bytes that the current range takes both in the
-    /// passes and in the update: a replica's shares of optimizer state that is sharded on the chip,
-    /// with their fragmentation.
+    /// Returns one entry per lane (tile): the bytes that the current range takes both in the passes
+    /// and in the weight update. These bytes are a replica's shares of optimizer state that is
+    /// sharded on the chip, with their fragmentation. `tiles` has the overhead of each tile.
     pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
         let mut always = *self.lasting.sums[0];
         for (shares, tile) in always.iter_mut().zip(tiles) {
@@ -108,9 +110,10 @@ impl<const N: usize> RangeUpdates<N> {
         always
     }
 
-    /// Returns for each lane (tile) the bytes that the update takes in the current range besides
-    /// always-live parameters: the highest that any weight takes, and parameters that are not live at
-    /// some steps of the passes.
+    /// Returns one entry per lane (tile): the bytes that the weight update takes in the current
+    /// range in addition to always-live parameters. These are the highest bytes that the update of
+    /// any weight takes, plus the bytes of parameters that are not live at some steps of the
+    /// passes.
     pub fn taken(&self) -> [u64; N] {
         lanes::plus(&self.taken, &self.lasting.sums[1])
     }

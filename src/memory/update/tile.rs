@@ -10,13 +10,13 @@ use crate::model::{PlaceSet, VariableUse};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The bytes of weight updates on up to `N` neighbouring tiles, by lane (tile). The buffers are
-/// reused for the next tiles.
+/// The bytes of weight updates on up to `N` neighbouring tiles, with one lane for each tile. The
+/// buffers are reused for further tiles.
 #[derive(Default)]
 pub(crate) struct TileUpdates<const N: usize> {
-    /// For each update, by its number: sets of positions to which some of its variables are
-    /// attributed, in ascending order, each with the bytes of a stage that has any of these
-    /// positions.
+    /// For each update (by its index): sets of positions in ascending order, each with the bytes of
+    /// those variables of the update that are attributed to the set. A stage that has any of these
+    /// positions has these bytes.
     pub(super) entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
     /// The bytes of one replica's share of optimizer state that is sharded on the chip.
     pub shares: Vec<Placing<N>>,
@@ -24,9 +24,9 @@ pub(crate) struct TileUpdates<const N: usize> {
     pub holes: Vec<Placing<N>>,
 }
 
-/// The bytes of the variables of one weight update, by what the update does with them, on each of
-/// `N` neighbouring tiles (by lane). [`UpdatePhase::taken`] computes from these amounts the bytes
-/// that the update takes.
+/// The bytes of the variables of one weight update on each of `N` neighbouring tiles (one lane for
+/// each tile), divided by what the update does with the variables. [`UpdatePhase::taken`] computes
+/// from these amounts the bytes that the update takes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Amounts<const N: usize> {
     /// The bytes of optimizer state that the update loads from memory outside the IPUs: only this
@@ -34,8 +34,8 @@ pub(super) struct Amounts<const N: usize> {
     loaded: ByLane<u64, N>,
     /// The bytes of the largest variable (one class and use set) in `loaded`.
     largest: ByLane<u64, N>,
-    /// The bytes of the weights, plus a replica's share of each: both are on the chip while a
-    /// sharded update gathers the weight.
+    /// The bytes of the weights, plus the bytes of a replica's share of each weight. Both are on
+    /// the chip while a sharded update gathers the weight.
     gathered: ByLane<u64, N>,
     /// The bytes of a replica's shares of the weights and of their gradients.
     shares: ByLane<u64, N>,
@@ -55,10 +55,10 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// Returns the bytes by lane (tile) that the update with the number `update` takes besides
-    /// parameters that are on the chip outside of updates too. The first number is with landing
-    /// pads (buffers into which state is loaded) for all state at once, the second with a pad for
-    /// only one tensor of state at a time.
+    /// Returns one entry per lane (tile): the bytes that the update with index `update` takes in
+    /// addition to parameters that are also on the chip outside of updates. The first number
+    /// applies if landing pads (buffers into which state is loaded) hold all state at once, the
+    /// second if a landing pad holds only one tensor of state at a time.
     pub(super) fn taken<const N: usize>(
         &self,
         update: u32,
@@ -80,7 +80,7 @@ impl UpdatePhase {
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Replaces the contents by the bytes of those variables in `uses` that take part in updates.
+    /// Replaces the contents with the bytes of those variables in `uses` that take part in updates.
     pub fn load(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, uses: &NeighbourUses<N>) {
         let mut found: BTreeMap<(u32, PlaceSet), (Amounts<N>, StepSums<N>)> = BTreeMap::new();
         self.entries.clear();
@@ -121,15 +121,16 @@ impl<const N: usize> TileUpdates<N> {
         }
     }
 
-    /// Computes for each lane (tile) the bytes, in the weight update, of a stage with the positions
-    /// `positions` (end exclusive). `phase` is the update phase that the bytes were loaded from.
+    /// Returns one entry per lane (tile): the bytes, in the weight update, of a stage with the
+    /// positions `positions` (end exclusive). `phase` is the update phase from which the bytes were
+    /// loaded.
     pub fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // A stage without positions has only the variables that every stage has.
+        // The empty range stands for a stage that has only the variables that every stage has.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -158,8 +159,8 @@ impl<const N: usize> TileUpdates<N> {
     }
 }
 
-/// Adds `bytes`, by lane (tile), of variables with this `role` in an update, to `amounts`, the
-/// bytes of this update.
+/// Adds `bytes` (one number per lane, that is, per tile) to `amounts`, the bytes of one update.
+/// `bytes` are the bytes of variables that have the role `role` in this update.
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
@@ -185,24 +186,25 @@ fn add_row<const N: usize>(
     }
 }
 
-/// The bytes of a stage on one tile in the weight update that takes the most there.
+/// The bytes of a stage on one tile in the weight update that takes the most bytes on this tile.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Updating {
-    /// Bytes of the stage's own parameters in the update: here only the parameters that are not
-    /// live at some steps of the passes; [`StagePeak`](crate::memory::stage) adds the always-live
-    /// ones.
+    /// Bytes of the stage's own parameters in the update. This module adds only the parameters that
+    /// are not live at some steps of the passes; [`StagePeak`](crate::memory::stage) adds the
+    /// always-live parameters.
     pub variables: u64,
-    /// Like `variables`, for the parameters that every stage has.
+    /// Bytes of the parameters that every stage has, computed like `variables`.
     pub overhead: u64,
     /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
     pub shares: u64,
-    /// The highest bytes that any update takes besides parameters that are on the chip outside of
-    /// updates too, with landing pads (buffers into which state is loaded) for all state at once.
+    /// The highest bytes that any update takes in addition to parameters that are also on the chip
+    /// outside of updates, if landing pads (buffers into which state is loaded) hold all state at
+    /// once.
     pub taken: u64,
-    /// Like `taken`, with a landing pad for only one tensor of state at a time.
+    /// The same bytes as `taken`, but with a landing pad for only one tensor of state at a time.
     pub taken_at_least: u64,
-    /// The number of the update that takes the most bytes, and its first step; `None` if no update
-    /// takes any.
+    /// The index and the first step of the update that takes the most bytes; `None` if no update
+    /// takes any bytes.
     pub update: Option<(u32, u32)>,
 }
 

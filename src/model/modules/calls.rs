@@ -30,13 +30,15 @@ pub struct ModuleCalls {
     pub top: Vec<String>,
 }
 
-/// The modules whose calls are under way, for each operation of the forward pass.
+/// The modules that are being called while each operation of the forward pass runs.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<usize>>,
-    /// By module: its path in the model's code; empty if names do not show it for certain.
+    /// One entry per module: its path in the model's code; empty if names do not show this path for
+    /// certain.
     paths: Vec<String>,
-    /// By module: how often it runs, where a run is consecutive operations.
+    /// One entry per module: the number of its runs, where a run is a series of consecutive
+    /// operations.
     runs: Vec<usize>,
 }
 
@@ -75,16 +77,17 @@ impl Calls {
         calls
     }
 
-    /// Returns the modules that call an operation of the forward pass, as indices into `paths`, the
-    /// outermost first; empty for `None` (before the first operation) and after the last operation.
+    /// Returns the modules that call the operation with index `operation` in the forward pass, as
+    /// indices into `paths`, the outermost first. The list is empty for `None` (before the first
+    /// operation) and for an index after the last operation.
     fn at(&self, operation: Option<usize>) -> &[usize] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
-    /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
-    /// operation), as indices into `paths`, the outermost first. Leaves out modules that do not run
-    /// `runs` times or whose paths are uncertain.
+    /// Returns the modules that call `operation` but do not call the operation `neighbour` (`None`
+    /// before the first operation), as indices into `paths`, the outermost first. Leaves out
+    /// modules that do not have exactly `runs` runs, and modules whose paths are uncertain.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -95,8 +98,8 @@ impl Calls {
     }
 
     /// Returns the path of the first of `modules` (indices into `paths`, the outermost first) that
-    /// is called neither just before nor just after `run`; if there is none, the path of the last.
-    /// `None` if `modules` is empty.
+    /// is called neither just before nor just after `run`. If there is no such module, returns the
+    /// path of the last of `modules`. Returns `None` if `modules` is empty.
     fn outermost(&self, modules: &[usize], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let module = modules
@@ -107,7 +110,7 @@ impl Calls {
     }
 
     /// Finds the modules that begin and end in `run`, a range of operations of the forward pass
-    /// that may be empty: the first of the `runs` runs of a position.
+    /// that may be empty. `run` is the first run of a position that has `runs` runs.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -158,13 +161,15 @@ impl ModuleLayers {
         self.modules.calls.paths.iter().any(|known| is_below(known))
     }
 
-    /// Returns, by position, the modules that the position calls: position 0 has the operations
-    /// before the layers, position `count + 1` the operations after them. `layers` has, by
-    /// operation of the model, the number of its layer from 1 to `count`, or 0 for none.
+    /// Returns one entry per position: the modules that the position calls. Position 0 has the
+    /// operations before the layers, and position `count + 1` the operations after the layers.
+    /// `layers` has one entry per operation of the model: the number of its layer from 1 to
+    /// `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let of_layer = |at: usize| layers[forward[at]] as usize;
-        // The operations, by index in the forward pass, of all runs of layers but the first runs.
+        // The operations, as indices into the forward pass, in all runs of layers except the first
+        // run of each layer.
         let later: FxHashSet<usize> = self
             .layers
             .iter()

@@ -1,6 +1,6 @@
-//! Compares two ways to divide a model into layers: by its modules, and by other layers such as
-//! those of a regex. Other layers are given as a number for each operation of the model: its layer
-//! from 1, or 0 for none.
+//! Compares two ways to divide a model into layers: its modules, and other layers, such as those of
+//! a regex. The other layers are given as one entry per operation of the model: the number of its
+//! layer from 1, or 0 for none.
 
 use super::ModuleLayers;
 use super::evidence::LARGE;
@@ -12,20 +12,22 @@ use std::ops::Range;
 /// How briefly layers describe a model. The shorter the description, the better the layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Description {
-    /// Length of the description, counted in operations: layers with the same types of operations
-    /// share one description ([`Lengths`]).
+    /// The length of the description, counted in operations. Layers with the same types of
+    /// operations share one description ([`Lengths`]).
     pub(crate) length: f64,
-    /// Operations of the longest piece: a layer, or all operations before or after all layers.
+    /// The number of operations of the longest piece. A piece is a layer, or all operations before
+    /// or after all layers.
     pub(crate) longest: usize,
-    /// Bytes over all tiles of the largest piece (a layer, or all operations before or after all
-    /// layers): of the variables that no earlier piece uses.
+    /// The bytes, over all tiles, of the largest piece (a layer, or all operations before or after
+    /// all layers). Variables that an earlier piece uses do not count.
     pub(crate) largest: u64,
 }
 
 impl ModuleLayers {
-    /// Returns, for each of `count` layers that are no modules (such as layers of a regex), the
-    /// path of the innermost module that contains all operations of the layer; empty if there is
-    /// none. `layers` has, by operation of the model, its layer from 1, or 0 for none.
+    /// Returns one entry for each of `count` layers that are not modules (such as layers of a
+    /// regex): the path of the innermost module that contains all operations of the layer; empty if
+    /// there is no such module. `layers` has one entry per operation of the model: the number of
+    /// its layer from 1, or 0 for none.
     pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
@@ -42,9 +44,9 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Describes the model with its modules as layers (first item) and with `layers`, such as those
-    /// of a regex (second item). `layers` has, by operation of the model, the number of its layer
-    /// from 1, or 0 for none. Operations between layers are added to the layer before them.
+    /// Returns two descriptions of the model: with its modules as layers, and with `layers`, such
+    /// as those of a regex. `layers` has one entry per operation of the model: the number of its
+    /// layer from 1, or 0 for none. Operations between layers are added to the layer before them.
     pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self
             .layers
@@ -67,9 +69,10 @@ impl ModuleLayers {
         })
     }
 
-    /// Divides the forward pass into runs of consecutive operations of one layer. Returns, for each
-    /// run, the number of its layer (0 before and after all layers) and its operations, as indices
-    /// into the forward pass. `layers` is as for [`descriptions`](Self::descriptions).
+    /// Divides the forward pass into runs of consecutive operations of one layer. Returns one entry
+    /// per run: the number of its layer (0 before and after all layers), and its operations as a
+    /// range of indices into the forward pass. `layers` has the same form as for
+    /// [`descriptions`](Self::descriptions).
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at]];
@@ -85,9 +88,9 @@ impl ModuleLayers {
         runs
     }
 
-    /// Returns the names of the module layers that run before all of `layers` (first list) and
-    /// after all of them (second list), and so would be in In and in Out. `layers` is as for
-    /// [`descriptions`](Self::descriptions).
+    /// Returns two lists of names of module layers: those that run before all of `layers`, and
+    /// those that run after all of `layers`. With `layers`, these modules would be in In and in
+    /// Out. `layers` has the same form as for [`descriptions`](Self::descriptions).
     pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
@@ -104,7 +107,7 @@ impl ModuleLayers {
     }
 
     /// Returns whether a module outside `layers` has the same types of operations as a module
-    /// inside them. `layers` is as for [`descriptions`](Self::descriptions).
+    /// inside them. `layers` has the same form as for [`descriptions`](Self::descriptions).
     fn has_block_outside(&self, layers: &[u32]) -> bool {
         let forward = &self.modules.forward;
         let (inside, outside): (Vec<_>, Vec<_>) = self
@@ -119,11 +122,12 @@ impl ModuleLayers {
             .any(|run| inside.contains(&likeness(run)))
     }
 
-    /// Returns whether `layers` describe the model as well as its modules do: each layer is a
-    /// single run, no module in In or Out is like one in layers, the description is no longer, the
-    /// longest layer has no more operations than the longest module layer, and the largest at most
-    /// half as many bytes again as the largest module layer (or a quarter of all bytes). `layers`
-    /// is as for [`descriptions`](Self::descriptions).
+    /// Returns whether `layers` describe the model as well as its modules do. Each layer must be a
+    /// single run, no module in In or Out may have the same types of operations as a module inside
+    /// the layers, and the description must not be longer. The longest layer must have no more
+    /// operations than the longest module layer, and the largest layer at most 1.5 times the bytes
+    /// of the largest module layer (or a quarter of all bytes). `layers` has the same form as for
+    /// [`descriptions`](Self::descriptions).
     pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let are_single = self
@@ -134,7 +138,7 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // The largest layer may have half as many bytes again as the largest module layer: a
+        // The largest layer may have up to 1.5 times the bytes of the largest module layer: a
         // smaller difference does not justify more layers.
         let allowed = own
             .largest

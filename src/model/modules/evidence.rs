@@ -11,25 +11,26 @@ use std::ops::Range;
 /// Data on each operation of the forward pass from which layers are chosen. All indices of
 /// operations are indices into the forward pass.
 pub(super) struct Evidence<'a> {
-    /// By operation: names of the parameters that the operation is the first to use.
+    /// One entry per operation: the names of the parameters that it is the first to use.
     pub(super) parameters: Vec<Vec<&'a str>>,
-    /// By operation: names of all parameters that the operation uses.
+    /// One entry per operation: the names of all parameters that it uses.
     pub(super) used: Vec<Vec<&'a str>>,
-    /// By operation: the modules, joined by `/`, in names of the parameters that the operation or
-    /// its neighbours use, as a scope that the operation's name lacks. Empty if names of operations
-    /// contain modules, or if names of parameters contain none.
+    /// One entry per operation: the scope that its name lacks. The scope has the modules, joined by
+    /// `/`, in names of the parameters that the operation or its neighbours use. The list is empty
+    /// if names of operations contain modules, or if names of parameters contain none.
     pub(super) scopes: Vec<String>,
-    /// By operation: bytes over all tiles of the variables that the operation is the first to use.
+    /// One entry per operation: the bytes, over all tiles, of the variables that the operation is
+    /// the first to use.
     pub(super) bytes: Vec<u64>,
     /// Pairs of an operation and a later operation to which data flows, ascending.
     pub(super) flow: Vec<(usize, usize)>,
-    /// By operation: bytes over all tiles of the tensors that earlier operations make and that this
-    /// operation or later ones use; with one more entry for the end.
+    /// One entry per operation, and one more for the end: the bytes, over all tiles, of the tensors
+    /// that earlier operations make and that this or a later operation uses.
     pub(super) crossing: Vec<i64>,
 }
 
-/// Returns the operations of the forward pass, as ascending indices into `operations`. With
-/// `named`, only operations to which the framework gave a name.
+/// Returns the operations of the forward pass, as ascending indices into `operations`. If `named`,
+/// returns only operations to which the framework gave a name.
 pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
     let is_forward = |operation: &Operation| {
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
@@ -43,7 +44,7 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
         .collect()
 }
 
-/// Stands in place of an index into the forward pass for an operation outside the forward pass.
+/// Used in place of an index into the forward pass for an operation outside the forward pass.
 const NONE: usize = usize::MAX;
 
 impl<'a> Evidence<'a> {
@@ -99,8 +100,8 @@ impl<'a> Evidence<'a> {
         evidence
     }
 
-    /// Adds the data that flows between operations of the forward pass. `position` has, by
-    /// operation of the model, its index in the forward pass, or [`NONE`].
+    /// Adds the data that flows between operations of the forward pass. `position` has one entry
+    /// per operation of the model: its index in the forward pass, or [`NONE`].
     fn add_flow(&mut self, model: &Model, position: &[usize]) {
         let of_node = |node: u32| {
             model.flow.nodes[node as usize]
@@ -136,22 +137,24 @@ fn parameter(model: &Model, set: u32) -> Option<&str> {
     is_parameter.then_some(&label.tensor)
 }
 
-/// Returns the scope of each operation of the forward pass, from the modules in the names of
-/// parameters, for a model whose operations have no scopes; empty if no parameter has modules.
-/// `used` has, by operation, the names of the parameters that it uses; `crossing` the bytes that
-/// are passed on before each operation, with one more entry for the end.
+/// Returns one entry per operation of the forward pass: its scope, taken from the modules in the
+/// names of parameters, for a model whose operations have no scopes. The list is empty if no
+/// parameter has modules in its name. `used` has one entry per operation: the names of the
+/// parameters that it uses. `crossing` has one entry per operation, and one more for the end: the
+/// bytes that are passed on before the operation.
 ///
 /// The scope of an operation with parameters is the modules that are called on the way to one of
-/// its parameters. Operations between two operations with parameters get the scope of the earlier
-/// one up to the place where the fewest bytes are passed on, and then that of the later one.
+/// its parameters. The operations between two operations with parameters are divided at the place
+/// where the fewest bytes are passed on: those before it get the scope of the earlier operation,
+/// and those after it the scope of the later one.
 fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for (at, used) in used.iter().enumerate() {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // Of several places where the fewest bytes are passed on, the last: an activation function
-        // follows the last parameter of its module.
+        // If the fewest bytes are passed on at several places, the last of these is taken: an
+        // activation function follows the last parameter of its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
             scopes.resize(cut.unwrap_or(at), before);
@@ -165,8 +168,8 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
 }
 
 /// Returns the modules that are called on the way to the parameter with name `parameter`, joined by
-/// `/`; `None` if it belongs to the model itself. A list of modules, which has numbered items, is
-/// left out since it is not called.
+/// `/`; `None` if the parameter belongs to the model itself. A list of modules, whose items are
+/// numbered, is left out since it is not called.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
@@ -189,18 +192,18 @@ pub(super) fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// Prefix sums over the operations of the forward pass: the sum over any run of operations is the
-/// difference of two entries.
+/// Prefix sums over the operations of the forward pass. The sum over any run of consecutive
+/// operations is the difference of two entries.
 #[derive(Debug, Default)]
 pub(super) struct RunSums {
-    /// By operation: bytes over all tiles of the variables that earlier operations use; with one
-    /// more entry for the end.
+    /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
+    /// variables that earlier operations use.
     bytes: Vec<u64>,
-    /// By operation: the wrapping sum of the hashes of the types of all earlier operations; with
-    /// one more entry for the end.
+    /// One entry per operation, and one more for the end: the wrapping sum of the hashes of the
+    /// types of all earlier operations.
     types: Vec<u64>,
-    /// By operation: the hash of its type, such as `MatMul`. A sum of hashes identifies a multiset
-    /// of types.
+    /// One entry per operation: the hash of its type, such as `MatMul`. A sum of hashes identifies
+    /// a multiset of types.
     kinds: Vec<u64>,
 }
 
@@ -219,8 +222,8 @@ impl RunSums {
         sums
     }
 
-    /// Returns the bytes over all tiles of the variables that a run of operations of the forward
-    /// pass uses and no operation before the run does.
+    /// Returns the bytes, over all tiles, of the variables that the run `operations` of the forward
+    /// pass uses and no earlier operation uses.
     pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
@@ -236,7 +239,7 @@ impl RunSums {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
-    /// Returns the types of a run of operations, as hashes in ascending order, each once.
+    /// Returns the distinct types of a run of operations, as hashes in ascending order.
     pub(super) fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
         ascending(self.kinds[operations.clone()].iter().copied()).into()
     }

@@ -4,8 +4,8 @@
 //! A layer has the operations of the forward pass that one module calls, in all runs of the module.
 //! `paths` finds the path of each operation in the module tree, `tree` builds the tree,
 //! `which_are_layers` chooses the modules that are layers, `runs` joins the runs of a module, and
-//! `names` gives layers short names. If operations' names show no modules, the flow of data gives
-//! the tree.
+//! `names` gives layers short names. If the names of operations show no modules, the tree is built
+//! from the flow of data.
 
 mod calls;
 mod description;
@@ -45,24 +45,26 @@ struct ForwardModules {
     forward: Vec<usize>,
     tree: Tree,
     sums: RunSums,
-    /// By name of a parameter: the first operation that uses the parameter (index in `forward`).
+    /// For each parameter (by its name): the index into `forward` of the first operation that uses
+    /// it.
     parameters: FxHashMap<Box<str>, usize>,
     /// Finds the operations, as indices into `forward`, whose module paths have a given beginning.
     lookup: Lookup,
-    /// By index in `forward`: the modules that are being called when the operation runs.
+    /// One entry per operation in `forward`: the modules that are being called when the operation
+    /// runs.
     calls: Calls,
     /// Pairs of an operation and a later operation to which data flows, as indices into `forward`,
     /// ascending.
     flow: Vec<(usize, usize)>,
-    /// By index in `forward`: bytes over all tiles that earlier operations pass on to this
-    /// operation or to later ones; with one more entry for the end.
+    /// One entry per operation in `forward`, and one more for the end: the bytes, over all tiles,
+    /// that earlier operations pass on to this or later operations.
     crossing: Vec<i64>,
-    /// By index in `forward`: whether the operation is the first to use a parameter.
+    /// One entry per operation in `forward`: whether it is the first operation to use a parameter.
     has_parameters: Vec<bool>,
-    /// By index in `forward`: the name of the operation (empty if it has none), after which a layer
-    /// is named if it begins with this operation. `None` if names of operations show modules.
+    /// One entry per operation in `forward`: its name (empty if it has none). A layer that begins
+    /// with the operation is named after it. `None` if names of operations show modules.
     names: Option<Vec<String>>,
-    /// By index in `forward`: the first and the last liveness step of the operation. Empty if names
+    /// One entry per operation in `forward`: its first and its last liveness step. Empty if names
     /// of operations show modules.
     steps: Vec<(u32, u32)>,
 }
@@ -73,8 +75,8 @@ pub(crate) struct ModuleLayers {
     modules: Arc<ForwardModules>,
     /// The layers, in the order of their first runs.
     pub(crate) layers: Vec<ModuleLayer>,
-    /// By index in the forward pass: the index of the operation's layer; `None` if the operation
-    /// belongs to In or Out (before or after all layers).
+    /// One entry per operation of the forward pass: the index into `layers` of its layer; `None` if
+    /// the operation belongs to In or Out (before or after all layers).
     layer_at: Vec<Option<usize>>,
 }
 
@@ -106,9 +108,9 @@ impl ModuleLayer {
 }
 
 impl ForwardModules {
-    /// Builds the module tree from the names of operations and parameters. `operations` are all
-    /// operations of the model; `forward` has the indices of those of the forward pass, in the
-    /// order of `evidence`.
+    /// Builds the module tree from the names of operations and parameters. `operations` has all
+    /// operations of the model. `forward` has the indices of those of the forward pass, in the same
+    /// order as in `evidence`.
     fn by_names(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
         let names: Vec<_> = forward
             .iter()
@@ -168,8 +170,8 @@ impl ForwardModules {
     }
 
     /// Builds a module tree that divides the program where little data flows, for a model whose
-    /// names show no modules. `forward` has the indices of the operations of the forward pass in
-    /// `operations`, in the order of `evidence`.
+    /// names show no modules. `forward` has the indices into `operations` of the operations of the
+    /// forward pass, in the same order as in `evidence`.
     fn by_flow(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let steps = |&number: &usize| operations[number].window.unwrap_or_default();
@@ -177,7 +179,8 @@ impl ForwardModules {
             operation if operation.is_named() => operation.name.to_string(),
             _ => String::new(),
         };
-        // Each operation passes one tensor on to the last operation that uses its data.
+        // One tensor per operation: it is passed on to the last operation that uses the operation's
+        // data.
         let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
         let tensors = tensors.map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);
@@ -212,10 +215,10 @@ impl ForwardModules {
         }
     }
 
-    /// Builds layers from the runs of each. `names` computes the names of all layers from all their
-    /// paths. Layers have equal paths if they are runs of one module, or if the path is only the
-    /// beginning of several modules' names; then each of them gets the path of its first operation
-    /// instead.
+    /// Builds layers. `layers` has one entry per layer: its runs. `names` computes the names of all
+    /// layers from the paths of all layers. Layers have equal paths if they are runs of one module,
+    /// or if the path is only the beginning of the names of several modules. In the second case,
+    /// each layer gets the path of its first operation instead.
     fn layers(
         &self,
         layers: Vec<Vec<Run>>,
@@ -241,8 +244,8 @@ impl ForwardModules {
             .map(|((name, path), runs)| ModuleLayer { name, path, runs })
             .collect()
     }
-    /// Returns the main node of a run: the module with the most operations, to which the other
-    /// nodes of the run were joined.
+    /// Returns the main node of a run, as an index into the nodes of the tree: the module with the
+    /// most operations, to which the other nodes of the run were joined.
     fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
@@ -262,8 +265,8 @@ impl ForwardModules {
     }
 
     /// Returns the path of the main node of a run ([`module`](Self::module)). If names of
-    /// operations show no modules, returns the name of the run's first named operation, or its
-    /// range of steps, such as `step3-17`.
+    /// operations show no modules, returns the name of the first named operation of the run or, if
+    /// no operation has a name, the range of steps of the run, such as `step3-17`.
     fn path(&self, run: &Run) -> String {
         let Some(names) = &self.names else {
             return self.tree.path(self.module(run)).concat();
@@ -280,8 +283,9 @@ impl ForwardModules {
 }
 
 impl ModuleLayers {
-    /// Finds the layers of a model: in names of operations if these show from 2 to
-    /// [`limits::LAYERS`] layers, otherwise where little data flows.
+    /// Finds the layers of a model. They are found in names of operations if these show from 2 to
+    /// [`limits::LAYERS`] layers; otherwise, the program is divided into layers where little data
+    /// flows.
     pub(crate) fn new(model: &Model) -> Self {
         let named = forward(&model.operations, true);
         let evidence = Evidence::new(model, &named);
@@ -324,8 +328,9 @@ impl ModuleLayers {
         none.with_layers(layers, |_| false)
     }
 
-    /// Replaces the layers by `layers`. `is_released` returns whether an operation (index into the
-    /// forward pass) belongs to In or Out although its module is a layer.
+    /// Replaces the layers with `layers`. `is_released` is called with the index of an operation in
+    /// the forward pass, and returns whether the operation belongs to In or Out although its module
+    /// is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -345,9 +350,9 @@ impl ModuleLayers {
         self.modules.names.is_some()
     }
 
-    /// Divides layer `layer` (index from 0) into its submodules, which become layers and are named
-    /// after it. `None` if the layer has no submodules, or if there would be more than
-    /// [`limits::LAYERS`] layers.
+    /// Divides the layer with index `layer` into its submodules, which become layers and are named
+    /// after the divided layer. Returns `None` if the layer has no submodules, or if there would be
+    /// more than [`limits::LAYERS`] layers.
     pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
         let divided = &self.layers[layer];
         let parts = self.modules.parts(divided);
@@ -362,7 +367,7 @@ impl ModuleLayers {
     }
 
     /// Divides the layer whose name is the beginning of `name`, repeatedly if needed, until a layer
-    /// has the name `name`. `None` if there is no submodule of this name.
+    /// has the name `name`. Returns `None` if there is no submodule with this name.
     pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -377,15 +382,17 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for by the first of `ways` in
-    /// which any module matches. In place of the index of a module, the result has the index of the
-    /// module's first operation among the operations of the model.
+    /// Finds the module, or the list of modules, that `text` stands for. The entries of `ways` are
+    /// tried in order, and the first way in which any module matches decides. The index in the
+    /// result is not that of a module, but that of its first operation among the operations of the
+    /// model.
     pub(crate) fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let is_called = |&node: &usize| !tree.nodes[node].is_own;
         let nodes = (0..tree.nodes.len()).filter(is_called);
         let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
-        // A module with a single submodule is one node, so beginnings of paths are searched too.
+        // A module with a single submodule shares one node with it, so beginnings of paths are
+        // searched too.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
@@ -407,9 +414,10 @@ impl ModuleLayers {
         forward.find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns `operation` or, if it belongs to In or to an earlier layer than an operation before
-    /// it, such as an embedding that encoder and decoder share, the next operation that does not.
-    /// `layers` has, by operation of the model, the number of its layer from 1, or 0 for none.
+    /// Returns `operation`, unless it belongs to In or to an earlier layer than an operation before
+    /// it, such as an embedding that encoder and decoder share. In that case, returns the next
+    /// operation that does not. `layers` has one entry per operation of the model: the number of
+    /// its layer from 1, or 0 for none.
     pub(crate) fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
@@ -421,7 +429,8 @@ impl ModuleLayers {
     }
 
     /// Divides layers until one begins with `operation`, an index into the operations of the model.
-    /// `None` if a layer begins with it already, or if no division makes one begin there.
+    /// Returns `None` if a layer already begins with this operation, or if no division makes a
+    /// layer begin there.
     pub(crate) fn beginning_at(&self, operation: usize) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
         let layer = self.layer_at[at]?;
@@ -438,9 +447,9 @@ impl ModuleLayers {
         }
     }
 
-    /// Returns, by operation of the model, the index of its layer from 0; `None` if it has none.
-    /// Operations of the forward pass belong to the layer whose module calls them, all other
-    /// operations to the layer of the module in their names.
+    /// Returns one entry per operation of the model: the index of its layer from 0; `None` if it
+    /// has no layer. An operation of the forward pass belongs to the layer whose module calls it.
+    /// Any other operation belongs to the layer of the module in its name.
     pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
         let mut layers: Vec<Option<usize>> = operations
             .iter()
@@ -456,8 +465,8 @@ impl ModuleLayers {
     }
 
     /// Returns the index of the layer of the variable with name `variable`: the layer that is the
-    /// first to use the parameter of this name, or else the layer of the module whose path the name
-    /// contains; `None` if there is neither.
+    /// first to use the parameter with this name, or else the layer of the module whose path the
+    /// name contains. Returns `None` if there is no such layer.
     pub(crate) fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters

@@ -3,10 +3,10 @@
 use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns the names of layers from their `paths`, which are in the order of the program: for each
-/// the shortest end of its path that no other layer has. Paths that differ only in numbers are
-/// shortened to equally many modules. Layers with equal paths, which are runs of one module, get
-/// the number of the run: `0@1`, `0@2`.
+/// Returns one name per layer, for layers with the module paths `paths` in program order: the
+/// shortest end of the path that no other layer has. Paths that differ only in numbers are
+/// shortened to the same number of modules. Layers with equal paths are runs of one module, and
+/// their names end with `@` and the number of the run, from 1: `0@1`, `0@2`.
 pub(super) fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let ends = counts(distinct.iter().flat_map(|path| ends_of(path)));
@@ -55,8 +55,8 @@ pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String>
     numbered(named.collect())
 }
 
-/// Iterates over the ends of a module path that begin with one of its modules, the shortest first,
-/// the whole path last.
+/// Iterates over the ends of a module path that start with a module name, from the shortest end to
+/// the whole path.
 fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices(['/', '.'])
         .map(|(at, _)| &path[at + 1..])
@@ -64,7 +64,8 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
         .chain([path])
 }
 
-/// Appends `@` and the number of the run (from 1) to each name that occurs several times.
+/// Appends `@` and a number to each name that occurs several times: 1 for its first occurrence, 2
+/// for its second.
 pub(super) fn numbered(names: Vec<String>) -> Vec<String> {
     let all = counts(names.iter().cloned());
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();

@@ -26,7 +26,8 @@ pub(crate) struct ModuleRow {
     pub(crate) layer: Option<String>,
 }
 
-/// Maximum number of scopes in the regex for PopART's outliner. If layers need more, it has none.
+/// Maximum number of scopes in the regex for PopART's outliner. If the layers have more scopes, no
+/// regex is written.
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
@@ -68,10 +69,10 @@ impl ModuleLayers {
         rows
     }
 
-    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`, whose capture
+    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`. Its capture
     /// group matches the scope (the common beginning of operation names) of each layer; a number in
-    /// a scope matches any number. `None` if no layer has a scope, or if there are more than
-    /// [`ALTERNATIVES`] scopes. `operations` are all operations of the model.
+    /// a scope matches any number. Returns `None` if no layer has a scope, or if there are more
+    /// than [`ALTERNATIVES`] scopes. `operations` are all operations of the model.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
@@ -90,7 +91,8 @@ impl ModuleLayers {
     }
 }
 
-/// Returns the longest scope (a name without the type at its end) with which all `names` begin.
+/// Returns the longest scope (an operation name without its last part, the type) with which all
+/// `names` begin.
 pub(super) fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
     let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
     let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();

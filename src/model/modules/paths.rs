@@ -3,8 +3,9 @@
 //!
 //! A framework names an operation `scope/type`, where the scope lists the modules that are being
 //! called. The scope lacks containers that are never called themselves, such as a list of blocks,
-//! but names of parameters have them. So a scope is aligned to the name of a parameter that its
-//! operation uses, and other operations with the same scope take over the alignment.
+//! but the names of parameters include these containers. So the modules of a scope are located in
+//! the name of a parameter that an operation with this scope uses (an alignment of the scope to the
+//! parameter). Other operations with the same scope use this alignment too.
 
 use super::evidence::hash;
 use rustc_hash::FxHashMap;
@@ -12,11 +13,11 @@ use rustc_hash::FxHashMap;
 /// Characters that separate the components of a path.
 const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 
-/// Maximum number of components of a path; the rest of a longer path is its last component. Real
-/// paths have at most 20.
+/// Maximum number of components of a path. The last component of a longer path holds the rest of
+/// the path. Real paths have at most 20 components.
 const COMPONENTS: usize = 48;
 
-/// Returns how many items at the beginning of two lists are equal.
+/// Returns the number of equal items at the beginning of two lists.
 pub(super) fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
@@ -24,9 +25,9 @@ pub(super) fn shared<T: PartialEq>(
     a.into_iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components, of which the last has
-/// the rest of the text. Each component includes the separators before it, so that the components
-/// joined give the text.
+/// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components; the last component holds
+/// the rest of a longer text. Each component includes the separators before it, so that joining the
+/// components gives the text again.
 pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut left = COMPONENTS;
@@ -37,7 +38,7 @@ pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
         left = left.saturating_sub(1);
         let begin = rest.find(|c| !SEPARATORS.contains(&c));
         let end = begin.and_then(|begin| Some(begin + rest[begin..].find(SEPARATORS)?));
-        // Separators at the end belong to the last component.
+        // Separators at the end of the text belong to the last component.
         let end = end.filter(|&end| left > 0 && rest[end..].contains(|c| !SEPARATORS.contains(&c)));
         let (component, after) = rest.split_at(end.unwrap_or(rest.len()));
         rest = after;
@@ -76,7 +77,7 @@ pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// By module of the scope: the end of its path in `parameter`, in bytes.
+    /// One entry per module of the scope: the end of the module's path in `parameter`, in bytes.
     ends: Vec<usize>,
 }
 
@@ -86,20 +87,21 @@ impl<'a> Alignment<'a> {
         self.path_of(self.ends.len())
     }
 
-    /// Returns the path of the innermost of the scope's first `count` modules; empty for 0.
+    /// Returns the path of the module at index `count - 1` of the scope; empty if `count` is 0.
     fn path_of(&self, count: usize) -> &'a str {
         &self.parameter[..count.checked_sub(1).map_or(0, |last| self.ends[last])]
     }
 }
 
-/// Locates the modules of a scope, in their order, in the name of a parameter, each as late in the
-/// name as possible: in a list of lists of blocks, the number of a block is found in the inner
-/// list. `None` if the name lacks a module, or if the scope has none.
+/// Locates the modules of a scope, in their order, in the name of a parameter. Each module is
+/// located as late in the name as possible: in a list of lists of blocks, the number of a block is
+/// found in the inner list. Returns `None` if the name lacks a module of the scope, or if the scope
+/// has no modules.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
     let mut left: Vec<&str> = modules(parameter).collect();
-    // The last component of a parameter's name is the parameter itself, no module.
+    // The last component of a parameter's name is the parameter itself, not a module.
     left.pop()?;
     let mut ends = Vec::new();
     let wanted: Vec<&str> = modules(scope).collect();
@@ -114,29 +116,29 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
 /// The path of an operation in the module tree: the path of the modules that call the operation.
 pub(super) struct ModulePath<'a> {
     pub(super) text: String,
-    /// By calling module, the outermost first: the end of its path in `text`, in bytes.
+    /// One entry per module that calls the operation, from the outermost to the innermost: the end
+    /// of the module's path in `text`, in bytes.
     pub(super) ends: Vec<usize>,
-    /// Number of modules that call the operation, from the outermost on, whose paths come from the
-    /// name of a parameter.
+    /// Number of outermost entries of `ends` that come from the name of a parameter.
     pub(super) aligned: usize,
-    /// Number of modules that call the operation, from the outermost on, whose paths are certainly
-    /// attributes of the Python model. Paths of inner modules may lack the name of a list.
+    /// Number of outermost entries of `ends` whose paths are certainly attributes of the Python
+    /// model. The paths of modules further inside may lack the name of a list.
     pub(super) certain: usize,
-    /// The path of the innermost module that calls the operation if it is no submodule of the outer
-    /// ones, such as an embedding that encoder and decoder share.
+    /// The path of the innermost module that calls the operation, if this module is not a submodule
+    /// of the outer modules, such as an embedding that encoder and decoder share; otherwise `None`.
     pub(super) elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns `parameter` if it ends with the last module of `scope`;
-/// otherwise `None`.
+/// Returns the path of the module that owns `parameter`, if this path ends with the last module of
+/// `scope`; otherwise `None`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// Finds modules with numbered submodules. The key is the path of the module; the value is true if
-/// the numbers directly follow the path (`layer.3`), and false if they follow the name of a list
-/// inside the module (`encoder.layer.3`), which is never called.
+/// Finds modules with numbered submodules. The key is the path of the module. The value is true if
+/// the number of a submodule directly follows this path (`layer.3`), and false if the number
+/// follows the name of a list inside the module (`encoder.layer.3`); such a list is never called.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -154,13 +156,16 @@ pub(super) fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Finds the path in the module tree of each operation of the forward pass. The arguments have, by
-/// operation: its scope, the names of the parameters that it is the first to use, and of all that
-/// it uses. An operation in a later run of its module takes the path of the operation with the same
-/// scope that was the first to use its parameters. An operation without parameters takes the path
-/// of the operations with the same scope that have parameters, unless it runs beside another module
-/// of this scope. If there are none, or they have several paths, it takes the path of the modules
-/// that its scope shares with the nearest operation with parameters, before or after it.
+/// Returns the path in the module tree of each operation of the forward pass. Each argument has one
+/// entry per operation: `scopes` its scope, `parameters` the names of the parameters that it is the
+/// first operation to use, and `used` the names of all parameters that it uses.
+///
+/// An operation in a later run of its module takes the path of the operation with the same scope
+/// that was the first to use its parameters. An operation without parameters takes the path of the
+/// operations with the same scope that have parameters, unless it runs beside another module of
+/// this scope. If there are no such operations, or they have several paths, it takes the path of
+/// the modules that its scope shares with the nearest operation with parameters, before or after
+/// it.
 pub(super) fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -179,7 +184,8 @@ pub(super) fn full_paths<'a>(
         before = aligned[number].as_ref().map(|_| number).or(before);
         let neighbours = [before, following[number]].into_iter().flatten();
         let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
-        // If both neighbours share equally many modules with the scope, the one before is taken.
+        // If the scope shares equally many modules with both neighbours, the neighbour before the
+        // operation is taken.
         let best = neighbours.rev().max_by_key(depth).and_then(|other| {
             let distance = number.saturating_sub(other);
             Some(Beginning::new(
@@ -202,8 +208,9 @@ pub(super) fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns the alignment of each operation: to a parameter that it is the first to use or, if there
-/// is none, the alignment of another operation with its scope, by the rules of [`full_paths`].
+/// Returns one entry per operation: the alignment of its scope to a parameter that the operation is
+/// the first to use. If there is no such parameter, the entry is the alignment of another operation
+/// with the same scope, by the rules of [`full_paths`].
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -248,9 +255,9 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns, by operation, the path of its scope's modules by the alignment of the last aligned
-/// operation before it in `order`. `None` if any operation between the two runs outside the scope:
-/// there may be another call of a module with the same scope.
+/// Returns one entry per operation: the path of its scope according to the last aligned operation
+/// that precedes it in `order`. The entry is `None` if an operation between the two runs outside
+/// the scope, because then they may be in different calls of modules with the same scope.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
@@ -274,11 +281,12 @@ fn running<'a>(
     paths
 }
 
-/// By scope: the alignments of the operations with this scope, one for each path.
+/// Map from a scope to the alignments of the operations with this scope, one alignment per distinct
+/// path.
 type ByScope<'a, 's> = FxHashMap<&'s str, Vec<Alignment<'a>>>;
 
-/// Returns the alignments of each scope. Both arguments have one entry for each operation of the
-/// forward pass, in order.
+/// Returns the distinct alignments of each scope. Both arguments have one entry per operation of
+/// the forward pass, in program order.
 fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> ByScope<'a, 's> {
     let mut by_scope = ByScope::default();
     for (&scope, own) in scopes.iter().zip(aligned) {
@@ -291,28 +299,30 @@ fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> By
     by_scope
 }
 
-/// The beginning of the path of an operation, as the path of another operation shows it.
+/// The beginning of the path of an operation, derived from the path of another operation.
 #[derive(Default)]
 struct Beginning<'a> {
-    /// The path of the modules in which both operations run; if both are items of one list, the
-    /// path of the list.
+    /// The path of the innermost module in which both operations run; if both are items of one
+    /// list, the path of the list.
     path: &'a str,
-    /// The ends of the paths of the modules in which both operations run, in bytes.
+    /// One entry per module in which both operations run: the end of the module's path, in bytes.
     ends: &'a [usize],
     separator: &'a str,
     /// Whether the next module of the operation's scope is an item of the list at `path`.
     is_item: bool,
-    /// Whether the module at `path` calls parts of other modules (`layers.0.norm`), so that a
-    /// module without parameters may be such a part, too.
+    /// Whether the module at `path` calls submodules of other modules (such as `layers.0.norm`). If
+    /// so, a module without parameters may also be a submodule of another module.
     has_parts_of_others: bool,
 }
 
 impl<'a> Beginning<'a> {
-    /// Finds the beginning of the path of an operation with scope `scope` from the alignment
-    /// `other` of an operation `distance` operations earlier, whose scope shares `count` modules.
+    /// Finds the beginning of the path of an operation with scope `scope`. `other` is the alignment
+    /// of an operation that runs `distance` operations earlier; the first `count` modules of both
+    /// scopes are equal.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // The module or list that contains the next module in the path of `other`, and this module.
+        // `sibling` is the next module in the path of `other`, and `container` the module or list
+        // that contains it.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -320,7 +330,8 @@ impl<'a> Beginning<'a> {
             (known, "")
         };
         let own = modules(scope).skip(count).collect::<Vec<_>>();
-        // A called list of modules, such as convolution, norm and activation, runs them one by one.
+        // A list of modules that is called itself, such as convolution, norm and activation, runs
+        // its items one after another, so their numbers rise by 1 per operation.
         let number = |item: &str| item.parse::<usize>().ok();
         let is_next = number(sibling).and_then(|item| item.checked_add(distance));
         let is_item = other.ends.len() == count + 1
@@ -337,15 +348,15 @@ impl<'a> Beginning<'a> {
     }
 }
 
-/// Returns the path of the modules of `scope`, whose beginning is `known`. `lists` is the result of
-/// the function [`lists`].
+/// Returns the path of the modules of `scope`. `known` is the beginning of this path, and `lists`
+/// is the result of the function [`lists`].
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // Separators before the first module of the scope stay part of the path.
+        // Separators before the first module of the scope remain part of the path.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
@@ -381,12 +392,11 @@ fn aligned_path<'a>(
     }
 }
 
-/// Maximum number of components that may precede a module's path in a text, such as a prefix for
-/// gradients.
+/// Maximum number of components before a module's path in a text, such as a prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
-/// Finds operations by the beginnings of their paths. The map has, by hash of a beginning, the
-/// first and the last operation whose path begins so.
+/// Finds operations by the beginnings of their paths. Maps the hash of a beginning to the first and
+/// the last operation whose path has this beginning.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     operations: FxHashMap<u64, (usize, usize)>,
@@ -406,9 +416,10 @@ impl Lookup {
         }
     }
 
-    /// Finds the longest beginning of any added path that `text` contains, at most
-    /// [`COMPONENTS_BEFORE`] components after the start of `text`, and returns the first and the
-    /// last operation that were added under it. `None` if `text` contains no beginning of a path.
+    /// Finds the longest beginning of an added path that `text` contains, where fewer than
+    /// [`COMPONENTS_BEFORE`] components of `text` may precede it. Returns the first and the last
+    /// operation that were added with this beginning; `None` if `text` contains no beginning of a
+    /// path.
     pub(super) fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
@@ -428,9 +439,9 @@ impl Lookup {
     }
 }
 
-/// Extends the hash `beginning` of the first components of a path by the next `component`.
-/// Separators do not change the hash, because frameworks write the separators of a path in
-/// different ways.
+/// Returns the hash of the first components of a path and the next `component`, where `beginning`
+/// is the hash without `component`. Separators do not change the hash, because frameworks write the
+/// separators of a path in different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
     hash((beginning, bare(component)))
 }

@@ -7,28 +7,30 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
-/// through several times. With a cut between the positions, their IPUs take turns.
+/// through several times. If a cut divides these positions, the IPUs on both sides of the cut take
+/// turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeat {
     /// The first of the positions that run several times.
     pub first: usize,
     /// The last of the positions that run several times.
     pub last: usize,
-    /// How often the positions run: as often as the layer among them with most runs; at least 2.
+    /// Number of times that the forward pass runs the positions, which is the largest number of
+    /// runs of any layer among them; at least 2.
     pub runs: usize,
 }
 
 impl Repeat {
-    /// Returns whether a cut before `position` has repeated positions on both sides.
+    /// Returns whether a cut before `position` divides the repeated positions.
     pub fn is_cut_before(&self, position: usize) -> bool {
         (self.first + 1..=self.last).contains(&position)
     }
 }
 
 impl ModuleLayers {
-    /// Joins layers that are runs of one module, recognised by equal paths and a weight in common.
-    /// A module without weights that the model calls in several places, such as an activation,
-    /// stays a layer for each call.
+    /// Joins layers that are runs of one module into one layer. Layers are runs of one module if
+    /// their paths are equal and they use a common weight. If the model calls a module without
+    /// weights, such as an activation, in several places, each call remains a layer.
     pub(super) fn with_all_runs(self, model: &Model) -> Self {
         let mut paths = FxHashSet::default();
         if self.layers.iter().all(|layer| paths.insert(&layer.path)) {
@@ -44,7 +46,7 @@ impl ModuleLayers {
         self.with_layers(self.modules.layers(layers, names::names), |_| false)
     }
 
-    /// Returns, by layer, the index of the first layer that is a run of the same module.
+    /// Returns one entry per layer: the index of the first layer that is a run of the same module.
     fn first_runs(&self, model: &Model) -> Vec<usize> {
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
         let mut of_group: Vec<BTreeSet<usize>> =
@@ -75,9 +77,10 @@ impl ModuleLayers {
         self.layers.iter().any(|layer| layer.runs.len() > 1)
     }
 
-    /// Returns the stretches of positions that the forward pass goes through several times.
-    /// `position` returns the position (In, a layer, Out) at which an operation of the model runs,
-    /// or `None` if it runs at no single one. Positions may be of other layers than `self`.
+    /// Returns the stretches of positions that the forward pass runs through several times. For an
+    /// operation of the model, `position` returns the position (In, a layer, Out) at which it runs,
+    /// or `None` if it does not run at exactly one position. The positions may be those of a
+    /// different layering than `self`.
     pub(crate) fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         if !self.run_several_times() {
             return Vec::new();
@@ -117,7 +120,8 @@ impl ModuleLayers {
     }
 }
 
-/// Joins stretches with two neighbouring positions in common, and drops those that run once.
+/// Joins stretches that have at least two neighbouring positions in common, and drops stretches
+/// that run only once.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();
@@ -135,8 +139,10 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 }
 
 impl ForwardModules {
-    /// Divides each run of `layer` into the submodules of its module. Submodules of several runs
-    /// are runs of one part if path and rank among equal paths agree. Returns, by part, its runs.
+    /// Divides each run of `layer` into the submodules of its module. Returns one entry per
+    /// submodule: the runs of this submodule. Parts of different runs are runs of the same
+    /// submodule if they have the same path and the same rank among the parts of their run with
+    /// this path.
     pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
@@ -156,8 +162,8 @@ impl ForwardModules {
         parts
     }
 
-    /// Divides a run of a layer into the submodules of its main module. Modules that were joined to
-    /// the main module stay whole.
+    /// Divides a run of a layer into the submodules of its main module. Other modules that were
+    /// joined to the main module are not divided.
     fn parts_of_run(&self, run: &Run) -> Vec<Run> {
         let module = self.module(run);
         self.with_own(

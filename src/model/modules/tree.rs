@@ -1,28 +1,30 @@
-//! The module tree: a node is a run of operations of the forward pass whose paths begin with the
-//! same modules or, if names show no modules, that are between places where little data flows.
+//! The module tree. A node is a sequence of consecutive operations of the forward pass whose paths
+//! begin with the same modules. If names show no modules, a node is a sequence of operations
+//! between two places in the program where little data flows.
 
 use super::evidence::RunSums;
 use super::paths::{bare, is_number, shared};
 use std::ops::Range;
 
-/// A node of the module tree: one run of a module, that is consecutive operations of the forward
-/// pass whose paths begin with the path of the module. A module that runs again later is another
-/// node.
+/// A node of the module tree, which stands for one run of a module: consecutive operations of the
+/// forward pass whose paths begin with the path of the module. If the module runs again later, that
+/// run is another node.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// The operations of the node, as indices into the operations of the forward pass.
+    /// The operations of the node, as a range of indices into the operations of the forward pass.
     pub(super) operations: Range<usize>,
-    /// Number of components of the module's path, with which all operations' paths begin.
+    /// Number of components of the module's path. The paths of all operations of the node begin
+    /// with these components.
     pub(super) depth: usize,
-    /// The component by which the node's path differs from the paths of its siblings: the first one
-    /// after the parent's path. `None` for the root, for a node that stands for one call of a
+    /// The first component of the node's path after the path of its parent, which distinguishes the
+    /// node from its siblings. `None` for the root, for a node that stands for one call of a
     /// repeated module, and for an operation that the parent itself calls.
     pub(super) component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.
     pub(super) is_own: bool,
-    /// Indices of child nodes in [`Tree::nodes`], in the order of the program. Together the
-    /// children have all operations of the node. Either empty, or at least two.
+    /// The child nodes, as indices into [`Tree::nodes`], in program order. The children together
+    /// contain all operations of the node. The list is empty or has at least two entries.
     pub(super) children: Vec<usize>,
 }
 
@@ -43,13 +45,13 @@ impl Node {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// By operation of the forward pass: the components of its path.
+    /// One entry per operation of the forward pass: the components of its path.
     pub(super) paths: Vec<Vec<Box<str>>>,
 }
 
 impl Tree {
-    /// Builds the tree from the `paths` of the operations of the forward pass, in the order of the
-    /// program, each as its components.
+    /// Builds the tree from `paths`, which has one entry per operation of the forward pass, in
+    /// program order: the components of the operation's path.
     pub(super) fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -59,11 +61,12 @@ impl Tree {
         tree
     }
 
-    /// Adds `node` and all nodes below it to the tree. The paths of all operations of `node` share
-    /// the first `depth` components. Returns the index of the added node.
+    /// Adds `node` and all nodes below it to the tree, and returns the index of the added node. The
+    /// first `depth` components of the paths of all operations of `node` are equal.
     fn add(&mut self, mut node: Node, mut depth: usize) -> usize {
-        // A module with only one submodule is merged with it, and the node has the path of the
-        // outer one; but a list of modules is never called, so the path of its only item is taken.
+        // A module with only one submodule is merged with it into one node, which has the path of
+        // the outer module. But if the outer "module" is a list of modules, which is never called,
+        // the node has the path of the only item of the list.
         node.depth = depth;
         let runs = loop {
             let runs = self.runs(node.operations.clone(), depth);
@@ -115,7 +118,8 @@ impl Tree {
     }
 
     /// Adds a node for one call of a module that is called several times in succession, and a child
-    /// for each of `runs`, whose paths share the first `depth` components. Returns its index.
+    /// node for each entry of `runs`. The first `depth` components of the paths of all `runs` are
+    /// equal. Returns the index of the added node.
     fn add_call(&mut self, runs: &[Node], depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node {
@@ -127,8 +131,8 @@ impl Tree {
     }
 
     /// Divides `operations` into nodes where the component at index `depth` of their paths changes.
-    /// The nodes still lack their depth and children. An operation with a shorter path, such as an
-    /// addition after all submodules, is a node by itself, without a component.
+    /// The depth and the children of these nodes are not set yet. An operation with a shorter path,
+    /// such as an addition after all submodules, becomes a node without a component.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
         let mut runs: Vec<Node> = Vec::new();
         for operation in operations {
@@ -146,10 +150,11 @@ impl Tree {
         runs
     }
 
-    /// Returns the length, at least 2, of the shortest sequence of modules that repeats in `runs`,
-    /// such as the submodules of each call of a module; the number of `runs` if none repeats.
+    /// Returns the length (at least 2) of the shortest sequence of modules that `runs` repeats,
+    /// such as the submodules of each call of a module. Returns the number of `runs` if no sequence
+    /// is repeated.
     fn period(&self, runs: &[Node]) -> usize {
-        // Returns the components with which the paths of all operations of a run begin.
+        // Returns the components with which the paths of all operations of `run` begin.
         let shared_path = |run: &Node| {
             let first = &self.paths[run.operations.start];
             let paths = self.paths[run.operations.clone()].iter();
@@ -186,10 +191,10 @@ impl Tree {
 }
 
 /// Builds a tree that divides the program in two repeatedly, down to single operations. A node is
-/// divided where the least data flows in the middle half of its bytes, if possible where only one
-/// tensor passes. By operation of the forward pass, `crossing` has the bytes that are passed on
-/// before it ([`Evidence::crossing`](super::evidence::Evidence::crossing)), and `tensors` the
-/// number of tensors.
+/// divided at the place within the middle half of its bytes where the least data flows; places
+/// where only one tensor passes are preferred. For each operation of the forward pass, `crossing`
+/// has the bytes, and `tensors` the number, of tensors that earlier operations make and that this
+/// or later operations use ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
 pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
@@ -211,10 +216,10 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree
     tree
 }
 
-/// Returns the operation before which to divide `run`, which has at least two operations: the one
-/// with the lowest `cost` among operations with a quarter to three quarters of the run's bytes
-/// before them, and the first of several. If there are none, the operation with closest to half of
-/// the run's bytes before it.
+/// Returns the operation before which to divide `run`, which has at least two operations. The
+/// result is the first operation with the lowest `cost` among the operations with a quarter to
+/// three quarters of the run's bytes before them. If there are no such operations, the result is
+/// the operation with closest to half of the run's bytes before it.
 fn cut<C: Ord>(sums: &RunSums, cost: impl Fn(usize) -> C, run: &Range<usize>) -> usize {
     let all = sums.bytes(run);
     let is_central = |&at: &usize| {

@@ -1,10 +1,11 @@
-//! Chooses the modules that are layers (docs/model.md, "Layers from modules"): the nodes that cover
-//! the module tree with the shortest description of the program, except that chains of blocks are
-//! cut. If names of operations show no modules, the layers are runs of about equal bytes.
+//! Chooses the modules that are layers (docs/model.md, "Layers from modules"). The layers are the
+//! nodes of the module tree that cover the program with the shortest description, except that
+//! chains of blocks are always divided. If names of operations show no modules, the layers are runs
+//! of about equal bytes.
 //!
 //! Frameworks keep a weight on one IPU, and In and Out may both be on the first IPU. So operations
 //! at both ends of a model that share a weight, such as an embedding and the head, belong to In or
-//! Out: as layers they would have to be on one IPU with all layers between them.
+//! Out. As layers, they and all layers between them would have to be on one IPU.
 
 use super::evidence::{LARGE, RunSums};
 use super::tree::Node;
@@ -14,13 +15,14 @@ use crate::model::lists::{ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Cost of describing one layer besides its operations, where describing an operation costs 1. With
-/// a lower cost, parts of blocks become layers; with a higher cost, pairs of different blocks do.
+/// Cost of describing a layer itself, in addition to its operations, which cost 1 each. With a
+/// lower cost, parts of blocks become layers; with a higher cost, pairs of different blocks become
+/// layers.
 const WORD: f64 = 6.0;
 
-/// Computes the lengths of descriptions of runs of operations, counted in operations. A run costs
-/// [`WORD`] plus its number of operations; runs with the same types of operations share the cost of
-/// the operations equally.
+/// Computes the length of the description of a run of operations, in units of one operation. A run
+/// costs [`WORD`] plus its number of operations. Runs with the same types of operations share the
+/// cost of their operations equally.
 pub(super) struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, usize>,
@@ -32,28 +34,28 @@ impl<'a> Lengths<'a> {
         Self { sums, alike }
     }
 
-    /// Returns the number of runs with the same types of operations as `run`, each equally often.
+    /// Returns the number of runs that have the same types of operations as `run`, each type
+    /// equally often.
     fn alike(&self, run: &Range<usize>) -> usize {
         let alike = self.alike.get(&self.sums.likeness(run));
         alike.copied().unwrap_or(1)
     }
 
-    /// Returns the length of the description of `run`, counted in operations.
+    /// Returns the length of the description of `run`, in units of one operation.
     pub(super) fn of(&self, run: &Range<usize>) -> f64 {
         WORD + run.len() as f64 / self.alike(run) as f64
     }
 }
 impl ForwardModules {
-    /// Covers the program with the modules whose description is shortest, except that
-    /// [`containers`](Self::containers) are divided. Returns nodes of the module tree, in the order
-    /// of the program.
+    /// Returns the nodes of the module tree that cover the program with the shortest description,
+    /// in program order. [`containers`](Self::containers) are always divided.
     pub(super) fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
         let is_container = self.containers(&described);
         let mut is_cut = is_container.clone();
         let mut lengths = vec![0.0; nodes.len()];
-        // In reverse order, since children come after their parents in the list of nodes.
+        // The order is reversed because children come after their parents in the list of nodes.
         for (number, node) in nodes.iter().enumerate().rev() {
             let whole = described.of(&node.operations);
             let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
@@ -66,8 +68,8 @@ impl ForwardModules {
         self.undivided(|node| is_cut[node])
     }
 
-    /// Returns the undivided nodes of the module tree that are reached from the root through
-    /// divided nodes, in the order of the program. Nodes without children are never divided.
+    /// Returns the undivided nodes of the module tree that can be reached from the root through
+    /// divided nodes, in program order. Nodes without children are never divided.
     fn undivided(&self, is_divided: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut chosen = Vec::new();
         let mut left = vec![0];
@@ -82,14 +84,15 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns, by node of the module tree, whether it is a container of layers and no layer
-    /// itself: the model, a module most of whose operations are in [chains](Self::is_chain) of
-    /// blocks, a large module unlike all others, or the [beginning of several
-    /// names](Self::begins_names).
+    /// Returns one entry per node of the module tree: whether the node is a container of layers and
+    /// not a layer itself. Containers are the whole model, modules with most of their operations in
+    /// [chains](Self::is_chain) of blocks, large modules unlike all other modules, and [beginnings
+    /// of several names](Self::begins_names).
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
-        // By node: number of its operations in chains of blocks between which data flows.
+        // One entry per node: number of its operations in chains of blocks between which data
+        // flows.
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
             let Node { operations, .. } = node;
@@ -116,8 +119,9 @@ impl ForwardModules {
         self.in_all_runs(is_container)
     }
 
-    /// Returns, by node of the module tree, whether the node or another run of its module is one of
-    /// `chosen`, so that runs of one module have the same parts.
+    /// Returns one entry per node of the module tree: whether the node or another run of its module
+    /// is chosen, so that all runs of a module are divided in the same way. `chosen` has one entry
+    /// per node.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
         let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
         let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
@@ -133,11 +137,11 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns whether the module of `node` is a chain of like blocks that could be on different
-    /// IPUs, such as a stage of a convolutional network: each of its submodules computes with one
-    /// type of operation several times, resembles another submodule, and gets data from the
-    /// submodule before it, and between submodules no more bytes are passed on than at an end of
-    /// the chain (so that no data passes a submodule by, as in a residual block).
+    /// Returns whether the module of `node` is a chain of similar blocks that could be on different
+    /// IPUs, such as a stage of a convolutional network. In a chain, each submodule computes with
+    /// one type of operation several times, resembles another submodule, and gets data from the
+    /// submodule before it. And between submodules, no more bytes are passed on than at an end of
+    /// the chain, so that no data passes a submodule by, as in a residual block.
     fn is_chain(&self, node: &Node) -> bool {
         let nodes = &self.tree.nodes;
         let items: Vec<usize> = node
@@ -170,8 +174,9 @@ impl ForwardModules {
             && items[1..].iter().all(is_narrow)
     }
 
-    /// Returns whether a node is no module, but the common beginning of several modules' names,
-    /// such as of `time_proj` and `time_embedding`: parameters' paths have dots between modules.
+    /// Returns whether a node is not a module, but the common beginning of the names of several
+    /// modules, such as `time` of `time_proj` and `time_embedding`. The names show this only in
+    /// paths of parameters, which have dots between modules.
     fn begins_names(&self, node: &Node) -> bool {
         let mut names = node
             .children
@@ -183,8 +188,8 @@ impl ForwardModules {
         names.any(|name| !name.starts_with(['/', '.'])) && inner.any(|part| part.starts_with('.'))
     }
 
-    /// Returns whether data flows from each of `nodes`, or from operations that run between two of
-    /// them, to the next node; true if the flow of data is unknown.
+    /// Returns whether data flows to each of `nodes` from the node before it or from operations
+    /// that run between the two nodes. Returns true if the flow of data is unknown.
     fn follow_each_other(&self, nodes: &[usize]) -> bool {
         let run = |node: usize| &self.tree.nodes[node].operations;
         let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
@@ -195,9 +200,10 @@ impl ForwardModules {
             })
     }
 
-    /// Returns the fewest bytes that are passed on before operation `at` or before one after it, up
-    /// to the first operation that uses a parameter: operations without parameters, such as a
-    /// residual addition, belong to the module before them.
+    /// Returns the lowest number of bytes that are passed on before the operation `at` or before
+    /// any later operation, up to and including the first operation that uses a parameter.
+    /// Operations without parameters, such as a residual addition, belong to the module before
+    /// them.
     fn narrowest(&self, at: usize) -> i64 {
         let weightless = self.has_parameters[at..]
             .iter()
@@ -209,9 +215,10 @@ impl ForwardModules {
             .unwrap_or(0)
     }
 
-    /// Divides those of `siblings` (nodes of the module tree) with equally named submodules if most
-    /// of them are divided, or leaves all whole: one often has an operation more than the others.
-    /// `is_cut` has, by node, whether it is divided, and is changed.
+    /// Divides all or none of the `siblings` (nodes of the module tree) whose submodules have the
+    /// same names, as most of them are divided or not; otherwise they could differ because one of
+    /// them has an operation more. Containers and nodes without children are left out. `is_cut` has
+    /// one entry per node, whether the node is divided, and is updated.
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
@@ -234,9 +241,9 @@ impl ForwardModules {
         }
     }
 
-    /// Groups consecutive `nodes` into runs of one module each: an operation that the parent module
-    /// calls itself, between its submodules, belongs to the run before it, or to the run after it
-    /// if only that run uses the operation's data.
+    /// Groups consecutive `nodes` into runs of one module each. An operation that the parent module
+    /// itself calls, between its submodules, belongs to the run before it; if only the run after it
+    /// uses the operation's result, it belongs to that run.
     pub(super) fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
         let node = |number: usize| &self.tree.nodes[number];
         let mut runs: Vec<Vec<usize>> = Vec::new();
@@ -266,8 +273,8 @@ impl ForwardModules {
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
-    /// Returns the layers of a model whose names show no modules: the runs, in the order of the
-    /// program, of the largest nodes that have at most 1/[`RUNS`] of all bytes, or one operation.
+    /// Returns the layers of a model whose names show no modules: the runs of the largest nodes
+    /// that have at most 1/[`RUNS`] of all bytes or only one operation, in program order.
     pub(super) fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
@@ -277,15 +284,17 @@ impl ForwardModules {
     }
 }
 
-/// If operations' names show no modules, a layer has at most 1/`RUNS` of all operations' bytes.
+/// If names of operations show no modules, a layer has at most 1/`RUNS` of the bytes of all
+/// operations, unless it is a single operation.
 const RUNS: u64 = 32;
 
 impl ModuleLayers {
-    /// Moves operations that use a weight named in `tied` to In or Out, so that the weight does not
-    /// force layers onto one IPU. An operation in a layer before the first or after the last of the
-    /// like [`blocks`](Self::blocks) moves with its whole layer and all layers before or after it.
-    /// Any other operation moves only if it has no input, with its whole layer if the layer has
-    /// several runs. `None` if nothing moves.
+    /// Moves operations that use a weight named in `tied` from layers to In or Out, so that the
+    /// weight does not force layers onto one IPU. Returns the changed layers, or `None` if nothing
+    /// moves. An operation in a layer before the first block ([`blocks`](Self::blocks)) moves with
+    /// its layer and all layers before it. An operation in a layer after the last block moves with
+    /// its layer and all layers after it. Any other operation moves only if it has no input; if its
+    /// layer has several runs, the whole layer moves.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
@@ -323,7 +332,7 @@ impl ModuleLayers {
     }
 
     /// Returns the operations that use a weight named in `tied`, as ascending indices into the
-    /// forward pass.
+    /// operations of the forward pass.
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<usize> {
         let is_tied = |&set: &u32| tied.contains(&model.label_of(set).weight_name());
         let sets = (0..model.use_sets.len() as u32).filter(is_tied);
@@ -335,10 +344,11 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Returns the indices of the first and the last block; `None` if there are no blocks. A block,
-    /// such as that of a transformer, is a layer whose module has the same types of operations as
-    /// the module of another layer, and at least half as many operations as the largest module that
-    /// is not unique. Smaller layers that are alike, such as two embeddings, are no blocks.
+    /// Returns the indices of the first and the last block in the list of layers; `None` if there
+    /// are no blocks. A block, such as that of a transformer, is a layer whose module has the same
+    /// types of operations as the module of another layer, and has at least half as many operations
+    /// as the largest such module. Smaller layers that are alike, such as two embeddings, are not
+    /// blocks.
     pub(super) fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self
             .layers

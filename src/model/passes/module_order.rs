@@ -1,5 +1,6 @@
-//! Finds the backward pass by the order in which modules run (docs/model.md, "Passes"), opposite to
-//! the forward pass. No name has to mark an operation as backward.
+//! Finds the backward pass by the order in which modules run, which is the reverse of their order
+//! in the forward pass (docs/model.md, "Passes"). This works even if no name marks an operation as
+//! backward.
 
 use crate::model::Operation;
 use crate::model::lists::crossing;
@@ -7,16 +8,19 @@ use crate::model::names::unwrapped;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
-/// The backward pass may start at a place in the program if at least this percentage of the maximum
-/// number of modules, over all places, run on both sides of it.
+/// The start of the backward pass is only searched at places in the program where the number of
+/// modules that run both before and after the place is at least this percentage of its maximum.
 const NEARLY_MOST: i64 = 97;
-/// Minimum percentage, in training, of operations that are in modules which run in both passes.
+/// Minimum percentage of operations that are in modules which run in both passes. With fewer, the
+/// program has no backward pass.
 const SHARED: usize = 20;
-/// Minimum percentage of neighbouring modules that a backward pass runs in the opposite order.
+/// Minimum percentage of pairs of neighbouring modules that run in the opposite order in the
+/// backward pass. With fewer, the program has no backward pass.
 const REVERSED: usize = 90;
 
-/// Returns the steps of the backward pass, from the first step of its first operation to the last
-/// step of the last module that runs in it; `None` if the order of modules shows no backward pass.
+/// Returns the range of steps of the backward pass: from the first step of its first operation to
+/// the last step of the last module that runs in it. Returns `None` if the order of modules shows
+/// no backward pass.
 pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let names: Vec<_> = operations
         .iter()
@@ -41,8 +45,9 @@ pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive
     Some(first..=steps.map(|(_, last)| last).max()?)
 }
 
-/// Returns the module path of the operation `name`: without the last part, and further on while the
-/// rest is also in `names`, since a gradient may be below its operation (`dense/MatMul/Grad`).
+/// Returns the path of the module of the operation `name`: the name without its last part. While
+/// the result is also one of `names`, its last part is removed too, since the name of a gradient
+/// may begin with the name of its operation (`dense/MatMul/Grad`).
 fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     let (path, _) = name.rsplit_once('/')?;
     if names.contains(path) {
@@ -52,15 +57,17 @@ fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     }
 }
 
-/// Returns the operations of the backward pass, as indices into `modules`; `None` if there is none.
-/// `modules` has, in the order of the program, each operation's module, an index below `count`.
+/// Returns the operations of the backward pass, as a range of indices into `modules`; `None` if
+/// there is no backward pass. `modules` has one entry per operation, in program order: its module,
+/// as an index below `count`.
 fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usize>> {
     let start = start(modules, count)?;
     let mut last_before = vec![None; count];
     for (at, &module) in modules[..start].iter().enumerate() {
         last_before[module] = Some(at);
     }
-    // By module: begin and end of its first run after the start of the backward pass.
+    // One entry per module: begin and end (exclusive) of its first run after the start of the
+    // backward pass; `None` if it has no run there.
     let mut after = vec![None; count];
     let mut begin = start;
     for run in modules[start..].chunk_by(|a, b| a == b) {
@@ -82,17 +89,20 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
 }
 
 /// Returns the place in the program, as an index into `modules`, at which the backward pass would
-/// start. Of the places with nearly the most modules that run before and after ([`NEARLY_MOST`]),
-/// it is that with the least sum of [`unevenness`] over all modules, and the middle one of several.
+/// start. Candidates are the places where nearly the most modules run both before and after the
+/// place ([`NEARLY_MOST`]). The candidate with the lowest sum of [`unevenness`] over all modules is
+/// taken; if several have the lowest sum, the middle one is taken.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];
     for (at, &module) in modules.iter().enumerate() {
         ends[module].get_or_insert((at, at, 1)).1 = at;
     }
-    // By place in the program: the number of modules that run both before and after it.
+    // One entry per place in the program: the number of modules that run both before and after the
+    // place.
     let crossing = crossing(modules.len(), ends.into_iter().flatten());
     let most = crossing.iter().max().copied().filter(|&most| most > 0)?;
-    // By module: how often it runs before the current place in the program, and how often after it.
+    // One entry per module: its number of runs before, and its number of runs after, the current
+    // place in the program.
     let mut sides = vec![[0u64; 2]; count];
     let runs = modules.chunk_by(|a, b| a == b);
     runs.for_each(|run| sides[run[0]][1] += 1);
@@ -106,7 +116,8 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // A run of a module is both before and after the places inside the run.
+        // At a place inside a run of a module, this run counts both as before and as after the
+        // place.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
         let sides = &mut sides[module];
@@ -118,8 +129,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
     best.get(best.len() / 2).copied()
 }
 /// Returns the difference between the numbers of runs of a module before and after a place in the
-/// program, in thousandths of the sum of both. Without the division, a module that has many runs
-/// only in the backward pass, such as sums of gradients, would move the start of this pass.
+/// program, in thousandths of the sum of both numbers. Without the division by the sum, a module
+/// that has many runs only in the backward pass, such as sums of gradients, would shift the start
+/// of the backward pass.
 fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
     before.abs_diff(after) * 1000 / (before + after).max(1)
 }

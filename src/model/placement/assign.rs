@@ -1,5 +1,5 @@
 //! Finds the places of all operations, variables and code: by the full rules, or by the classic
-//! rules, which only use layers.
+//! rules, which place only operations with layers.
 
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
@@ -69,7 +69,7 @@ impl Placement {
             layered_groups,
             layered_sets,
             by_touch: variables.by_touch,
-            // If Out is on the first IPU, all place sets have In in place of Out.
+            // If Out is on the first IPU, In replaces Out in all place sets.
             sets: if out_is_first {
                 sets.moved(out, IN)
             } else {
@@ -80,8 +80,9 @@ impl Placement {
     }
 
     /// Finds the places of all operations, variables and code by the classic rules: an operation is
-    /// in its layer, and a variable in the layers of the operations that use it. Operations without
-    /// a layer form a pseudo-layer, whose variables are only included if layers use them too.
+    /// in its layer, and a variable is in the layers of the operations that use it. Operations
+    /// without a layer form a pseudo-layer; of its variables, only those that layers use too are
+    /// included.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -124,8 +125,9 @@ impl Placement {
     }
 }
 
-/// Returns, by operation group, whether any of its operations has a layer; and by use set, whether
-/// any operation group with a layer uses its variables.
+/// Returns two lists. The first has one entry per operation group: whether any of its operations
+/// has a layer. The second has one entry per use set: whether any operation group with a layer uses
+/// the variables of the set.
 fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
     let mut groups = vec![false; model.operation_groups.len()];
     for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
@@ -136,23 +138,24 @@ fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
     (groups, sets)
 }
 
-/// The layers in names of operations, and the levels that the flow of data gives to all operations.
-/// A level is an index into the list of In, the layers in the order in which they run, and Out.
+/// The level of each operation, as found by the flow of data, and the data that is needed to turn
+/// levels into places. A level is an index into the list of In, the layers in the order in which
+/// they run, and Out.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// By operation: the level (In, a layer or Out) that the flow of data gives it.
+    /// One entry per operation: its level (In, a layer or Out) by the flow of data.
     of_operation: Vec<Reach>,
-    /// By index of a parameter in the flow of data, such as a weight: the levels that share the
-    /// parameter, ascending; empty unless several do.
+    /// One entry per parameter of the data flow, such as a weight: the levels that share the
+    /// parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
-    /// By operation group: whether no other operation group computes with its variables.
+    /// One entry per operation group: whether no other operation group computes with its variables.
     isolated: Vec<bool>,
-    /// Range of operation indices: from the first operation with a layer to the last one with a
-    /// layer that is not in the backward pass.
+    /// Range of operation indices, from the first operation with a layer to the last operation that
+    /// has a layer and is not in the backward pass, both inclusive.
     layers: std::ops::RangeInclusive<usize>,
-    /// By level: the index of its place. In is the first and Out the last of both levels and
-    /// places; the layers between them may be in another order.
+    /// One entry per level: the index of its place. In is both the first level and the first place,
+    /// and Out the last level and the last place; the layers may be in a different order.
     places: Vec<u32>,
 }
 
@@ -183,8 +186,8 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// Finds the places of each operation of the model, by its layer or else by its level, and the
-    /// reason. New sets of places are stored in `sets`.
+    /// Returns one entry per operation of the model: its places, by its layer or else by its level,
+    /// and the reason. New sets of places are stored in `sets`.
     fn operations(&self, sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();
@@ -208,8 +211,8 @@ impl<'a> FoundPlaces<'a> {
         let group = operation.group as usize;
         let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
-        // An operation after a layer, such as a pooler, also has inputs that name the layer, so the
-        // flow of data is more reliable than inputs.
+        // If the layer is known only from the names of inputs, the flow of data is more reliable:
+        // an operation after a layer, such as a pooler, also has inputs that name the layer.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self
             .layering
@@ -217,13 +220,15 @@ impl<'a> FoundPlaces<'a> {
             .filter(|_| !is_called && is_certain);
         let is_compilers = self.isolated[group] && (operation.is_anonymous || !operation.is_nested);
         let (places, reason) = match (layer, found) {
-            // Each program of a copy from or to the host is where the variables are that it uses.
+            // An operation that only copies from or to the host has no place of its own: each of
+            // its programs is at the places of the variables that the program uses.
             _ if self.model.operation_groups[group].only_streams() => (NOWHERE, Reason::Touched),
             (Some(layer), _) => (sets.one(layer), Reason::Layer),
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
-                // Updates belong neither to the forward nor to the backward pass of their level.
+                // An update of weights is in neither the forward nor the backward pass of its
+                // level.
                 let is_update = operation.pass == Pass::Update
                     || operation.pass == Pass::Backward && !operation.is_backward;
                 let reason = match level {
@@ -243,7 +248,8 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            // The profile may list a function's body, and its data flow, for only one of the calls.
+            // The profile may list the body of a function, and its data flow, for only one of the
+            // calls of the function.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -252,9 +258,10 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// Returns the place, and the reason, of the operation with index `number`, if no data flows
-    /// through it and it is outside the layers. If it computes in the forward pass, it is In before
-    /// the first operation with a layer and Out otherwise; if not, it has no place.
+    /// Returns the place of the operation with index `number`, and the reason, if no data flows
+    /// through the operation and it is outside the layers. If it computes in the forward pass, its
+    /// place is In before the first operation with a layer, and Out after it. Otherwise, it has no
+    /// place.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -267,11 +274,11 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// Returns, by use set, the places of the operations that may use its variables as a weight:
-    /// operations of layers, In and Out, and other operations of the forward pass, such as casts.
-    /// Variables of an operation on every IPU bind no places ([`EVERYWHERE`]): the operation
-    /// advances a state, of which each IPU has a copy. `operations` has the places of each
-    /// operation.
+    /// Returns one entry per use set: the places of the operations that may use the variables of
+    /// the set as a weight. These are operations of layers, In and Out, and other operations of the
+    /// forward pass, such as casts. If an operation on every IPU uses the variables, the entry is
+    /// [`EVERYWHERE`], which binds no places to one IPU: the operation advances a state, and each
+    /// IPU has its own copy of the state. `operations` has one entry per operation: its places.
     fn users_of_weights(
         &self,
         operations: &[OperationPlace],
@@ -291,8 +298,8 @@ impl<'a> FoundPlaces<'a> {
 }
 
 /// Gives an operation that a module calls in several of its runs one place. Between two runs, data
-/// also flows from a later layer back to an earlier one, so the flow of data gives the place of the
-/// operation for the first or the last run only.
+/// also flows from a later layer back to an earlier layer, so the flow of data gives the place only
+/// for the operation of the first or the last run.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
@@ -310,10 +317,11 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     }
 }
 
-/// Returns, by operation, the layer that its name contains; if no operation's name contains a
-/// layer, the layer that its inputs contain. Inputs are less certain, because an operation after a
-/// layer, such as a pooler, also has inputs of the layer. Names in functions that are called from
-/// several places are ignored, because they are those of the first call.
+/// Returns one entry per operation: the layer that its name contains, if any. If no operation's
+/// name contains a layer, the entries are the layers that the names of inputs contain. Inputs are
+/// less certain, because an operation after a layer, such as a pooler, also has inputs from the
+/// layer. Operations in functions that are called from several places get no layer, because their
+/// names are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
         (0..model.operations.len())
@@ -332,9 +340,9 @@ fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     }
 }
 
-/// Returns, by level, the index of its place. Levels are In, the layers in the order in which they
-/// first run, and Out; places have the layers in the order of the layering. `seeds` has, by
-/// operation, the layer in its name.
+/// Returns one entry per level: the index of its place. Levels are In, the layers in the order in
+/// which they first run, and Out; places are In, the layers in the order of the layering, and Out.
+/// `seeds` has one entry per operation: the layer in its name.
 fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];

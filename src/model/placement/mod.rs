@@ -1,24 +1,26 @@
 //! Finds the places (In, layers, Out) of operations, variables and code (docs/model.md, "Positions"
 //! and "What variables count in").
 //!
-//! A [`Layering`](super::Layering) gives a layer to operations whose names contain one. All other
-//! operations must be somewhere too: embedding, head, optimizer, operations that the compiler
-//! makes. In the full model they get places by these rules:
+//! A [`Layering`](super::Layering) gives a layer to operations whose names contain a layer. All
+//! other operations, such as embedding, head, optimizer and operations that the compiler makes,
+//! need places too. In the full model, these rules give places:
 //!
 //! 1. *Layered operations* have the place of their layer.
-//! 2. *All other operations* have the place of the data that flows through them: between its
-//!    producer and its users, in the forward pass up from In over the layers to Out, in the
-//!    backward pass down again. Updates have the places of the weights that they change (`levels`).
+//! 2. *All other operations* have the place of the data that flows through them, which is between
+//!    the producer and the users of the data. In the forward pass, data flows up from In over the
+//!    layers to Out; in the backward pass, it flows down again. Updates have the places of the
+//!    weights that they change (`levels`).
 //! 3. *Operations that reach over the model*, such as a norm of all gradients, use variables of
-//!    several places, and no place is between these variables and their users. They have no place
-//!    of their own and add none to a variable. Operations that only copy from and to the host or
-//!    create a tensor have no place either.
-//! 4. *Where no data flows*, an operation of the compiler whose variables nothing else uses is in
-//!    every stage, and any other operation is placed by the order of the program (`assign`).
+//!    several places, and no place is between these variables and the users of their results. Such
+//!    an operation has no place of its own and adds no place to a variable. The same holds for
+//!    operations that only copy from and to the host or create a tensor.
+//! 4. *Where no data flows*, an operation of the compiler whose variables no other operation uses
+//!    is in every stage, and any other operation is placed by the order of the program (`assign`).
 //! 5. *Variables* have the places of the operations of rules 1, 2 and 4 that use them. A variable
 //!    that only operations of rule 3 use is placed by its name, by the variables that it is used
 //!    with, or at all places whose variables these operations use (`variables`). The code of
-//!    operations of rule 3 is divided by program: each is at the places whose variables it uses.
+//!    operations of rule 3 is divided by program: the code of a program is at the places of the
+//!    variables that the program uses.
 //! 6. *Weights that several places use* force these places onto one IPU (`weights`).
 //!
 //! The classic model has only the layers and one pseudo-layer for everything else.
@@ -75,9 +77,10 @@ pub enum OutOn {
 }
 
 impl OutOn {
-    /// Returns whether Out, whose place is `out`, runs on the first IPU. `Auto` decides by `ties`,
-    /// the weights that several places share. If so, the stage with In has the memory of Out too,
-    /// with its stash and transfer buffers (`memory/pipeline/additions.rs`).
+    /// Returns whether Out runs on the first IPU, where `out` is the place of Out. With `Auto`,
+    /// `ties` (the weights that several places share) determine it. If Out runs on the first IPU,
+    /// the stage with In also has the memory of Out, including the stash and transfer buffers of
+    /// Out (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
             !tie.is_untied && tie.places.contains(&place_sets::IN) && tie.places.contains(&out)
@@ -102,13 +105,13 @@ pub struct PlacementOptions {
 /// Why an operation is at its places (In, layers, Out).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The name or the inputs of the operation contain the name of its layer.
+    /// The name of the operation or the names of its inputs contain the name of its layer.
     Layer,
     /// The operation is in a function that is called from several places, and the data that flows
     /// through one of these calls determines its place.
     Call,
-    /// Data flows through the operation before it reaches the first layer; or the operation is in
-    /// the backward pass of such operations.
+    /// Data flows through the operation before it reaches the first layer, or the operation is in
+    /// the backward pass of operations through which data flows before it reaches the first layer.
     BeforeLayers,
     /// Data flows through the operation after it leaves the last layer, and before it returns to
     /// layers in the backward pass.
@@ -116,11 +119,13 @@ pub enum Reason {
     /// Data flows through the operation from and to layers. If the operation could run at several
     /// places, it runs at the place that makes or uses the most bytes of its variables.
     Variables,
-    /// No data flows through the operation, so it has the place of the operation before it.
+    /// No data is known to flow through the operation, so it has the place of the nearest operation
+    /// before it that has one place.
     Neighbour,
-    /// The operation updates weights, and is at the places that use these weights. Or it has no
-    /// place of its own, because it uses variables of several places or only copies from or to the
-    /// host; then each of its programs is at the places of the variables that the program uses.
+    /// The operation updates weights, and is at the places that use these weights. Or the operation
+    /// has no place of its own, because it uses variables of several places or only copies from or
+    /// to the host. In this case, each of its programs is at the places of the variables that the
+    /// program uses.
     Touched,
     /// The compiler creates the operation for every IPU, so it is in every stage.
     EveryStage,
@@ -129,8 +134,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Returns false for [`Reason::Touched`] and [`Reason::EveryStage`], and true for all other
-    /// reasons, which give an operation a place of its own.
+    /// Returns whether the reason gives an operation a place of its own. This is false for
+    /// [`Reason::Touched`] and [`Reason::EveryStage`], and true for all other reasons.
     pub(crate) fn is_own(self) -> bool {
         !matches!(self, Reason::Touched | Reason::EveryStage)
     }
@@ -152,7 +157,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The places (In, layers, Out) of an operation, and the reason.
+/// The places (In, layers, Out) of an operation, and the reason for them.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationPlace {
     /// The places of the operation, as an index into [`Placement::sets`].
@@ -162,63 +167,68 @@ pub struct OperationPlace {
 }
 
 impl OperationPlace {
-    /// Returns whether the operation has no place of its own, not even every stage, so that each of
-    /// its programs is at the places of the variables that the program uses.
+    /// Returns whether the operation has no place of its own and is not in every stage either. Each
+    /// program of such an operation is at the places of the variables that the program uses.
     pub(crate) fn is_open(&self) -> bool {
         self.reason == Reason::Touched && self.places == NOWHERE
     }
 }
 
 /// The places (In, layers, Out) of all operations, variables and code of a model. Places are
-/// positions, except that `by_pass` and `ties` have In and Out apart even if both are on the first
-/// IPU.
+/// positions, with one exception: in `by_pass` and `ties`, In and Out are separate places even if
+/// both are on the first IPU.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// Whether the places follow from the full or from the classic rules.
+    /// The rules, full or classic, that determined the places.
     pub rules: Rules,
     /// The names and the order of In, the layers and Out.
     pub positions: Positions,
-    /// By operation: its places (In, layers, Out), and the reason.
+    /// One entry per operation: its places (In, layers, Out), and the reason for them.
     pub operations: Vec<OperationPlace>,
-    /// Weights that several places use, which binds these places to one IPU; the largest first.
+    /// The weights that several places use, which binds these places to one IPU. The largest weight
+    /// is first.
     pub ties: Vec<WeightTie>,
-    /// Stretches of positions that the forward pass runs through several times, ascending; none
+    /// Stretches of positions that the forward pass runs through several times, ascending; empty
     /// with the classic rules.
     pub repeats: Vec<Repeat>,
     /// The place sets to which all other fields, except `by_pass`, refer by index.
     pub sets: PlaceSets,
-    /// By use set: the places of the operations that use its variables, separately by pass. Out is
-    /// a separate place here even if it runs on the first IPU.
+    /// One entry per use set: the places of the operations that use its variables, separately by
+    /// pass. Here Out is a separate place even if it runs on the first IPU.
     pub(crate) by_pass: PassPlaces,
-    /// By operation group: the places (In, layers, Out) of its code.
+    /// One entry per operation group: the places (In, layers, Out) of its code.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// By operation group: the places of the code of each of its clusters; empty if the whole code
-    /// of the group is at the same places.
+    /// One entry per operation group: the places of the code of each of its clusters of programs;
+    /// empty if the whole code of the group is at the same places.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
-    /// By use set: the places (In, layers, Out) to which the bytes of its variables are attributed.
+    /// One entry per use set: the places (In, layers, Out) in which the bytes of its variables are
+    /// counted.
     pub(crate) counted: Vec<PlaceSet>,
-    /// By use set: the places that use its variables. In the full model, equal to `counted`.
+    /// One entry per use set: the places that use its variables. In the full model, equal to
+    /// `counted`.
     pub(crate) sharing: Vec<PlaceSet>,
-    /// By operation group: whether any of its operations has a layer in the
+    /// One entry per operation group: whether any of its operations has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
-    /// By use set: whether any operation that uses its variables has a layer in the
+    /// One entry per use set: whether any operation that uses its variables has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_sets: Vec<bool>,
-    /// By use set: whether its variables are at several places only because an operation without a
-    /// place of its own uses variables of all these places.
+    /// One entry per use set: whether its variables are at several places only because an operation
+    /// without a place of its own uses variables of all these places.
     pub(crate) by_touch: Vec<bool>,
 }
 
 impl Placement {
-    /// Returns the places of an operation, ascending; empty if it is in every stage or in none.
+    /// Returns the places of the operation with index `operation`, ascending; empty if the
+    /// operation is in every stage or in no stage.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
     }
 
-    /// Returns the share of Out in the bytes or cycles that the place set `places` gives to
-    /// position 0. If Out runs on the first IPU, the numerator is 1 if Out is one of the places,
-    /// else 0; and the denominator is how many of In and Out are among them. Otherwise (0, 1).
+    /// Returns the share of Out, as numerator and denominator, in the bytes or cycles that the
+    /// place set `places` gives to position 0. If Out runs on the first IPU, the numerator is 1 if
+    /// `places` contains Out, otherwise 0; the denominator is the number of places among In and Out
+    /// that `places` contains. If Out does not run on the first IPU, the result is (0, 1).
     pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
         if !self.positions.out_is_first() {
             return (0, 1);

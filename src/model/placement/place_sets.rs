@@ -1,4 +1,4 @@
-//! Sets of places (In, layers, Out), each stored once.
+//! Sets of places (In, layers, Out). Equal sets are stored only once.
 
 use crate::limits;
 use crate::model::lists::ascending;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// The place In, the operations before the layers.
 pub(super) const IN: u32 = 0;
 
-/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A separate type, so that it
-/// is not confused with the index of a use set.
+/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. This is a separate type, so
+/// that it is not confused with the index of a use set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
@@ -20,7 +20,7 @@ impl PlaceSet {
         self.0 as usize
     }
 
-    /// Returns this set of places, or `other` if this one is [`NOWHERE`].
+    /// Returns this set of places, or `other` if this set is [`NOWHERE`].
     pub(super) fn or(self, other: Self) -> Self {
         if self == NOWHERE { other } else { self }
     }
@@ -32,24 +32,26 @@ pub const NOWHERE: PlaceSet = PlaceSet(0);
 /// The place set of variables, code or operations in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
-/// Returns whether any of `places` (ascending, as positions) is in a range of positions.
+/// Returns whether any of `places` lies in `range`, a range of positions. `places` are ascending
+/// positions.
 pub(crate) fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()
         .any(|&place| range.contains(&(place as usize)))
 }
 
-/// All sets of places (In, layers, Out) that a placement refers to, each stored once. The places of
-/// a set are in ascending order.
+/// All sets of places (In, layers, Out) that a placement refers to. Equal sets are stored only
+/// once, and the places of a set are in ascending order.
 ///
-/// If there are more places than in any real model, every further set becomes [`EVERYWHERE`], and
-/// [`PlaceSets::check`] returns an error.
+/// If the sets have more places together than in any real model, every set added after that becomes
+/// [`EVERYWHERE`], and [`PlaceSets::check`] returns an error.
 #[derive(Debug, Clone)]
 pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// Number of places that further sets may have together; `None` once it was exceeded.
+    /// Number of places that sets added from now on may have together; `None` once this number was
+    /// exceeded.
     left: Option<usize>,
 }
 
@@ -62,7 +64,7 @@ pub struct PlaceSets {
 pub struct TooManyPlaces;
 
 impl Default for PlaceSets {
-    /// Returns a collection with only the sets [`NOWHERE`] and [`EVERYWHERE`].
+    /// Returns a collection that contains only the sets [`NOWHERE`] and [`EVERYWHERE`].
     fn default() -> Self {
         let nowhere: Arc<[u32]> = [].into();
         // The lists of places of both sets are empty; their indices distinguish them.
@@ -76,7 +78,7 @@ impl Default for PlaceSets {
 }
 
 impl PlaceSets {
-    /// Checks that all sets of places that were to be added are stored.
+    /// Checks that all added sets of places were stored.
     ///
     /// # Errors
     /// If the sets have more places together than in any real model.
@@ -84,13 +86,13 @@ impl PlaceSets {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
 
-    /// Makes [`PlaceSets::check`] fail, because there are more places than in any real model.
+    /// Makes [`PlaceSets::check`] fail, for callers that find more places than in any real model.
     pub(super) fn give_up(&mut self) {
         self.left = None;
     }
 
-    /// Stores a set of places, which must be ascending, and returns its index; [`EVERYWHERE`] if
-    /// there are too many places.
+    /// Stores a set of places, which must be ascending, if it is new, and returns its index.
+    /// Returns [`EVERYWHERE`] if there are too many places.
     pub fn intern(&mut self, places: &[u32]) -> PlaceSet {
         if let Some(&id) = self.ids.get(places) {
             return id;
@@ -106,17 +108,17 @@ impl PlaceSets {
         id
     }
 
-    /// Returns the set that has only `place`, and stores it if it is new.
+    /// Returns the set that contains only `place`, and stores it if it is new.
     pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }
 
-    /// Returns the places of a set, ascending; none for [`NOWHERE`] and [`EVERYWHERE`].
+    /// Returns the places of a set, ascending; empty for [`NOWHERE`] and [`EVERYWHERE`].
     pub fn places(&self, set: PlaceSet) -> &[u32] {
         &self.sets[set.index()]
     }
 
-    /// Returns the place of a set that has exactly one; `None` for any other set.
+    /// Returns the place of a set that has exactly one place; `None` for any other set.
     pub fn only(&self, set: PlaceSet) -> Option<u32> {
         match *self.places(set) {
             [place] => Some(place),
@@ -124,7 +126,8 @@ impl PlaceSets {
         }
     }
 
-    /// Returns the union of two place sets, stored if it is new; [`EVERYWHERE`] if either set is.
+    /// Returns the union of two place sets, and stores it if it is new. The union is [`EVERYWHERE`]
+    /// if either set is [`EVERYWHERE`].
     pub fn union(&mut self, a: PlaceSet, b: PlaceSet) -> PlaceSet {
         let (a, b) = (a.min(b), a.max(b));
         if a == NOWHERE || a == b {
@@ -141,8 +144,9 @@ impl PlaceSets {
         union
     }
 
-    /// Returns the union of the sets `of`; [`EVERYWHERE`] if any of them is, [`NOWHERE`] if there
-    /// are none. Stores only this union, not unions of some of the sets.
+    /// Returns the union of the sets `of`. The union is [`EVERYWHERE`] if any of the sets is
+    /// [`EVERYWHERE`], and [`NOWHERE`] if there are no sets. Only this union is stored, not the
+    /// unions of some of the sets.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let distinct = ascending(of);
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
@@ -152,9 +156,10 @@ impl PlaceSets {
         self.intern(&ascending(places.copied()))
     }
 
-    /// Returns the places of an operation that uses variables with the place sets `of`. Sets with
-    /// fewer places are added first; a set that shares a place with those already added adds
-    /// nothing. So a number that many places share, such as a learning rate, adds no places.
+    /// Returns the places of an operation that uses variables with the place sets `of`. The sets
+    /// are united in order of their number of places, the smallest first. A set that has a place in
+    /// common with the union of all smaller sets adds nothing. So a number that many places share,
+    /// such as a learning rate, adds no places.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -178,13 +183,14 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// Iterates over the places of all sets, in the order of their indices.
+    /// Iterates over the place sets in the order of their indices. Each item has the places of one
+    /// set.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// Returns a copy in which each set has the place `to` instead of `from`. Each set keeps its
-    /// index, also if several sets become equal.
+    /// Returns a copy in which the place `to` replaces the place `from` in each set. Each set keeps
+    /// its index, even if several sets become equal.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             ascending(
@@ -196,7 +202,7 @@ impl PlaceSets {
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();
-        // Of several equal sets, lookups by places find the first.
+        // If several sets are equal, a search by places finds the first of them.
         let numbered = (0..).map(PlaceSet).zip(&sets);
         for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
             ids.entry(set.clone()).or_insert(id);

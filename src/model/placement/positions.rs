@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
-    /// By layer: the path of its module, such as `bert.encoder.layer.3`; empty if unknown.
+    /// One entry per layer: the path of its module, such as `bert.encoder.layer.3`; empty if
+    /// unknown.
     modules: Vec<String>,
-    /// Texts other than names and paths of layers that stand for places, each with the place.
+    /// Additional texts that stand for places (neither names nor paths of layers), each with its
+    /// place.
     named: Vec<(String, Named)>,
 }
 
@@ -48,9 +50,9 @@ impl PseudoLayers {
     }
 }
 
-/// The names of layers in a report. `None` stands for the first position, as in the original tool.
-/// If In and Out are one position, a list with this position begins with `None` and ends with
-/// `"Out"`, since both run on the first IPU.
+/// The names of positions in a report. `None` stands for the first position, as in the original
+/// tool. If In and Out are one position, a list that contains this position begins with `None` and
+/// ends with `"Out"`, since both run on the first IPU.
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {
@@ -66,13 +68,13 @@ impl Positions {
         }
     }
 
-    /// Returns the number of positions: the layers, one position before them, and Out if it has a
-    /// position of its own.
+    /// Returns the number of positions: the number of layers, plus 1 for the position before them,
+    /// plus 1 if Out has a position of its own.
     pub fn len(&self) -> usize {
         self.layers.len() + 1 + usize::from(self.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns false: there is always a position before the layers.
+    /// Returns false, because there is always a position before the layers.
     pub fn is_empty(&self) -> bool {
         false
     }
@@ -92,7 +94,8 @@ impl Positions {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// Returns which positions exist besides the layers: None, In and Out, or both in one.
+    /// Returns which positions exist besides the layers: None; In and Out; or In and Out in one
+    /// position.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
@@ -135,9 +138,9 @@ impl Positions {
         names
     }
 
-    /// Returns the position of `place`, an index into the list of In, the layers and Out in which
-    /// In and Out are always separate. If In and Out share position 0, the place of Out is after
-    /// all layers.
+    /// Returns the position of `place`, an index into the list of In, the layers and Out, where In
+    /// and Out are always separate. If In and Out share position 0, the `place` after all layers is
+    /// Out, so the result is 0.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
         let is_moved = self.out_is_first() && place > self.layers.len();
@@ -160,8 +163,9 @@ impl Positions {
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the position that `name` stands for: as the name of a layer, else as `In`, `Out` or
-    /// `None`, else as a text for a place (`Layering::with_named`) or a part of a module's path.
+    /// Returns the position that `name` stands for. The first of these meanings that applies is
+    /// taken: the name of a layer; `In`, `Out` or `None`; a text for a place
+    /// (`Layering::with_named`); a part of the path of a layer's module.
     pub fn find(&self, name: &str) -> Named {
         let pseudo_layer = match (name, self.pseudo_layers) {
             _ if self.layers.iter().any(|layer| layer == name) => None,

@@ -1,5 +1,5 @@
-//! Finds the places (In, layers, Out) of variables and code, of operation groups, and of the groups
-//! that use the variables of each use set.
+//! Finds the places (In, layers, Out) of variables and of code. Also combines the places of
+//! operations by operation group and by use set.
 
 use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
@@ -11,35 +11,36 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) struct VariablePlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// By use set: the bytes of its variables.
+    /// One entry per use set: the bytes of its variables.
     bytes: &'a [SetBytes],
-    /// By use set: the places of its variables; [`NOWHERE`] if they are not found yet.
+    /// One entry per use set: the places of its variables; [`NOWHERE`] if they are not found yet.
     pub(super) counted: Vec<PlaceSet>,
-    /// By use set: whether its variables are at several places only because an operation without a
-    /// place of its own uses variables of all these places.
+    /// One entry per use set: whether its variables are at several places only because an operation
+    /// without a place of its own uses variables of all these places.
     pub(super) by_touch: Vec<bool>,
-    /// By operation group: whether any of its operations has no place of its own (it uses variables
-    /// of several places, or only copies from and to the host).
+    /// One entry per operation group: whether any of its operations has no place of its own,
+    /// because it uses variables of several places or only copies from and to the host.
     is_reaching: Vec<bool>,
-    /// By operation group: the places of its operations.
+    /// One entry per operation group: the places of its operations.
     of_group: Vec<PlaceSet>,
 }
 
 impl<'a> VariablePlaces<'a> {
-    /// Finds the places of the variables of each use set (variables that the same operations use).
-    /// These are the places of the operations that use the variables. If no such operation has a
-    /// place, the first rule that applies decides:
+    /// Finds the places of the variables of each use set. These are the places of the operations
+    /// that use the variables. If no such operation has a place, the first of these rules that
+    /// gives a place applies:
     ///
-    /// 1. the layer in the variables' own name, or the place of the weight in their name;
-    /// 2. the only place of all other variables of an operation that uses the variables, or else of
-    ///    one of its programs;
+    /// 1. the layer that the variables' own name contains, or the places of the weight that it
+    ///    contains;
+    /// 2. the place of all other variables that an operation uses together with the variables, or
+    ///    else that one of its programs uses, if this is a single place;
     /// 3. the places of the partner of the variables
     ///    ([`UseSets::partner`](crate::model::UseSets::partner));
-    /// 4. all places whose variables the operations use;
+    /// 4. all places of the variables that operations use together with the variables;
     /// 5. every stage.
     ///
-    /// A variable that rules 1 to 3 place helps to place other variables that it is used with, so
-    /// these rules are applied twice. New place sets are stored in `sets`.
+    /// Rules 1 to 3 are applied twice, because a variable that they place helps to place other
+    /// variables that are used together with it. New place sets are stored in `sets`.
     pub(super) fn new(
         model: &'a Model,
         layering: &'a Layering,
@@ -69,17 +70,19 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // Variables whose users touch no place are in every stage.
+                // If the operations that use the variables touch no place, the variables are in
+                // every stage.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
         found
     }
 
-    /// Returns, by operation group, the places of the variables that the group uses; [`NOWHERE`]
-    /// for groups that are not `is_reaching`. A single number, such as the scale of all gradients,
-    /// gives places only if larger variables give none. If there are more places than in any real
-    /// model, all groups get [`EVERYWHERE`] and [`PlaceSets::check`] fails.
+    /// Returns one entry per operation group: the places of the variables that the group uses, or
+    /// [`NOWHERE`] for groups that are not `is_reaching`. A variable that is a single number, such
+    /// as the scale of all gradients, counts only if larger variables of the group have no places.
+    /// If there are more places than in any real model, all entries are [`EVERYWHERE`] and
+    /// [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -106,8 +109,9 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets without places. `used` has,
-    /// for groups that are `is_reaching`, all places of the variables that the group uses.
+    /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets without places. `used` has
+    /// one entry per operation group: for groups that are `is_reaching`, all places of the
+    /// variables that the group uses.
     fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);
@@ -127,9 +131,9 @@ impl<'a> VariablePlaces<'a> {
         }
     }
 
-    /// Returns, by label, the places of the weight whose name is part of the label's name;
-    /// [`NOWHERE`] if there is none. PopART calls optimizer state `Accl1___weight`, and TensorFlow
-    /// calls it `weight/Adam`.
+    /// Returns one entry per label: the places of the weight whose name is part of the name of the
+    /// label, or [`NOWHERE`] if there is no such weight. For the optimizer state of a weight, the
+    /// name in PopART is `Accl1___weight`, and in TensorFlow `weight/Adam`.
     fn named_after(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let labels = &self.model.labels;
         let mut of_label = vec![NOWHERE; labels.len()];
@@ -153,9 +157,11 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Returns, by use set, the one place of all variables that an operation without a place of its
-    /// own uses or, if these have several places, that one of its programs uses; [`NOWHERE`] if
-    /// there is no single place. `used` is as for [`decide`](Self::decide).
+    /// Returns one entry per use set: the single place of all variables that an operation without a
+    /// place of its own uses together with the variables of the set. If the variables of the
+    /// operation have several places, the single place of the variables that one of its programs
+    /// uses is taken. The entry is [`NOWHERE`] if there is no single place. `used` is the same as
+    /// in [`decide`](Self::decide).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |group: usize| {
             let is_single = self.is_reaching[group] && sets.only(used[group]).is_some();
@@ -182,14 +188,16 @@ impl<'a> VariablePlaces<'a> {
         places
     }
 
-    /// Returns the places of the variables that a cluster of programs uses, given its use sets.
+    /// Returns the places of the variables that a cluster of programs uses. `of_cluster` has the
+    /// use sets of these variables.
     fn of_cluster(&self, of_cluster: &[u32], sets: &mut PlaceSets) -> PlaceSet {
         sets.used_places(of_cluster.iter().map(|&set| self.counted[set as usize]))
     }
 
-    /// Returns, by operation group, the places of its code; and for a group with an operation that
-    /// has no place of its own, the places of the code of each cluster (empty for other groups). If
-    /// such a group or cluster touches no place, its code is in every stage, so that no stage is
+    /// Returns two lists with one entry per operation group. The first has the places of the code
+    /// of the group. The second has the places of the code of each of its clusters if an operation
+    /// of the group has no place of its own; its entry is empty for other groups. The code of a
+    /// group or cluster that touches no place is in every stage, so that no stage is
     /// underestimated.
     pub(super) fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
@@ -208,23 +216,24 @@ impl<'a> VariablePlaces<'a> {
     }
 }
 
-/// Returns the names that a weight may have if `name` is the name of its optimizer state: all text
-/// after a `___`, or all text before a `/`; longer names first.
+/// Returns the possible names of a weight whose optimizer state has the name `name`: each text
+/// after a `___`, and then each text before a `/`; of each kind, longer names are first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name.match_indices("___").map(|(at, _)| &name[at + 3..]);
     let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
     marked.chain(nested)
 }
 
-/// Returns, by use set, the union of the places of the operation groups that use its variables.
-/// `of_group` has the places of each group; new place sets are stored in `sets`.
+/// Returns one entry per use set: the union of the places of the operation groups that use its
+/// variables. `of_group` has one entry per operation group, its places; new place sets are stored
+/// in `sets`.
 pub(super) fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let union = |places, group| sets.union(places, of_group[group as usize]);
     model.use_sets.fold(NOWHERE, union)
 }
 
-/// Returns, by operation group, the union of the places of its operations. `places` has the places
-/// of each operation of the model; new place sets are stored in `sets`.
+/// Returns one entry per operation group: the union of the places of its operations. `places` has
+/// one entry per operation of the model, its places; new place sets are stored in `sets`.
 pub(super) fn places_of_groups(
     model: &Model,
     places: impl IntoIterator<Item = PlaceSet>,
@@ -237,11 +246,13 @@ pub(super) fn places_of_groups(
     of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }
 
-/// Returns, by operation group, whether no other group computes with any of its variables. Such a
-/// group is not part of the model: the compiler made it for the machine that runs the model.
+/// Returns one entry per operation group: whether no other group computes with any variable of the
+/// group. Such a group is not part of the model: the compiler made it for the machine that runs the
+/// model.
 pub(super) fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // By use set: its computing groups (at most 2); then the maximum with all sets that extend it.
+    // One entry per use set: at first the number of its groups that compute (at most 2), and after
+    // the loop the maximum of this number over the set and all sets that extend it.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -252,23 +263,24 @@ pub(super) fn isolated(model: &Model) -> Vec<bool> {
     isolated
 }
 
-/// By use set: the places of the operations that use its variables, separately for the forward pass
-/// and all later passes. Only operations with a place of their own are included, without copies
+/// The places of the operations that use the variables of each use set, separately for the forward
+/// pass and all later passes. Only operations with a place of their own are included, and no copies
 /// from or to the host.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
     /// The place sets to which the other fields refer by index. Out is a separate place after the
     /// last layer, even if it shares a position with In.
     pub sets: PlaceSets,
-    /// By use set: the places that use its variables in the forward pass.
+    /// One entry per use set: the places that use its variables in the forward pass.
     pub forward: Vec<PlaceSet>,
-    /// By use set: the places that use its variables in the backward pass or in an update.
+    /// One entry per use set: the places that use its variables in the backward pass or in an
+    /// update.
     pub backward: Vec<PlaceSet>,
 }
 
 impl PassPlaces {
-    /// Unites, by use set and pass, the places of the operations that use its variables.
-    /// `operations` has the places of each operation, as indices into `sets`.
+    /// Computes, for each use set and pass, the union of the places of the operations that use its
+    /// variables. `operations` has one entry per operation: its places, as an index into `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -301,8 +313,8 @@ impl PassPlaces {
         })
     }
 
-    /// Returns the places that use the variables of a use set, ascending: in the forward pass
-    /// (first) and in the backward pass or an update (second).
+    /// Returns two lists of places that use the variables of the use set `set`, both ascending: in
+    /// the forward pass (first list), and in the backward pass or an update (second list).
     pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))

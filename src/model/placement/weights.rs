@@ -34,8 +34,9 @@ pub struct WeightTie {
 }
 
 impl WeightTie {
-    /// Returns the first and the last position that use the weight and so must be on one IPU;
-    /// `None` if only one position uses it, or if the weight is untied.
+    /// Returns the first and the last position that use the weight; these positions and all between
+    /// them must be on one IPU. Returns `None` if only one position uses the weight, or if it is
+    /// untied.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
         if self.is_untied {
             return None;
@@ -46,7 +47,7 @@ impl WeightTie {
     }
 }
 
-/// Weights that the user unties, so that the places that use them may be on different IPUs.
+/// The weights that the user unties. The places that use an untied weight may be on different IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Untied {
     /// Untie no weight.
@@ -58,8 +59,9 @@ pub enum Untied {
     All,
 }
 
-/// Finds the weights that several places use, the largest first. By use set, `bytes` has the bytes,
-/// and `of_set` the places that use its variables. The field `layers` is still empty.
+/// Returns the weights that several places use, the largest first. `bytes` and `of_set` have one
+/// entry per use set: the bytes of its variables, and the places that use its variables. The field
+/// `layers` of the result is still empty.
 pub(super) fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -70,7 +72,8 @@ pub(super) fn ties(
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in model.weights(bytes) {
         let name = model.label_of(set).weight_name();
-        // Leaves out variables with the name of the weight that only one place uses.
+        // Variables that only one place uses are left out, even if their name is that of a shared
+        // weight.
         let places = sets.places(of_set[set as usize]);
         if name.is_empty() || places.len() < 2 {
             continue;

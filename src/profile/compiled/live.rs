@@ -1,4 +1,4 @@
-//! Reads the bytes of not-always-live variables by step and IPU.
+//! Reads how many bytes of not-always-live variables are live at each step on each IPU.
 
 use super::super::RecordedTile;
 use super::super::database::Database;
@@ -9,34 +9,38 @@ use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
 use rustc_hash::FxHashMap;
 
-/// The bytes of not-always-live variables on each IPU at each step.
+/// The bytes of not-always-live variables that are live on each IPU at each step.
 #[derive(Debug)]
 pub struct LiveByIpu {
     /// Number of liveness steps of the program.
     pub steps: u32,
-    /// By IPU: each step index at which the live bytes change, ascending, with the bytes that are
-    /// live from that step on, summed over the tiles of the IPU.
+    /// One list per IPU. Each entry is a step index at which the live bytes of the IPU change, and
+    /// the bytes that are live from that step on, summed over the tiles of the IPU. Step indices
+    /// ascend.
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
-/// The table of changes of live bytes by step and IPU.
+/// Name of the table with the changes of live bytes by step and IPU.
 pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
-/// Returns whether the profile has the table of live bytes by step and IPU, and the table of steps.
+/// Returns whether the profile has both the table of changes of live bytes by step and IPU, and the
+/// table of liveness steps.
 pub(super) fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
-/// Changes of live bytes, on one IPU or summed over all IPUs: pairs of a step index and the change
-/// at that step in bytes, negative if fewer bytes are live than at the step before.
+/// Changes of live bytes, on one IPU or summed over all IPUs. Each entry is a step index and the
+/// change in bytes from the step before to this step, negative if fewer bytes are live.
 type Deltas = Vec<(u32, i64)>;
 
-/// Reads the live bytes of not-always-live variables on each IPU. `tiles` has the recorded memory
-/// of all tiles, `steps` the ids of all steps, ascending. Returns `None` if the profile lacks live
-/// bytes by IPU, and also, with a warning added to `warnings`, if they contradict other tables.
+/// Reads the live bytes of not-always-live variables on each IPU. `tiles` holds the recorded memory
+/// of all tiles; `steps` holds the ids of all steps, ascending. Returns `None` if the profile has
+/// no live bytes by IPU. If the live bytes contradict other tables, also returns `None`, and adds a
+/// warning to `warnings`.
 ///
-/// Rows without an IPU are taken as sums over all IPUs, beside rows with an IPU. A real profile of
-/// one IPU has both kinds of rows. For several IPUs this is assumed, so the sums are checked.
+/// Rows without an IPU are taken as sums over all IPUs, which the table holds in addition to the
+/// rows of single IPUs. A real profile of one IPU has both kinds of rows. For several IPUs this
+/// meaning is assumed, so the sums are checked.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -66,16 +70,18 @@ pub(super) fn read(
     }))
 }
 
-/// Reads the changes of live bytes in the profile of one IPU, ascending by step index: from the
-/// rows of IPU 0 or, if there are none, from the rows without an IPU, which are sums. Empty if the
-/// profile lacks the table.
+/// Reads the changes of live bytes in the profile of one IPU, ascending by step index. The changes
+/// come from the rows of IPU 0 or, if there are none, from the rows without an IPU, which are sums
+/// over all IPUs. Returns an empty list if the profile lacks the table.
 ///
 /// # Errors
-/// If the table cannot be read, or refers to a step that is not in `steps` (ids, ascending).
+/// If the table cannot be read, or refers to a step whose id is not in `steps`. `steps` holds the
+/// ids of all steps, ascending.
 pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        // IPUs after the first belong to other replicas, which run the same program.
+        // The table may list any number of IPUs: IPUs other than IPU 0 belong to other replicas,
+        // which run the same program.
         deltas = read_deltas(database, steps, u64::MAX)?;
     }
     let of_first = deltas.remove(&Some(0));
@@ -83,7 +89,8 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
     Ok(summed_by_step(found.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps, ascending; a step's index is the position of its id here.
+/// Reads the ids of the liveness steps, ascending. The index of a step is the index of its id in
+/// this list.
 pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -91,8 +98,9 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes of live bytes in [`TABLE`] by IPU; there are `ipus` IPUs, and `None` stands
-/// for the sum over all. `steps` has the ids of the steps, ascending.
+/// Reads the changes of live bytes in [`TABLE`]. Returns a map from an IPU index, or `None` for the
+/// sum over all IPUs, to the changes. `ipus` is the number of IPUs; `steps` holds the ids of all
+/// steps, ascending.
 fn read_deltas(
     database: &Database,
     steps: &[u64],
@@ -118,14 +126,15 @@ fn read_deltas(
     Ok(deltas)
 }
 
-/// Sorts changes of live bytes by step, adds up the changes at each step, and drops sums of 0
-/// bytes.
+/// Sorts changes of live bytes by step, adds up the changes at the same step, and drops steps whose
+/// sum is 0 bytes.
 fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     let mut sums = Deltas::with_capacity(deltas.len());
     for (step, delta) in deltas {
         match sums.last_mut() {
-            // The sum is far from overflow: each change is bounded, and so is the number of rows.
+            // The sum stays far below overflow, since both the size of a change and the number of
+            // rows are bounded.
             Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
             _ => sums.push((step, delta)),
         }
@@ -134,8 +143,8 @@ fn summed_by_step(mut deltas: Deltas) -> Deltas {
     sums
 }
 
-/// Returns pairs of a step index and the bytes that are live from that step on, from `deltas`, the
-/// changes of live bytes on `ipu`. It is an error if fewer than 0 bytes are live at a step.
+/// Adds up `deltas`, the changes of live bytes on the IPU `ipu`. Returns pairs of a step index and
+/// the bytes that are live from that step on. Fewer than 0 live bytes at a step are an error.
 fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
@@ -148,13 +157,14 @@ fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     deltas.iter().map(point).collect()
 }
 
-/// Returns the live bytes of each IPU, as in [`LiveByIpu::ipus`], from `of_ipus`, the changes of
-/// each IPU.
+/// Returns the live bytes of each IPU, in the form of [`LiveByIpu::ipus`]. `of_ipus` has one entry
+/// per IPU, its changes of live bytes. `of_all` has the changes of live bytes in rows without an
+/// IPU.
 ///
 /// # Errors
-/// If `of_all`, the changes in rows without an IPU, are neither empty nor the sums of the changes
-/// of each IPU; or if at a step an IPU has more live bytes than the recorded not-always-live peaks
-/// of its tiles add up to.
+/// If `of_all` is not empty and differs from the sums over `of_ipus`; if an IPU has fewer than 0
+/// live bytes at a step; or if an IPU has more live bytes at a step than the sum of the recorded
+/// not-always-live peaks of its tiles.
 fn curves(
     of_all: Deltas,
     of_ipus: &[Deltas],

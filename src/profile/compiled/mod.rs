@@ -1,10 +1,10 @@
 //! Reads a profile that was compiled for any number of IPUs (docs/model.md, "A compiled pipeline").
 //!
-//! Tiles are numbered across all IPUs: a tile's number divided by the tiles of one IPU gives its
-//! IPU. No real profile of several IPUs was available, so each assumption is stated where it is
-//! used, and sums are compared with the sums in the file. Data that contradict these sums are left
-//! out with a warning; the recorded totals of the tiles, on which the verdict rests, must be
-//! complete.
+//! Tiles are numbered across all IPUs: the number of a tile divided by the number of tiles per IPU
+//! is the index of its IPU. No real profile of several IPUs was available, so comments state each
+//! assumption where it is used, and computed sums are compared with the sums in the file. Data that
+//! contradict the sums in the file are left out with a warning. The recorded totals of the tiles,
+//! on which the verdict rests, must be complete.
 
 mod live;
 mod variable_sums;
@@ -26,17 +26,19 @@ use crate::progress::Progress;
 use std::ops::Range;
 use std::path::Path;
 
-/// The memory of each IPU of a compilation, as its `profile.pop` recorded it.
+/// The memory of each IPU of a compiled model, as recorded in its `profile.pop`.
 #[derive(Debug)]
 pub struct CompiledProfile {
-    /// The machine that the model was compiled for, with the numbers of tiles and IPUs that the
-    /// file lists.
+    /// The machine that the model was compiled for. Its numbers of tiles and IPUs are the numbers
+    /// that the file lists.
     pub target: Target,
     /// The IPUs and replicas that the file lists.
     pub ipus: Ipus,
-    /// The recorded memory of each tile (`memory_by_tile`), numbered across all IPUs.
+    /// One entry per tile, numbered across all IPUs: the recorded memory of the tile
+    /// (`memory_by_tile`).
     pub tiles: Vec<RecordedTile>,
-    /// The bytes of each tile in its memory regions; `None` if the profile lacks their columns.
+    /// One entry per tile: its bytes in memory regions; `None` if the profile lacks the columns of
+    /// memory regions.
     pub regions: Option<Vec<Regions>>,
     /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
@@ -45,23 +47,24 @@ pub struct CompiledProfile {
     pub live: Option<LiveByIpu>,
     /// Sums over the lowered variables; `None` if the profile has no lowered variables.
     pub variables: Option<VariableSums>,
-    /// Executed cycles of each IPU over all runs; `None` if the model was not executed.
+    /// One entry per IPU: its executed cycles, summed over all runs; `None` if the model was not
+    /// executed.
     pub cycles: Option<Vec<u64>>,
     /// The program tree; `None` unless it was requested and could be read.
     pub programs: Option<Programs>,
     /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
-    /// Warnings about unusual content of the profile, which could be read in spite of it.
+    /// Warnings about unusual content that did not prevent reading the profile.
     pub warnings: Vec<Warning>,
 }
 
 impl CompiledProfile {
-    /// Reads the profile at `path`, and its program tree if `with_programs` is set. Nothing is
-    /// written, neither to the file nor beside it.
+    /// Reads the profile at `path`, and its program tree if `with_programs` is set. Writes nothing,
+    /// neither to the file nor beside it.
     ///
     /// # Errors
     /// [`FileError`](crate::message::FileError) names the table, column and row that could not be
-    /// understood, or says that the tiles do not make whole IPUs.
+    /// understood, or says that the tiles do not make up a whole number of IPUs.
     pub fn read(path: &Path, with_programs: bool) -> Result<Self> {
         Self::read_with(path, with_programs, &Progress::new())
     }
@@ -69,7 +72,7 @@ impl CompiledProfile {
     /// Reads the profile at `path`, and reports the number of rows read to `progress`.
     ///
     /// # Errors
-    /// As [`CompiledProfile::read`].
+    /// The same errors as [`CompiledProfile::read`].
     pub(crate) fn read_with(path: &Path, with_programs: bool, progress: &Progress) -> Result<Self> {
         let database = Database::open(path, progress)?;
         let mut target = Target::read(&database)?;
@@ -107,8 +110,9 @@ impl CompiledProfile {
         })
     }
 
-    /// Returns the bytes, including the gaps between variables, by which `tile` exceeds its memory;
-    /// 0 if it fits, or if the profile lacks memory regions. Tiles are numbered across all IPUs.
+    /// Returns the number of bytes, including gaps between variables, by which the content of
+    /// `tile` exceeds the memory of a tile; 0 if the content fits, or if the profile lacks memory
+    /// regions. `tile` is numbered across all IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
         let regions = self.regions.as_ref();
         regions.map_or(0, |regions| regions[tile].overflowed)
@@ -194,7 +198,8 @@ impl Ipus {
         })
     }
 
-    /// Returns the range of the tiles of `ipu`, numbered across all IPUs (end exclusive).
+    /// Returns the tiles of `ipu` as a range of tile numbers (end exclusive). Tiles are numbered
+    /// across all IPUs.
     pub fn tiles(&self, ipu: u32) -> Range<usize> {
         let tiles = self.tiles_per_ipu as usize;
         let first = ipu as usize * tiles;
@@ -206,8 +211,8 @@ impl Ipus {
         tile / self.tiles_per_ipu
     }
 
-    /// Returns the tile of `ipu` with the largest recorded total, numbered across all IPUs; the
-    /// first one of a tie. `tiles` has the recorded memory of all tiles.
+    /// Returns the tile of `ipu` with the largest recorded total; of several such tiles, the first
+    /// one. `tiles` holds the recorded memory of all tiles. Tiles are numbered across all IPUs.
     pub fn fullest_tile(&self, tiles: &[RecordedTile], ipu: u32) -> u32 {
         self.tiles(ipu)
             .rev()

@@ -1,5 +1,6 @@
-//! Sums up the bytes of lowered variables while reading them once and storing few, and recognizes
-//! by their names the variables that a pipeline creates (docs/model.md, "A compiled pipeline").
+//! Sums up the bytes of lowered variables in one pass over the table, storing only few variables.
+//! Recognizes the variables that a pipeline creates by their names (docs/model.md, "A compiled
+//! pipeline").
 
 use super::super::database::Database;
 use super::super::ids::position;
@@ -10,7 +11,7 @@ use crate::message::Result;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// The purpose of a variable in a pipeline, which its name shows.
+/// The purpose of a variable in a pipeline, as the name of the variable shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PipelineName {
     /// The variable is a stash: it holds copies of a tensor for the micro-batches in flight. Its
@@ -28,7 +29,8 @@ pub enum PipelineName {
 }
 
 impl PipelineName {
-    /// Every purpose of a variable in a pipeline, at the index `name as usize`.
+    /// Every purpose of a variable in a pipeline. The purpose `name` is at the index `name as
+    /// usize`.
     pub const ALL: [Self; 4] = [
         Self::Stashed,
         Self::Restored,
@@ -64,8 +66,8 @@ impl PipelineName {
     }
 }
 
-/// Bytes of variables by their purpose in a pipeline, at the index `name as usize` of the
-/// [`PipelineName`].
+/// Bytes of variables, one entry per purpose in a pipeline. The bytes of the [`PipelineName`]
+/// `name` are at the index `name as usize`.
 pub type BytesByName = [u64; PipelineName::ALL.len()];
 
 /// Sums over the lowered variables of a compilation, and the live variables on one tile of each
@@ -74,37 +76,39 @@ pub type BytesByName = [u64; PipelineName::ALL.len()];
 pub struct VariableSums {
     /// Number of lowered variables on all IPUs.
     pub count: u64,
-    /// By IPU, then by purpose in a pipeline: the bytes of the variables on the IPU whose names
-    /// show the purpose, summed over its tiles. These variables need not be live at the same time.
+    /// One entry per IPU, and in it one entry per purpose in a pipeline: the bytes of the variables
+    /// whose names show the purpose, summed over the tiles of the IPU. These variables need not be
+    /// live at the same time.
     pub named: Vec<BytesByName>,
     /// The names of the categories of lowered variables (`var_categories`).
     pub category_names: Vec<String>,
-    /// By IPU: the variables that are live on the fullest tile of the IPU at the peak of this tile.
+    /// One entry per IPU: the variables that are live on the fullest tile of the IPU at the peak of
+    /// that tile.
     pub tiles: Vec<LiveOnTile>,
-    /// By tile: the bytes that the variables on the tile take together at its peak, to compare with
-    /// the recorded total. For tiles other than the fullest one of each IPU, the bytes of
-    /// not-always-live variables are the recorded ones.
+    /// One entry per tile: the bytes of its variables at the peak of the tile, for a comparison
+    /// with the recorded total. For tiles other than the fullest tile of each IPU, the bytes of
+    /// not-always-live variables are not computed but taken from the record.
     pub totals: Vec<u64>,
     /// Whether the profile has names of variables.
     pub has_names: bool,
 }
 
-/// The variables that are live on a tile at its peak, the first step at which its not-always-live
-/// variables take most bytes.
+/// The variables that are live on a tile at the peak of the tile. The peak is the first step at
+/// which the not-always-live variables of the tile take the most bytes.
 #[derive(Debug)]
 pub struct LiveOnTile {
     /// Index of the peak step; `None` if every variable of the tile is always live.
     pub step: Option<u32>,
-    /// Bytes of live variables by category and purpose: the category (a position in
-    /// [`VariableSums::category_names`]), the purpose in a pipeline (`None` for no such purpose),
-    /// and the bytes, which are not 0. Ascending by category and purpose.
+    /// One entry per category and purpose of live variables, ascending: the category (an index into
+    /// [`VariableSums::category_names`]), the purpose in a pipeline (`None` if the names show no
+    /// purpose), and the bytes, which are not 0.
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A variable on the fullest tile of an IPU, whose live variables are listed.
+/// A variable on the fullest tile of an IPU. The live variables are only listed for this tile.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
-    /// Position of the equivalence class of the variable in [`LiveClasses`].
+    /// Index of the variable's equivalence class in [`LiveClasses`].
     class: u32,
     category: u8,
     name: Option<PipelineName>,
@@ -118,24 +122,25 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// Number of [`COLUMNS`] that every profile has. The last column, which names variables, may be
-/// missing.
+/// Number of leading [`COLUMNS`] that every profile has. A profile may lack the last column, which
+/// refers to the names of variables.
 const REQUIRED: usize = 4;
 
 /// Sums over the lowered variables in one range of rows of `vars_info`.
 struct RangeSums {
     count: u64,
-    /// By IPU, then by purpose in a pipeline: bytes of the variables on the IPU with that purpose.
+    /// One entry per IPU, and in it one entry per purpose in a pipeline: the bytes of the variables
+    /// on the IPU with that purpose.
     named: Vec<BytesByName>,
-    /// By tile: bytes of the always-live variables on the tile.
+    /// One entry per tile: the bytes of the always-live variables on the tile.
     always: Vec<u64>,
-    /// By IPU: the variables on the fullest tile of the IPU.
+    /// One list per IPU: the variables on the fullest tile of the IPU.
     chosen: Vec<Vec<ChosenVariable>>,
 }
 
-/// Sums up the lowered variables; returns `None` if there are none. `tiles` has the recorded memory
-/// of each tile, and `steps` the ids of all steps, ascending. Lists the live variables on the
-/// fullest tile of each IPU.
+/// Sums up the lowered variables, and lists the live variables on the fullest tile of each IPU.
+/// Returns `None` if the profile has no lowered variables. `tiles` holds the recorded memory of
+/// each tile; `steps` holds the ids of all steps, ascending.
 pub(super) fn read(
     database: &Database,
     ipus: Ipus,
@@ -169,7 +174,7 @@ pub(super) fn read(
             name = names.get(&row.unsigned(4)?).copied();
         }
         sums.count += 1;
-        // Variables without an equivalence class are never live, so only their number is kept.
+        // A variable without an equivalence class is never live, so it is only counted.
         let Some(class) = class else { return Ok(()) };
         let ipu = ipus.of_tile(tile) as usize;
         if let Some(name) = name {
@@ -210,7 +215,8 @@ pub(super) fn read(
     }))
 }
 
-/// Reads the purposes in a pipeline that base names of variables show, by id of the name.
+/// Reads the base names of variables that show a purpose in a pipeline. Returns a map from the id
+/// of a name to the purpose.
 fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
     Ok(database
         .rows(STRINGS, STRING_COLUMNS, |row| {
@@ -223,7 +229,7 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
 }
 
 /// Returns the peak bytes of the not-always-live variables among `rows`, and the sums of all
-/// variables that are live at that peak, including always-live ones. `rows` are all variables of
+/// variables (including always-live ones) that are live at that peak. `rows` has all variables of
 /// one tile.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let (peak, step) = classes.peak(
@@ -248,9 +254,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns the total bytes of each tile, computed from its variables: its always-live bytes, from
-/// `always`, plus the peak of its not-always-live bytes. `peaks` has the peak of each tile in
-/// `chosen`, in the same order; other tiles have the recorded peak from `tiles`.
+/// Returns one entry per tile: the always-live bytes of its variables, from `always`, plus the peak
+/// of its not-always-live bytes. `peaks` has one computed peak per tile in `chosen`, in the same
+/// order. For all other tiles, the recorded peak from `tiles` is used.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles

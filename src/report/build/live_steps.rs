@@ -1,4 +1,5 @@
-//! Variables that are live at the steps that a page draws, on the fullest tiles of model and stage.
+//! Chooses the program steps that a page draws, and lists the variables that are live at these
+//! steps on the fullest tiles of the model and of its pipeline stages.
 
 use super::Inputs;
 use crate::memory::LiveCurves;
@@ -9,44 +10,51 @@ use std::collections::BTreeSet;
 
 /// Upper bound on the number of program steps that the charts of a page draw.
 const MAX_STEPS: usize = 400;
-/// Number of drawn steps at which halving [`MAX_STEPS`], as [`MAX_LISTED`] may require, ends.
+/// [`ChosenSteps::new`] stops halving the number of drawn steps when it is at most this number.
 const MIN_STEPS: usize = 25;
-/// While the fullest tile has more variables to list by name than this, the number of drawn steps
-/// is halved, down to [`MIN_STEPS`], since each listed variable takes some 110 bytes of the page.
+/// If the fullest tile of the model has more variables to list by name than this number, the number
+/// of drawn steps is halved repeatedly, down to [`MIN_STEPS`]. Each listed variable takes about 110
+/// bytes of the page.
 const MAX_LISTED: usize = 5000;
-/// Upper bound on variables that a page lists for each drawn step on each tile, the largest first.
+/// Upper bound on the variables that a page lists for one drawn step on one tile. The largest
+/// variables are listed.
 const LARGEST_OF_STEP: usize = 20;
-/// Upper bound on variables that a page lists for each layer on each tile, the largest first.
+/// Upper bound on the variables that a page lists for one layer on one tile. The largest variables
+/// are listed.
 const LARGEST_OF_LAYER: usize = 10;
-/// Upper bound on tiles listed beside the model's fullest one, taken from stages' fullest tiles.
+/// Upper bound on the fullest tiles of stages that are listed in addition to the model's fullest
+/// tile.
 const MAX_OTHERS: usize = 15;
-/// Lowest number of tiles listed beside the model's fullest one, if the model has that many. If the
-/// stages have fewer fullest tiles, the next fullest tiles of the model are added.
+/// Lower bound on the tiles that are listed in addition to the model's fullest tile, unless the
+/// model has fewer tiles. If the stages have too few different fullest tiles, the next fullest
+/// tiles of the model are listed, too.
 const MIN_OTHERS: usize = 3;
-/// Upper bound on the numbers of live bytes by layer and step in a page (layers times drawn steps
-/// of each listed tile). A tile beyond it has no bytes by layer; the fullest tile always has them.
+/// Upper bound on how many numbers of live bytes by layer and step a page contains (layers times
+/// drawn steps, for each listed tile). A tile that would exceed this bound gets no bytes by layer;
+/// the fullest tile of the model always gets them.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on variables that a page lists by name on all tiles but the fullest together. Each
-/// of these tiles has an equal share.
+/// Upper bound on the variables that a page lists by name on all tiles except the model's fullest
+/// tile, in total. The bound is divided equally among these tiles.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
 /// The program steps that a page draws, at most 400, and the variables that are live at these steps
 /// on the fullest tile of the model and on the other listed tiles.
 pub struct ChosenSteps<'a> {
     inputs: &'a Inputs<'a>,
-    /// The curves of live bytes of the whole model and its fullest tile, by which steps are chosen.
+    /// The curves of live bytes of the whole model and of its fullest tile. The drawn steps are
+    /// chosen from the points of these curves.
     curves: &'a LiveCurves,
     lists: &'a TileLists<'a>,
     steps: Vec<u32>,
-    /// The listed tiles, the fullest one first, each with the variables that the page lists by
-    /// name, the largest first.
+    /// One entry per listed tile, the model's fullest tile first: the index of the tile, and the
+    /// variables that the page lists by name, the largest first.
     tiles: Vec<(u32, Vec<TileVariable>)>,
 }
 
 impl<'a> ChosenSteps<'a> {
-    /// Chooses the steps to draw, fewer if too many variables would be listed, and the variables to
-    /// list by name on each of `tiles`: the fullest tile of the model, then other ones. `lists` has
-    /// all variables of these tiles.
+    /// Chooses the steps to draw, and the variables to list by name on each of `tiles`. The first
+    /// of `tiles` is the fullest tile of the model; if it has too many variables to list, fewer
+    /// steps are drawn. `lists` has all variables of `tiles`.
     pub fn new(
         inputs: &'a Inputs<'a>,
         curves: &'a LiveCurves,
@@ -77,15 +85,15 @@ impl<'a> ChosenSteps<'a> {
         chosen
     }
 
-    /// Returns the variables to list by name, whose names must be looked up: those of the fullest
-    /// tile first, then those of each other tile.
+    /// Returns the variables to list by name on all listed tiles, the fullest tile of the model
+    /// first. The caller must look up the names of these variables.
     pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         self.tiles.iter().flat_map(|(_, listed)| listed)
     }
 
-    /// Computes the live bytes of each listed tile at the drawn steps, by variable, category and
-    /// layer. `lookup` has categories and programs; `names` has the names of the variables that
-    /// [`listed`](Self::listed) returns.
+    /// Returns the live bytes of each listed tile at the drawn steps, by variable, category and
+    /// layer. `lookup` has the categories, and the programs of steps; `names` has the names of the
+    /// variables that [`listed`](Self::listed) returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
         let not_always_live = |&step: &u32| {
@@ -117,8 +125,8 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Computes the live bytes of `tile` at each drawn step: the total, the bytes by category,
-    /// whose names are `categories`, and by layer. `listed` are the variables to list by name.
+    /// Returns the live bytes of `tile` at each drawn step: in total, by category, and by layer.
+    /// `categories` has the names of all categories; `listed` has the variables to list by name.
     fn tile_at_steps(
         &self,
         categories: &[String],
@@ -171,7 +179,7 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Returns a listed variable with its name and the drawn steps at which it is live.
+    /// Returns `variable` with its name from `names` and with the drawn steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
         let spans = self.spans(variable).into_iter();
         let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
@@ -182,15 +190,15 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Returns the name of the first operation that a program belongs to; `None` if it belongs to
-    /// no operation.
+    /// Returns the name of the first operation that `program` belongs to; `None` if `program`
+    /// belongs to no operation.
     fn operation(&self, program: &StepProgram) -> Option<String> {
         let operations = &self.inputs.model.operations;
         let operation = operations.get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 
-    /// Returns the drawn steps at which a variable is live, as half-open ranges of indices into
+    /// Returns the drawn steps at which `variable` is live, as half-open ranges of indices into
     /// `steps`.
     fn spans(&self, variable: &TileVariable) -> Vec<(usize, usize)> {
         spans(
@@ -199,9 +207,9 @@ impl<'a> ChosenSteps<'a> {
         )
     }
 
-    /// Chooses at most `max_steps` steps to draw, ascending: first the steps of peaks, both ends of
-    /// curves, the start of the backward pass and both ends of layers, then the steps of high and
-    /// low points of the curve of the fullest tile.
+    /// Returns at most `max_steps` steps to draw, ascending. The steps of peaks, of both ends of
+    /// curves, of the start of the backward pass and of both ends of layers are chosen first, then
+    /// steps of high and low points in the curve of the fullest tile.
     fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
@@ -214,8 +222,8 @@ impl<'a> ChosenSteps<'a> {
             chosen.extend([first.saturating_sub(1), first]);
         }
         let spans = self.inputs.memory.layer_spans();
-        // Add only every n-th span of a layer, to leave half of the steps for extremes of the
-        // curve.
+        // Add only every n-th of the ranges of steps that run one layer, so that half of
+        // `max_steps` is left for high and low points of the curve.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         chosen.extend(
             spans
@@ -234,8 +242,9 @@ impl<'a> ChosenSteps<'a> {
     }
 
     /// Returns the variables of `tile` to list by name, the largest first: the [`LARGEST_OF_STEP`]
-    /// largest at each drawn step, as many of the always-live ones, and the [`LARGEST_OF_LAYER`]
-    /// largest of each layer. Variables that are live at no drawn step are left out.
+    /// largest variables at each drawn step that are not always live, the [`LARGEST_OF_STEP`]
+    /// largest always-live variables, and the [`LARGEST_OF_LAYER`] largest variables of each layer.
+    /// Variables that are live at no drawn step are left out.
     fn largest(&self, tile: u32) -> Vec<TileVariable> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
@@ -251,8 +260,8 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Always-live variables are counted apart, so as not to displace those that come
-                // and go.
+                // Count always-live variables separately, since they would otherwise displace the
+                // variables that are live only at some steps.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans
@@ -269,9 +278,10 @@ impl<'a> ChosenSteps<'a> {
     }
 }
 
-/// Returns the tiles whose variables are listed: `fullest`, the fullest tile of the model, then up
-/// to [`MAX_OTHERS`] of `stages` (the fullest tile of each stage), then tiles of `all` (tiles of
-/// the model, the fullest first) until there are [`MIN_OTHERS`] beside `fullest`.
+/// Returns the indices of the tiles whose variables are listed, without duplicates: first
+/// `fullest`, the fullest tile of the model; then at most [`MAX_OTHERS`] of `stages`, the fullest
+/// tile of each stage; then, until [`MIN_OTHERS`] tiles besides `fullest` are listed, tiles of
+/// `all`, which has tiles of the model, the fullest first.
 pub fn listed_tiles(fullest: u32, stages: &[u32], all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
     for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
@@ -284,8 +294,8 @@ pub fn listed_tiles(fullest: u32, stages: &[u32], all: &[u32]) -> Vec<u32> {
     tiles
 }
 
-/// Describes the program of a step in one line, such as `OnTileExecute encoder/3/MatMul`; empty for
-/// `None`.
+/// Returns a description of `program` in one line, such as `OnTileExecute encoder/3/MatMul`; an
+/// empty text for `None`.
 fn program(program: Option<&StepProgram>) -> String {
     match program {
         None => String::new(),
@@ -294,9 +304,9 @@ fn program(program: Option<&StepProgram>) -> String {
     }
 }
 
-/// Converts half-open `ranges` of steps, ascending and disjoint, to half-open ranges of indices
-/// into `steps`, which is ascending. Ranges are merged if no entry of `steps` is between them, and
-/// dropped if they contain no entry.
+/// Converts `ranges`, which are half-open ranges of steps, ascending and disjoint, to half-open
+/// ranges of indices into `steps`, which is ascending. Two ranges are merged if no entry of `steps`
+/// is between them; a range that contains no entry of `steps` is dropped.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -311,9 +321,9 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// A number for each drawn step, such as live bytes, stored as the differences between consecutive
-/// steps, so that adding to a range of steps changes only two entries. Has one entry more than
-/// there are steps.
+/// One number per drawn step, such as live bytes, stored as the differences between the numbers of
+/// consecutive steps, so that adding to a range of steps changes only two entries. There is one
+/// more entry than there are drawn steps.
 #[derive(Clone)]
 struct BytesBySteps(Vec<u64>);
 
@@ -322,8 +332,9 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds `number` at each step of the half-open `spans`, which are ranges of indices into the
-    /// list of drawn steps. Differences may wrap around, but the running sums are exact.
+    /// Adds `number` to the number of each step in `spans`, which are half-open ranges of indices
+    /// into the list of drawn steps. The stored differences may wrap around, but their running
+    /// sums, the numbers of the steps, are exact.
     fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);

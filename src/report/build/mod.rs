@@ -25,48 +25,50 @@ pub struct Inputs<'a> {
     pub model: &'a Model,
     /// The layer that each operation belongs to, if any.
     pub layering: &'a Layering,
-    /// The layer order (In, the layers, Out), and the positions in it that each operation and each
-    /// variable is assigned to.
+    /// The layer order (In, the layers, Out), and the positions in this order that each operation
+    /// and each variable is assigned to.
     pub placement: &'a Placement,
-    /// The memory of layers and of ranges of layers, tile by tile.
+    /// Computes the memory of layers and of ranges of layers on each tile.
     pub memory: &'a MemoryModel<'a>,
     /// The result of the search; `None` if no requested result needs a search.
     pub search: Option<&'a SearchResult<'a>>,
     /// The curves of live bytes over the steps of the program, from [`Peaks::new`].
     pub peaks: Peaks,
-    /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
+    /// Bytes that a stage may take on each tile. If the IPUs have different limits, this is the
+    /// highest limit.
     pub limit: u64,
-    /// How much the report contains beside the split.
+    /// How much the report contains in addition to the split.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
     /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
-    /// Returns the command line that gives the answer to the user's request with changed words of
-    /// the command line; an empty text if no command made the request.
+    /// Returns the user's command line with the given words changed, so that it requests another
+    /// answer. Returns an empty text if the request did not come from a command line.
     pub command: &'a (dyn Fn(&[Word]) -> String + Sync),
 }
 
-/// How much a report contains beside the split. More detail takes more time.
+/// How much a report contains in addition to the split. More detail takes more time to compute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// The report has only the split, its proof or refusal, and the recorded memory.
+    /// The report has only the split, the proof of the split or the reason why no split fits, and
+    /// the recorded memory.
     Split,
-    /// The report has everything except the data that only a page shows.
+    /// The report has everything except the data that only an HTML page shows.
     #[default]
     Full,
-    /// The report has everything, with the data that only a page shows.
+    /// The report has everything, including the data that only an HTML page shows.
     Page,
 }
 
 impl Report {
-    /// Makes the report on a model. `lookup` reads the profile again for the names of variables;
-    /// without it the report has only the names that a saved model contains.
+    /// Returns the report on a model. `lookup` reads the profile again to find the names of
+    /// variables; without `lookup`, the report has only the names that a saved model contains.
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
     pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, FileError> {
-        // Looking up names of variables waits for the file, while the memory of layers is computed.
+        // Compute the memory of layers while the names of variables are read from the file.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;
         let Recorded { tiles, categories } = &inputs.model.recorded;
@@ -93,8 +95,8 @@ impl Report {
         Ok(report.without_unearned_verdict())
     }
 
-    /// Adds the result of `search` to the report, such as the split and its proof. `named` has the
-    /// variables that the report lists by name.
+    /// Returns the report with the result of `search` added, such as the split and its proof.
+    /// `named` has the variables that the report lists by name.
     fn with_search(
         self,
         inputs: &Inputs<'_>,
@@ -129,9 +131,9 @@ impl Report {
 }
 
 impl Report {
-    /// Replaces each stage for which `is_own` is true by the stage of `other`, the report on the
-    /// same split by another profile. The stage is compiled as in that profile, but its available
-    /// memory proportion stays.
+    /// Replaces each stage for whose index `is_own` returns true by the same stage of `other`,
+    /// which is a report on the same split but on another profile. The replaced stage keeps its
+    /// available memory proportion; all other data is that of the other profile.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
         if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
             let stages = mine.stages.iter_mut().zip(theirs.stages);
@@ -164,13 +166,14 @@ impl Inputs<'_> {
         self.detail >= Detail::Full
     }
 
-    /// Returns the half-open range of positions of each stage of the split; empty without a split.
+    /// Returns one half-open range of positions per stage of the split; an empty list without a
+    /// split.
     pub(super) fn stages(&self) -> &[Range<usize>] {
         self.search.map_or(&[], |search| &search.shown.stages)
     }
 
-    /// Returns the weights that several layers use, each with the stages of the split that use it.
-    /// Without a split, the lists of stages are empty.
+    /// Returns the weights that several layers use, each with the indices of the stages of the
+    /// split that use the weight. Without a split, the lists of stages are empty.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let stages_of = |tie: &WeightTie| {
             let positions = &self.placement.positions;

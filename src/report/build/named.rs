@@ -1,6 +1,7 @@
-//! Looks up names of variables for a report: of variables that are live at peaks, stashed by
-//! stages, or drawn by the page. Names are only in the profile, so they are fetched before the
-//! report is made, with one pass over the variables and one read of the file.
+//! Looks up the names of the variables that a report lists: variables that are live at peaks,
+//! variables that stages stash, and variables that the page draws. Only the profile contains names,
+//! so they are read before the report is made, with one pass over the variables and one read of the
+//! file.
 
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
@@ -21,29 +22,31 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Upper bound on sums of variables that are listed for the peak of the model or of a stage.
+/// Upper bound on the listed sums of variables at the peak of the model or of a stage. A sum adds
+/// up variables of one category whose names differ only in numbers.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on live variables of a peak whose names are read to sum them up, the largest first.
+/// Upper bound on the variables that are live at a peak and whose names are read, in order to sum
+/// up the variables. The names of the largest variables are read.
 const MAX_SUMMED: usize = 5000;
-/// Upper bound on sums of variables that are listed, if no split fits, for the tile that exceeds
-/// its limit most.
+/// Upper bound on the sums of variables that are listed if no split fits, for the tile that exceeds
+/// its limit by the most bytes.
 const MAX_LACKING: usize = 3;
-/// Upper bound on variables that are listed for the stash of a stage.
+/// Upper bound on the variables that are listed as the stash of one stage.
 const MAX_STASHED: usize = 5;
 
 /// The variables that a report lists by name.
 #[derive(Default)]
 pub struct NamedVariables {
-    /// The variables that are live on the fullest tile of the whole model at its peak; `None` if
-    /// their names or the peak are unknown.
+    /// The variables that are live on the fullest tile of the whole model at the peak of this tile;
+    /// `None` if the peak or the names of the variables are unknown.
     pub at_peak: Option<PeakVariables>,
-    /// For each stage, the variables that are live on its fullest tile at its peak; `None` for a
-    /// stage without liveness steps.
+    /// One entry per stage: the variables that are live on the stage's fullest tile at the stage's
+    /// peak; `None` for a stage without liveness steps.
     pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
-    /// For each stage, the largest variables that it stashes on its fullest tile.
+    /// One entry per stage: the largest variables that the stage stashes on its fullest tile.
     pub stashed: Vec<Vec<LiveVariable>>,
-    /// The largest sums of variables on the tile that exceeds its limit most, at its peak; empty if
-    /// a split fits.
+    /// The largest sums of variables on the tile that exceeds its limit by the most bytes, at the
+    /// peak of this tile; empty if a split fits.
     pub lacking: Vec<VariableSum>,
     /// The variables that are live at the steps that a page draws; `None` if no page was requested,
     /// or if the profile has no steps.
@@ -54,12 +57,12 @@ pub struct NamedVariables {
 }
 
 /// A tile and a step whose live variables are listed, and the range of positions of the stage in
-/// which they are live; `None` stands for the whole model.
+/// which these variables are live. The range is `None` for the whole model.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
-    /// Finds the variables that the report lists, and looks up their names in the profile. Without
-    /// `lookup`, returns only the variables that a saved model contains.
+    /// Returns the variables that the report lists, with their names. `lookup` reads the names from
+    /// the profile; without `lookup`, only the variables that a saved model contains are returned.
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
@@ -107,7 +110,8 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        // The named variables of each place, in the order of `places`.
+        // One entry per place, in the order of `places`: the variables that are live there, with
+        // names.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live
@@ -130,7 +134,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the variables at the peak of the whole model that a saved model contains.
+    /// Returns the variables at the memory peak of the whole model, as a saved model contains them;
+    /// `None` if the model does not contain them, or if only the split was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
         let found = self.model.memory_peak.as_ref();
         found.filter(|_| self.is_full()).map(|found| PeakVariables {
@@ -143,9 +148,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the tiles and steps whose live variables are listed: the peak of the whole model,
-    /// then the peak of each stage, then, if no split fits, the peak of the stage that exceeds its
-    /// limit most.
+    /// Returns the places (a tile, a step, and the positions of a stage) whose live variables are
+    /// listed: the peak of the whole model, then the peak of each stage and, if no split fits, the
+    /// peak of the stage that exceeds its limit by the most bytes.
     fn places(&self) -> Vec<ListedPlace<'_>> {
         let place = |tile, step: Option<u32>| LivePlace {
             tile,
@@ -164,17 +169,18 @@ impl Inputs<'_> {
         whole.into_iter().chain(of_stages).chain(lacking).collect()
     }
 
-    /// Returns the range of positions and the memory of each stage of the split; none if the model
-    /// has no liveness steps or only the split was requested.
+    /// Returns the range of positions and the memory of each stage of the split. There are no
+    /// stages if the model has no liveness steps, or if only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let has_steps = self.peaks.place_of_whole().is_some();
         let search = self.search.filter(|_| has_steps).into_iter();
         search.flat_map(|search| search.shown.stages.iter().zip(&search.shown.memory))
     }
 
-    /// Returns the variables that are live at the tile and step of `place`, in the stage with the
-    /// positions `range`: their number and bytes, and the largest ones, at most [`MAX_SUMMED`],
-    /// whose names are still to be looked up. `lists` has all variables of the tile.
+    /// Returns the number and the bytes of the variables that are live on the tile and at the step
+    /// of `place`, and the largest of these variables, at most [`MAX_SUMMED`], still without names.
+    /// With a `range`, only variables that are live in the stage with these positions are included.
+    /// `lists` has all variables of the tile.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -207,9 +213,9 @@ impl Inputs<'_> {
         (sums, live)
     }
 
-    /// Returns, for each stage, at most 5 variables that it stashes on its fullest tile, the
-    /// largest first; none for a stage that keeps no copies. `lists` has the variables of the
-    /// stages' fullest tiles.
+    /// Returns one list per stage: the largest variables that the stage stashes on its fullest
+    /// tile, at most 5, the largest first. The list is empty for a stage that keeps no copies.
+    /// `lists` has the variables of the stages' fullest tiles.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())
             .iter()
@@ -228,8 +234,9 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Sums up the bytes of those `variables` that have one category and names that differ only in
-    /// numbers. Returns at most [`MAX_VARIABLES`] sums, the largest first.
+    /// Returns sums of `variables`: each sum adds up the bytes of all variables of one category
+    /// whose names differ only in numbers. Returns at most [`MAX_VARIABLES`] sums, the largest
+    /// first.
     fn sums(&self, variables: impl Iterator<Item = NamedVariable>) -> Vec<VariableSum> {
         let mut sums: Vec<(VariableSum, BTreeSet<u32>)> = Vec::new();
         let mut places = FxHashMap::default();
@@ -267,8 +274,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the bytes of variables by category, the largest first, without empty categories.
-/// `names` has the names of all categories.
+/// Returns one entry per category that has bytes: the sum of the bytes of its `variables`, the
+/// largest sum first. `names` has the names of all categories.
 fn categories(variables: &[TileVariable], names: &[String]) -> Vec<CategorySum> {
     let mut sums = vec![0; names.len()];
     for variable in variables {

@@ -1,4 +1,4 @@
-//! Curves of live bytes over steps, of the whole model and of stages.
+//! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
 use super::named::NamedVariables;
 use super::{Detail, Inputs};
@@ -15,19 +15,21 @@ const MAX_STAGE_POINTS: usize = 12_000;
 /// The curves of live bytes over steps, of the whole model and of each stage of the split.
 #[derive(Debug, Default)]
 pub struct Peaks {
-    /// The fullest tile of the whole model, and the model's curves over all tiles and on this tile;
-    /// `None` if the model has no steps or only the split was requested.
+    /// The index of the fullest tile of the whole model, and two curves of the model: over all
+    /// tiles, and on this tile. `None` if the model has no steps, or if only the split was
+    /// requested.
     pub(super) whole: Option<(u32, LiveCurves)>,
-    /// The curves of live bytes of each stage, over all tiles and on its fullest tile; `None` for a
-    /// stage without steps.
+    /// One entry per stage: its curves of live bytes, over all tiles and on the stage's fullest
+    /// tile; `None` for a stage without steps.
     pub(super) stages: Vec<Option<LiveCurves>>,
-    /// The index of the fullest tile of each stage; empty if only the split was requested.
+    /// One entry per stage: the index of the stage's fullest tile. Empty if only the split was
+    /// requested.
     pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
-    /// Computes the curves of live bytes of the whole model and of the stages that `search`
-    /// returned. Empty if `detail` requests only the split.
+    /// Returns the curves of live bytes of the whole model, and of the stages of the split that
+    /// `search` found. Returns no curves if `detail` requests only the split.
     pub fn new(
         model: &Model,
         memory: &MemoryModel<'_>,
@@ -50,8 +52,8 @@ impl Peaks {
         }
     }
 
-    /// Returns the fullest tile of the whole model and the step of its peak; `None` if the model
-    /// has no steps or only the split was requested.
+    /// Returns the fullest tile of the whole model and the step at which this tile has the most
+    /// live bytes; `None` if the model has no steps, or if only the split was requested.
     pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(LivePlace {
@@ -60,8 +62,9 @@ impl Peaks {
         })
     }
 
-    /// Returns the live bytes of the whole model at each step, thinned, with the variables that
-    /// `named` has for its peak; `None` if the model has no steps or only the split was requested.
+    /// Returns the thinned curves of the whole model's live bytes, and the variables that are live
+    /// at the model's peak, which `named` has. `None` if the model has no steps, or if only the
+    /// split was requested.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
         let bands = inputs.memory.layer_spans().into_iter().map(|span| Band {
@@ -80,8 +83,9 @@ impl Peaks {
         })
     }
 
-    /// Returns the thinned curves of the stage with the index `stage`: over all tiles, and on its
-    /// fullest tile. `None` if the stage has no steps, or if only the split was requested.
+    /// Returns two thinned curves of live bytes of the stage with the index `stage`: over all
+    /// tiles, and on the stage's fullest tile. `None` if the stage has no steps, or if only the
+    /// split was requested.
     pub(super) fn of_stage(&self, stage: usize) -> Option<(Curve, Curve)> {
         let curves = self.stages.get(stage)?.as_ref()?;
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
@@ -90,8 +94,9 @@ impl Peaks {
     }
 }
 
-/// Returns the index of the tile with the most recorded bytes, or if no totals were recorded, with
-/// the most bytes of variables; the first one of a tie.
+/// Returns the index of the model's fullest tile: the tile with the most recorded bytes or, if the
+/// profile has no recorded totals, with the most bytes of variables. If several tiles are equally
+/// full, returns the first of them.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
     let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
@@ -110,7 +115,7 @@ fn fullest_tile(model: &Model) -> u32 {
 }
 
 impl Curve {
-    /// Converts a curve of live bytes to the report's form, thinned to about `max_points` points.
+    /// Converts `curve` to the form that reports contain, thinned to about `max_points` points.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
         let (steps, live) = thin(&curve.points, max_points).into_iter().unzip();
         let (bytes, step) = curve.peak();

@@ -100,8 +100,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the bytes of code and vertex state on `tile` that every stage needs, whatever its
-    /// layers are, by kind; `None` by the classic rules, which leave these bytes out.
+    /// Returns the bytes of code and vertex state that every stage needs on `tile`, whatever layers
+    /// the stage has, by kind of contents. `None` by the classic rules, which leave these bytes
+    /// out.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
@@ -122,8 +123,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Describes the memory of one position of the layer order (In, the layers, Out) as a stage of
-    /// its own.
+    /// Returns the memory of one position of the layer order (In, a layer or Out) as if it were a
+    /// stage of its own.
     pub(in crate::report) fn layer(&self, position: usize, memory: &StageMemory) -> LayerMemory {
         let parts = memory.sums();
         LayerMemory {
@@ -141,10 +142,11 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes each cut of the split: the bytes that cross it and the always-live bytes that it
-    /// duplicates. If the search also computed ranges over the limit, adds the effect of moving a
-    /// layer across the cut. `shared` has groups of layers (their positions) with the bytes of
-    /// always-live variables that all layers of a group use.
+    /// Returns one entry per cut of the split: the bytes that cross the cut, and the bytes of
+    /// always-live variables that the cut duplicates. If the search computed ranges over the limit,
+    /// too, the entry also has the effect of moving a layer across the cut. `shared` has groups of
+    /// layers, as positions, with the bytes of the always-live variables that all layers of a group
+    /// use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let has_moves = search.costs.has_all() && self.is_full();
         search
@@ -179,10 +181,10 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Returns the effect of moving the last layer before a cut, or the first layer after it, to
-    /// the other side; a move is left out if it empties a stage or its bytes were not computed.
-    /// `number` is the index of the stage before the cut, and `sides` has the positions of the
-    /// stages before and after it.
+    /// Returns the effects of moving the last layer before a cut, or the first layer after it, to
+    /// the other side of the cut. A move is left out if it would empty a stage, or if its bytes
+    /// were not computed. `number` is the index of the stage before the cut; `sides` has the
+    /// positions of the stages before and after the cut.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);
         let (problem, shown) = (search.costs.problem(), &search.shown);
@@ -211,8 +213,8 @@ impl Inputs<'_> {
 }
 
 impl Fullness {
-    /// Computes the distribution of bytes over tiles, given the bytes of each tile. `limit` is the
-    /// limit in bytes of a tile.
+    /// Returns the distribution of bytes over tiles. `tiles` has the bytes of each tile, and
+    /// `limit` is the limit of a tile in bytes.
     pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
         let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();

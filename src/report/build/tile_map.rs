@@ -1,4 +1,5 @@
-//! Contents of each tile, for the page's map of tiles: recorded categories and lowered variables.
+//! Lists the contents of each tile for the page's map of tiles: the bytes of recorded categories,
+//! and the largest lowered variables.
 
 use crate::model::{FetchedNames, NamedVariable, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
@@ -6,19 +7,20 @@ use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Upper bound on the numbers (categories times tiles) in a map of tiles: some 4 MB of JSON. All
-/// categories of 16 IPUs stay below it.
+/// Upper bound on the numbers in a map of tiles (categories times tiles), which take about 4 MB of
+/// JSON. The numbers of all categories on 16 IPUs stay below this bound.
 pub const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on variables listed for each tile of a map of tiles.
 pub const MAX_VARIABLES: usize = 10;
-/// Upper bound on tiles of a map whose variables are listed: all tiles of one IPU, or the fullest
-/// of several IPUs.
+/// Upper bound on the tiles of a map whose variables are listed. It is enough for all tiles of one
+/// IPU; of several IPUs, the fullest tiles are listed.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// Makes the map of all `tiles`, with their bytes by category; `None` without tiles. Categories
-    /// that would make more than `max_numbers` numbers are left out. `variables` has the largest
-    /// variables of the fullest tiles, if their names are available.
+    /// Returns the map of all `tiles`, with the bytes of each tile by category; `None` without
+    /// tiles. Once the map has `max_numbers` numbers, the remaining categories, which have the
+    /// fewest bytes, are left out. `variables` has the largest variables of the fullest tiles, if
+    /// their names are available.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
@@ -61,7 +63,7 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Returns the indices of the tiles whose variables are listed: at most 2,000, the fullest
+    /// Returns the indices of the tiles whose variables are listed, at most 2,000: the fullest tile
     /// first, and equally full tiles in ascending order.
     pub(super) fn tiles(recorded: &[RecordedTile]) -> Vec<u32> {
         let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
@@ -70,7 +72,8 @@ impl TileVariables {
         tiles
     }
 
-    /// Adds names and categories to the variables in `found`, which has a list for each of `tiles`.
+    /// Returns the variables in `found` with their names and categories. `found` has one list per
+    /// entry of `tiles`.
     pub(super) fn named(
         names: &FetchedNames<'_>,
         classes: &LiveClasses,
@@ -90,8 +93,9 @@ impl TileVariables {
         Self::new(tiles, found.iter().map(kinds).collect())
     }
 
-    /// Stores each variable in `found`, which has a list for each of `tiles`, as its bytes and an
-    /// index into one list of the distinct kinds (name, category, and whether always live).
+    /// Stores each variable in `found` as its bytes and an index into a list of the distinct kinds
+    /// of variables (name, category, and whether always live). `found` has one list per entry of
+    /// `tiles`.
     fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();

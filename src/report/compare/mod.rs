@@ -1,4 +1,5 @@
-//! Comparison of a report with an earlier one: layers that grew, stages, and the verdict.
+//! Compares a report with an earlier report: which layers grew, how the stages changed, and whether
+//! the split still fits.
 //!
 //! [`Comparison::new`] is a pure function of two reports; [`read`] reads a report that
 //! `--export-json` wrote.
@@ -19,10 +20,10 @@ use thiserror::Error;
 #[derive(Debug)]
 pub struct Comparison<'a> {
     reports: [&'a Report; 2],
-    /// The bytes of each layer that either report has, in the order of the later report. Layers
-    /// that only the earlier report has come last.
+    /// One entry per layer of either report, in the order of the later report. Layers that only the
+    /// earlier report has come last.
     pub layers: Vec<BytesChange>,
-    /// The bytes of each stage that either report has, by the index of the stage.
+    /// One entry per stage of either report, in the order of the stages.
     pub stages: Vec<BytesChange>,
     /// Reasons why the numbers of the two reports may not be comparable, such as different limits.
     pub warnings: Vec<Warning>,
@@ -38,15 +39,15 @@ pub struct BytesChange {
     pub now: Option<ComparedBytes>,
 }
 
-/// Bytes of a layer (as a stage of its own) or of a stage in one of two compared reports.
+/// Bytes of a stage, or of a layer as a stage of its own, in one of two compared reports.
 #[derive(Debug, PartialEq)]
 pub struct ComparedBytes {
     /// The name of the layer, or the names of the stage's layers in order, with spaces between.
     pub layers: String,
     /// Bytes of the layer or stage on its fullest tile.
     pub fullest_tile: u64,
-    /// Bytes of a layer summed over all tiles; `None` for a stage, which is compared by its fullest
-    /// tile.
+    /// Bytes of a layer, summed over all tiles; `None` for a stage, since stages are compared only
+    /// by their fullest tiles.
     pub total: Option<u64>,
 }
 
@@ -62,22 +63,23 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns whether the split fits in the earlier report and in the later one; `None` for a
-    /// report without a split.
+    /// Returns whether the split fits, first in the earlier report and then in the later one;
+    /// `None` for a report without a split.
     fn fits(&self) -> [Option<bool>; 2] {
         self.reports
             .map(|report| report.split.as_ref().map(|split| split.fits))
     }
 
-    /// Returns whether the split fitted before and does not fit now. An earlier report without a
-    /// split is treated as one that fits.
+    /// Returns true if the split of the later report does not fit and the split of the earlier
+    /// report does. An earlier report without a split is treated as if its split fitted.
     pub fn is_worse(&self) -> bool {
         let [before, now] = self.fits();
         before != Some(false) && now == Some(false)
     }
 
-    /// Returns the layers of both reports that need more bytes than before on their fullest tile or
-    /// over all tiles, each with its name and its growth.
+    /// Returns the layers of both reports that need more bytes in the later report, on their
+    /// fullest tile or over all tiles. Each has its name and its two growths in bytes: on the
+    /// fullest tile, and over all tiles.
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers.iter().filter_map(|layer| {
             let growth = layer.growth()?;
@@ -90,21 +92,22 @@ impl<'a> Comparison<'a> {
 }
 
 impl BytesChange {
-    /// Returns the number that `bytes` reads from this layer or stage in the earlier report and in
-    /// the later one; `None` for a report without the layer or stage.
+    /// Returns the number that `bytes` reads from this layer or stage, first in the earlier report
+    /// and then in the later one; `None` for a report that does not have the layer or stage.
     fn both(&self, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
         [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
     }
 
-    /// Returns by how many bytes a layer grew on its fullest tile, and over all tiles, below 0 if it
-    /// shrank; `None` for a new or removed layer, and for a stage.
+    /// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles;
+    /// the numbers are below 0 if the layer shrank. `None` for a new or removed layer, and for a
+    /// stage.
     fn growth(&self) -> Option<[i128; 2]> {
         let on_tile = more(self.both(|memory| Some(memory.fullest_tile)))?;
         Some([on_tile, more(self.both(|memory| memory.total))?])
     }
 }
 
-/// Returns the later number of bytes less the earlier one; `None` if either is missing.
+/// Returns the later number of bytes minus the earlier number; `None` if either number is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
@@ -186,16 +189,17 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
         .collect()
 }
 
-/// The reason why a file cannot be compared with a report.
+/// The reason why a file cannot be read as a report to compare with.
 #[derive(Debug, Error)]
 pub enum CompareError {
     /// The file is not JSON.
     #[error("it is not JSON: {0}; {GIVE_REPORT}")]
     NotJson(serde_json::Error),
-    /// The file is JSON, but its field `format` is not that of a report. Has the field's value.
+    /// The file is JSON, but its field `format` is not that of a report. Contains the value of the
+    /// field.
     #[error("its format is {0} instead of \"popliner-report\"; {GIVE_REPORT}")]
     OtherFormat(String),
-    /// The file is a report of a version that this program does not read. Has the version.
+    /// The file is a report of a version that this program does not read. Contains the version.
     #[error(
         "it is a report of version {0}, and this popliner reads version {VERSION}; write it \
          again with --export-json of this popliner"
@@ -206,7 +210,8 @@ pub enum CompareError {
     Damaged(serde_json::Error),
 }
 
-/// The two fields that reports of every version have, by which [`read`] recognizes a report.
+/// The two fields by which [`read`] recognizes a report. Reports of every version have these
+/// fields.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -215,7 +220,7 @@ struct Head {
     version: Value,
 }
 
-/// Reads a report from its JSON form. The format and the version are checked before all other
+/// Returns the report in the JSON text `bytes`. Checks the format and the version before all other
 /// fields.
 ///
 /// # Errors
@@ -231,7 +236,8 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     if head.version != VERSION {
         return Err(CompareError::OtherVersion(excerpt(&head.version)));
     }
-    // Parse the JSON text again, since errors of a parsed value have no line number.
+    // Parse the JSON text again instead of converting an already parsed value, since errors of such
+    // a conversion have no line number.
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 

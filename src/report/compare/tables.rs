@@ -1,12 +1,12 @@
-//! Writes the comparison of two reports as tables, and in one line.
+//! Writes the comparison of two reports: as tables, and as one line of text.
 
 use super::{BytesChange, ComparedBytes, Comparison, more};
 use crate::report::table::table;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, printable};
 
-/// The names of the rows in the table of verdicts. The last two rows need the time of a step, and
-/// are left out if neither report has it.
+/// The names of the rows in the table of verdicts. The last two rows are about the time of a step,
+/// and are left out if neither report has this time.
 const VERDICT: [&str; 7] = [
     "Fits",
     "Limit",
@@ -17,7 +17,7 @@ const VERDICT: [&str; 7] = [
     "Cycles of a step",
 ];
 
-/// Returns the values of one report in the table of verdicts, in the order of [`VERDICT`].
+/// Returns the values of `report` in the table of verdicts, in the order of [`VERDICT`].
 fn verdict(report: &Report) -> [Cell; 7] {
     let Some(split) = &report.split else {
         return [const { Cell::Empty }; 7];
@@ -44,8 +44,8 @@ impl Comparison<'_> {
     /// The number of tables that [`tables`](Self::tables) returns.
     pub const TABLES: usize = 3;
 
-    /// Returns the tables of the comparison for people, with only the rows that differ between the
-    /// reports, and without empty tables.
+    /// Returns the tables of the comparison for people: the tables that [`tables`](Self::tables)
+    /// returns, with only the rows that differ between the reports, and without empty tables.
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
@@ -61,8 +61,8 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Makes the table of the verdicts: whether the split of each report fits, and numbers such as
-    /// its limit and its peak.
+    /// Returns the table of verdicts: whether the split of each report fits, and numbers of the
+    /// split such as its limit and its peak.
     fn verdict_table(&self) -> Table {
         let [before, now] = self.reports.map(verdict);
         let mut rows: Vec<_> = (VERDICT.into_iter().zip(before).zip(now)).collect();
@@ -108,8 +108,8 @@ impl Comparison<'_> {
         })
     }
 
-    /// Writes in one line whether the model fits now and did before, and which layer grew most,
-    /// with the units and colours of `look`.
+    /// Returns one line that says whether the model fits now, whether it did before, and which
+    /// layer grew most. `look` determines the units and the colours.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
             [_, None] => (Severity::Notable, "no split to judge"),

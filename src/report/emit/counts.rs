@@ -1,6 +1,7 @@
-//! Writes a split as the number of blocks on each IPU, as `layers_per_ipu` takes it. A block is a
-//! group of layers, such as a block of a transformer; the model's code places operations before and
-//! after. `--layers-per-ipu` reads the same numbers. The forms `examples` and `optimum` have them.
+//! Writes a split as the number of blocks on each IPU, as the setting `layers_per_ipu` takes it. A
+//! block is a group of layers, such as a block of a transformer; the model's code places the
+//! operations before and after the blocks. The forms `examples` and `optimum` contain these
+//! numbers, and the option `--layers-per-ipu` reads them.
 
 use super::form_source::FormSource;
 use super::lines::{Draft, Lines, STAGE};
@@ -11,15 +12,15 @@ use crate::report::join;
 use std::ops::Range;
 
 /// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
-/// transformer. Returns a range of indices into `names` for each block. Layers are in one block if
-/// their names begin with the same text up to the first number; layers without a number are in a
-/// block only if they are inside it. If no name has a number, each layer is a block.
+/// transformer. Returns one range of indices into `names` per block. Layers are in one block if
+/// their names begin with the same text up to the first number; a layer without a number is in a
+/// block only if it is between layers of the block. If no name has a number, each layer is a block.
 pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<Range<usize>> {
     let names: Vec<S> = names.into_iter().collect();
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // Layers between two layers of a block belong to the block.
+            // A layer between two layers of a block belongs to the block.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -31,9 +32,10 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
     blocks.into_iter().map(|(_, range)| range).collect()
 }
 
-/// Returns the beginning of a layer's name up to the first part, between dots or slashes, that is a
-/// number, such as `encoder.3` of `encoder.3.attention`; `None` without such a part. `3@1`, in the
-/// name of a repeated call of a module, and `_3`, in names by Keras, are numbers too.
+/// Returns the beginning of a layer's name up to the end of its first number, such as `encoder.3`
+/// of `encoder.3.attention`; `None` without a number. A number is a whole part of the name between
+/// dots or slashes. `3@1`, in the name of a repeated call of a module, and `_3`, in a name by
+/// Keras, are numbers too.
 fn block(name: &str) -> Option<&str> {
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
@@ -47,22 +49,23 @@ fn block(name: &str) -> Option<&str> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the layers of each block, each with its position in the layer order.
+    /// Returns one entry per block: the layers of the block, each as its position in the layer
+    /// order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
         let blocks = blocks(layers.iter().map(|&(_, name)| name)).into_iter();
         blocks.map(|block| layers[block].to_vec()).collect()
     }
 
-    /// Returns whether each stage of the split begins with a whole block (or with Out), so that
-    /// numbers of blocks can express the split.
+    /// Returns true if no stage of the split begins inside a block. Otherwise, numbers of blocks
+    /// cannot express the split.
     pub fn begins_with_blocks(self) -> bool {
         let blocks = self.blocks();
         let mut inner = blocks.iter().flat_map(|block| &block[1..]);
         !inner.any(|&(position, _)| self.split.begins_at(position))
     }
 
-    /// Returns whether the model is a vision transformer, which has a module named `vit`.
+    /// Returns true if the model is a vision transformer, that is, if it has a module named `vit`.
     pub fn is_vit(self) -> bool {
         let mut modules = self.split.modules.iter();
         modules.any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
@@ -70,9 +73,10 @@ impl<'a> FormSource<'a> {
 }
 
 impl Draft<'_> {
-    /// Sets the item of the first layer of each block to `item`, and that of any other position
-    /// before Out to an empty string. Adds notes on layers outside blocks, on In and Out and on
-    /// unused IPUs, and warns of stages that begin inside a block.
+    /// Sets the items of the notes and of the lines to paste, one per position before Out: `item`
+    /// for the first layer of each block, and an empty string for any other position. Adds notes on
+    /// layers outside blocks, on In and Out and on unused IPUs, and warnings of stages that begin
+    /// inside a block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
@@ -105,8 +109,9 @@ impl Draft<'_> {
         }
         OF_COUNTS.lines().for_each(|line| self.add(line));
         // Numbers of blocks put layers before the first block on the first IPU, and layers after
-        // the last block on the last IPU, as `--layers-per-ipu` does. They cannot express that
-        // another stage begins with such a layer, or with Out alone.
+        // the last block on the last IPU, as `--layers-per-ipu` does. They can express a stage that
+        // begins directly after the last block, but no other stage that begins with a layer outside
+        // blocks or with Out.
         let last = blocks.last().and_then(|block| block.last());
         let after = last.map_or(1, |&(position, _)| position + 1);
         for (position, name) in source.layers_and_out().filter(is_outside) {
@@ -126,15 +131,16 @@ impl Draft<'_> {
         (self.notes.items, self.text.items) = (items.clone(), items);
     }
 
-    /// Sets the items of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, such as `"emb"`
-    /// for In and `"hid"` for a block. Adds the notes of [`count`](Self::count).
+    /// Sets the items of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, which name the
+    /// parts of the model at each position, such as `"emb"` for In and `"hid"` for a block. Also
+    /// adds the notes that [`count`](Self::count) adds.
     pub fn parts_of_bert(&mut self) {
         const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
         self.count("\"hid\"");
         let items = &mut self.text.items;
         items[0] = "\"emb\"".to_string();
         match (self.source.report.pseudo_layers, items.last_mut()) {
-            // Operations after the layers run in the stage of the last layer.
+            // In this layer order, operations after the layers run in the stage of the last layer.
             (PseudoLayers::NoneFirst, Some(last)) => {
                 *last += if last.is_empty() { "" } else { ", " };
                 *last += OUT;
@@ -143,8 +149,9 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds notes on text generation, which compiles the encoder and the decoder separately, so that
-    /// no stage may contain layers of both. No notes for models without an encoder and a decoder.
+    /// Adds notes for text generation, which compiles the encoder and the decoder separately, so
+    /// that no stage may contain layers of both. Adds nothing if the model has no encoder or no
+    /// decoder.
     pub fn generation(&mut self) {
         let of = |part| {
             let layers = self.source.layers();
@@ -170,8 +177,9 @@ impl Draft<'_> {
     }
 }
 
-/// Adds a note on the order in which `blocks` are counted, unless their names show it, or on
-/// numbers that are missing between blocks. Each block has its layers with their positions.
+/// Adds a note on numbers that are missing between `blocks`, or on the order in which blocks are
+/// counted, unless the names of the blocks show the order. Each block has its layers, each as its
+/// position and its name.
 fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     let names = unique_names(&Vec::from_iter(blocks.iter().map(|block| block[0].1)));
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();
@@ -190,8 +198,9 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     }
 }
 
-/// Returns a name for each block, given the name of its first layer: that name up to its first
-/// number, or all of it if several blocks have the same beginning.
+/// Returns one name per block. `firsts` has the name of the first layer of each block; the result
+/// has this name up to its first number, or the whole name if several blocks have the same
+/// beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let unique = |first| {
@@ -204,7 +213,8 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     firsts.iter().map(unique).collect()
 }
 
-/// Returns whether a module's or layer's name has `part` between its dots and slashes.
+/// Returns true if `part` is a whole part, between dots or slashes, of `name`, the name of a module
+/// or layer.
 fn has_part(name: &str, part: &str) -> bool {
     name.split(['.', '/']).any(|own| own == part)
 }

@@ -6,8 +6,8 @@ use crate::escape::{printable, quoted};
 use crate::model::Framework;
 
 impl<'a> FormSource<'a> {
-    /// Returns the names of the Keras layers that a position of the layer order calls; empty if
-    /// another framework recorded the profile.
+    /// Returns the names of the Keras layers that are called at a position of the layer order; an
+    /// empty list if another framework than TensorFlow recorded the profile.
     fn keras_layers(self, position: u32) -> &'a [String] {
         let calls = self.calls(position, Framework::Tensorflow);
         calls.map_or(&[], |calls| &calls.top)
@@ -18,23 +18,24 @@ impl<'a> FormSource<'a> {
         self.report.framework() == Some(Framework::Tensorflow)
     }
 
-    /// Returns the first Keras layer that a position of the layer order calls and no earlier
-    /// position calls; `None` if it calls no such layer.
+    /// Returns the first Keras layer that is called at a position of the layer order and at no
+    /// earlier position; `None` if there is no such layer.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let mut layers = self.keras_layers(position).iter();
         layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
     }
 
-    /// Returns whether the profile has the name of the Keras layer at which each stage after the
-    /// first begins.
+    /// Returns true if, for each stage of the split except the first, the profile has the name of
+    /// the Keras layer at which the stage begins.
     pub fn has_keras_names(self) -> bool {
         let mut stages = self.split.stages.iter().skip(1);
         self.is_keras() && stages.all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
-    /// Returns the innermost module at which a position of the layer order begins. For TensorFlow,
-    /// returns the module below the model that begins there (the first Keras layer or a scope) or,
-    /// if it is unknown, `name`, the layer's name. `None` if the profile does not show the module.
+    /// Returns the innermost module that begins at a position of the layer order; `None` if the
+    /// profile does not show the module. For TensorFlow, returns the path below the model of the
+    /// first Keras layer or of the scope that begins there; if the path is unknown, returns `name`,
+    /// the name of the layer, or `None` for Out.
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
@@ -46,9 +47,9 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns `module` in quotes, and an empty comment. If the module is unknown, returns a
-/// placeholder that has the `name` of the layer, and a comment that tells the user to write the
-/// layer's first `kind` of module.
+/// Returns the text of an entry, and a comment on it. The text is `module` in quotes, with an empty
+/// comment. If the module is unknown, the text is a placeholder with `name`, the name of the layer,
+/// and the comment tells the user to write the layer's first `kind` of module instead.
 fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     match module {
         Some(module) => (quoted(module), String::new()),
@@ -60,10 +61,11 @@ fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
 }
 
 impl Draft<'_> {
-    /// Adds the entries of `train_split_edges` of mmcv's runners for IPUs (`eval_split_edges` for
-    /// inference): for each IPU except the first, the module at which it begins, by its name below the
-    /// model of the configuration. mmcv makes a `poptorch.BeginBlock` of each entry; what runs before
-    /// the first entry is on IPU 0. Adds warnings of stages that begin with operations outside modules.
+    /// Adds the entries of `train_split_edges` (`eval_split_edges` for inference) of mmcv's runners
+    /// for IPUs: for each IPU except the first, the module at which the IPU begins, by its path
+    /// below the user's model. mmcv makes a `poptorch.BeginBlock` of each entry; operations before
+    /// the first entry run on IPU 0. Adds warnings of stages that begin with operations outside
+    /// modules.
     pub fn edges(&mut self) {
         let source = self.source;
         for (position, name) in source.layers_and_out() {
@@ -78,9 +80,10 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds the Python contexts of PopART's builder that set the virtual graph (an IPU) and the
-    /// pipeline stage of each layer: every operation of a pipeline has both, and a session needs
-    /// virtual graphs to be set by hand. In PopART, pipelining on one IPU is an error.
+    /// Adds one Python `with` statement per layer, whose contexts of PopART's builder set the
+    /// virtual graph (an IPU) and the pipeline stage of the layer. In PopART, every operation of a
+    /// pipeline has both, a session needs virtual graphs to be set by hand, and pipelining on one
+    /// IPU is an error.
     pub fn layers(&mut self) {
         for (position, layer) in self.source.layers() {
             let line = format!(
@@ -93,11 +96,11 @@ impl Draft<'_> {
     }
 
     /// Adds the entries of `pipeline_stages` of Keras on IPUs: for each stage except the first, the
-    /// Keras layer at which it begins. In Keras, every call of a layer has a pipeline stage, stages
-    /// count from 0 without gaps, and `device_mapping` has the IPU of each stage. A model lists its
-    /// calls in the order in which they run, so calls without an entry take the stage of the call
-    /// before. Adds warnings of stages whose first operations belong to a Keras layer that an
-    /// earlier stage runs, too.
+    /// Keras layer at which the stage begins. In Keras, every call of a layer has a pipeline stage,
+    /// stages count from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
+    /// lists its calls in the order in which they run, so a call without an entry takes the stage
+    /// of the previous call. Adds warnings of stages whose first operations belong to a Keras layer
+    /// that already runs in an earlier stage.
     pub fn keras_stages(&mut self) {
         let source = self.source;
         let line = |position, name: &str, stage: &str| {
@@ -129,9 +132,9 @@ impl Draft<'_> {
     }
 
     /// Adds the entries of `pipeline_splits` of Graphcore's vision examples: for each IPU except
-    /// the first, the module at which it begins. The CNNs for PopTorch name innermost modules, with
-    /// slashes; the CNNs for TensorFlow 2 name Keras layers, those for TensorFlow 1 name scopes,
-    /// with slashes.
+    /// the first, the module at which the IPU begins. The CNN examples for PopTorch name innermost
+    /// modules, as paths with slashes; the CNN examples for TensorFlow 2 name Keras layers; and the
+    /// CNN examples for TensorFlow 1 name scopes, as paths with slashes.
     pub fn pipeline_splits(&mut self) {
         for (position, name) in self.source.layers_and_out() {
             let path = self.source.split_at(position, name);

@@ -1,5 +1,5 @@
-//! The split that is written as configuration, and the properties of its pipeline that a
-//! configuration depends on.
+//! The split that is written as configuration, and the properties of its pipeline that the text of
+//! a configuration depends on.
 
 use crate::memory::{self, Recompute, Schedule};
 use crate::model::{Framework, ModuleCalls, PseudoLayers};
@@ -13,15 +13,17 @@ pub struct FormSource<'a> {
     pub split: &'a Split,
     /// The name of the model in the user's code.
     pub root: &'a str,
-    /// With a number, the configuration is written for every split of the layers of `split` into at
-    /// most this number of stages; with `None`, only for `split`.
+    /// The highest number of stages, if the configuration is written for every split of the layers
+    /// of `split` into at most this number of stages; `None` if it is written only for `split`.
     pub most_stages: Option<usize>,
-    /// The split that the user's code makes of the configuration, if the form cannot say `split`.
+    /// The split that results from the configuration in the user's code, if the form cannot express
+    /// `split`; otherwise `None`.
     pub other: Option<&'a BestSplit>,
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the source of a form for the split of `report`; `None` if the report has no split.
+    /// Returns the split of `report` as the source of a form; `None` if the report has no split.
+    /// `root` is the name of the model in the user's code.
     pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
         Some(Self {
             report,
@@ -32,7 +34,7 @@ impl<'a> FormSource<'a> {
         })
     }
 
-    /// Returns each layer with its position in the layer order, without In and Out.
+    /// Returns each layer as its position in the layer order and its name, without In and Out.
     pub fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.split
             .stages
@@ -42,7 +44,8 @@ impl<'a> FormSource<'a> {
             .filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// Returns the layers as [`layers`](Self::layers) does, then Out if it has its own position.
+    /// Returns the layers as [`layers`](Self::layers) does, then Out if Out has a position of its
+    /// own.
     pub fn layers_and_out(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.layers().chain(self.out().map(|out| (out, "Out")))
     }
@@ -58,9 +61,9 @@ impl<'a> FormSource<'a> {
             .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that a position of the layer order calls. `framework` is the framework
-    /// that the form is for; `None` if another framework recorded the profile, since its names are
-    /// no module names in this form, or if the position does not exist.
+    /// Returns the modules that are called at a position of the layer order. `framework` is the
+    /// framework that the form is for. Returns `None` if the position does not exist, or if another
+    /// framework recorded the profile, since its names are not names of modules in this form.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
         self.split
@@ -69,29 +72,29 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the position of Out, the operations after the layers, for [`calls`](Self::calls):
-    /// after all layers, even if Out runs on the first IPU.
+    /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)
+    /// takes it. It is the position after all layers, even if Out runs on the first IPU.
     pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// Returns the number of forward pipeline stages of a split into `stages` stages: one for each
-    /// IPU, and one more if Out runs on the first IPU.
+    /// Returns the number of forward pipeline stages of a split into `stages` stages: one per IPU,
+    /// and one more if Out runs on the first IPU again.
     pub fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
 
-    /// Returns the training pipeline that the memory of the stages was computed for; `None` if it
-    /// is unknown, for inference, and without a pipeline.
+    /// Returns the training pipeline for which the memory of the stages was computed; `None` for
+    /// inference, if there is no pipeline, or if the pipeline is unknown.
     pub fn training(self) -> Option<memory::Pipeline> {
         let facts = self.report.pipeline.as_ref();
         Some(facts.filter(|facts| facts.trains())?.pipeline)
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
-    /// accumulates gradients: the number that the user gave, or else [`USUAL_MICRO_BATCHES`],
-    /// raised to what the schedule needs (PopART's schedule if there is none). `None` for
-    /// inference, or if the report has no pipeline.
+    /// accumulates gradients. It is the number that the user gave or, by default,
+    /// [`USUAL_MICRO_BATCHES`], raised to a number that the schedule allows (PopART's schedule if
+    /// the pipeline has none). Returns `None` for inference, or if the report has no pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self.report.pipeline.as_ref();
         let facts = facts.filter(|facts| facts.is_training)?;
@@ -107,31 +110,33 @@ impl<'a> FormSource<'a> {
         Some(schedule.accumulation(least, wanted))
     }
 
-    /// Returns the available memory proportion of each IPU for a split into `stages` stages; empty if
-    /// unknown.
+    /// Returns the available memory proportion of each IPU for a split into `stages` stages; an
+    /// empty list if the proportions are unknown.
     pub fn amps(self, stages: usize) -> Vec<f64> {
         let of_split = self.split.stages.iter().map(|stage| stage.amp);
         let amps: Vec<f64> = of_split.collect::<Option<_>>().unwrap_or_default();
         match amps.first() {
-            // If the stages have the same proportion, the stages of any other split have it, too.
+            // If all stages of `split` have the same proportion, the stages of any other split have
+            // it, too.
             Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
             _ => amps,
         }
     }
 
-    /// Returns whether the stages of the pipeline run one after the other, without overlap.
+    /// Returns true if the stages of the pipeline run one after the other, without overlap.
     pub fn is_sequential(self) -> bool {
         self.report.schedule() == Some(Schedule::Sequential)
     }
 
-    /// Returns the number of replicas that share optimizer state, at least 1; 1 for inference.
+    /// Returns the number of replicas that share optimizer state, which is at least 1. Returns 1
+    /// for inference.
     pub fn replicas(self) -> u64 {
         self.training().map_or(1, |own| own.replicas.max(1))
     }
 
-    /// Returns the layers whose outputs the pipeline keeps as checkpoints, from which recomputation
-    /// starts: with `Layer`, every layer; with `Stage`, the last layer of each stage except the last
-    /// stage, as PopART without a pipeline needs it.
+    /// Returns the kind of layers whose outputs the pipeline keeps as checkpoints, from which
+    /// recomputation starts: with `Layer`, every layer; with `Stage`, the last layer of each stage
+    /// except the last stage, as PopART needs it without a pipeline; with `None`, no layer.
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
             Some(Recompute::Stage) if !self.is_sequential() => Recompute::None,
@@ -139,8 +144,8 @@ impl<'a> FormSource<'a> {
         }
     }
 
-    /// Returns whether, in a split into `stages` stages, Out runs on the first IPU after the last
-    /// stage has run on another.
+    /// Returns true if, in a split into `stages` stages, Out runs on the first IPU after the last
+    /// stage has run on another IPU.
     pub fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }

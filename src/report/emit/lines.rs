@@ -1,5 +1,5 @@
-//! The lines of a form of configuration, each with conditions on the splits that have it. The page,
-//! in which the reader moves cuts, chooses among the lines by the same conditions.
+//! The lines of a form of configuration. Each line has conditions on the splits for which it is
+//! written; the page, in which the reader moves cuts, chooses lines by the same conditions.
 
 use super::form_source::FormSource;
 use crate::escape::printable;
@@ -7,7 +7,7 @@ use crate::report::{Split, join, sentences, with_commas};
 use crate::wording::grouped;
 use serde::Serialize;
 
-/// Stands in a line for the index of the stage that contains [`Line::position`].
+/// Placeholder in the text of a line for the index of the stage that contains [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
 /// A line of configuration with values to put in, and the conditions on the splits for which it is
@@ -49,7 +49,8 @@ pub struct Line {
     items: Vec<String>,
 }
 
-/// A form of configuration that is being written: its notes and its lines to paste so far.
+/// A form of configuration that is being written: the notes and the lines to paste that were added
+/// so far.
 pub struct Draft<'a> {
     pub source: FormSource<'a>,
     pub notes: Lines<'a>,
@@ -59,17 +60,18 @@ pub struct Draft<'a> {
 /// Collects the lines of configuration for one split, or for every split of the same layers.
 pub struct Lines<'a> {
     source: FormSource<'a>,
-    /// The text at the beginning of each line if the lines are notes, empty in a form without
-    /// comments; `None` for lines to paste.
+    /// The text at the beginning of each line if the lines are notes, which is empty in a form
+    /// without comments; `None` if the lines are to be pasted.
     mark: Option<&'static str>,
-    /// The items (see [`Line::items`]) that lines with items get when they are added: one for each
-    /// position of the layer order.
+    /// One item per position of the layer order (see [`Line::items`]). A line whose text needs
+    /// items gets a copy of them when it is added.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
-    /// Makes an empty list: of notes, which all begin with `mark`, or without it of lines to paste.
+    /// Returns an empty list of notes, which all begin with `mark`, or of lines to paste if `mark`
+    /// is `None`.
     pub fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
         Self {
             source,
@@ -84,16 +86,17 @@ impl<'a> Lines<'a> {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Adds a line that is written for every split. [`STAGE`] in `text` stands for the stage of
-    /// `position`, a position of the layer order.
+    /// Adds a line that is written for every split. [`STAGE`] in `text` stands for the index of the
+    /// stage that contains `position`, a position of the layer order.
     pub fn at(&mut self, position: u32, text: &str) {
         self.push(text, Some(position), None, None);
     }
 
-    /// Adds a line for splits in which a stage other than the first begins at `position` (`begins`
-    /// is true), or for splits in which none begins there. If the form is written for one split
-    /// only, adds nothing unless this split meets the condition. [`STAGE`] in `text` stands for the
-    /// stage of `position`.
+    /// Adds a line that is written only for some splits: if `begins` is true, for splits in which a
+    /// stage other than the first begins at `position`; otherwise, for splits in which no such
+    /// stage begins there. If the form is written for one split only, nothing is added unless this
+    /// split meets the condition. [`STAGE`] in `text` stands for the index of the stage that
+    /// contains `position`.
     pub fn begin(&mut self, position: u32, begins: bool, text: &str) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
@@ -101,9 +104,9 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line for each number of stages that `source` allows. `text` returns the line for a
-    /// number of stages, or `None` if splits of this number have none; consecutive numbers with
-    /// equal text share a line.
+    /// Adds the lines that `text` returns for each number of stages that `source` allows. `text`
+    /// returns `None` if splits into this number of stages have no line; consecutive numbers of
+    /// stages with equal text share one line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();
         let most_stages = self.source.most_stages;
@@ -160,8 +163,8 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the line with the values for the split of `source` put in, without a line feed;
-    /// `None` if a value is missing.
+    /// Returns the text of the line, in which values for the split of `source` are put in, without
+    /// a line feed at the end; `None` if a value is missing.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         self.text
             .iter()
@@ -208,7 +211,7 @@ impl Line {
             _ => printable(&report.plain(sentences::shortfall(report, split))),
         })
     }
-    /// Returns, for each stage of the split, the non-empty items at its positions.
+    /// Returns one list per stage of the split: the non-empty items at the positions of the stage.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split
             .stages
@@ -227,8 +230,8 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the index of the stage that contains a position of the layer order; the number of
-    /// stages if the position is after all stages.
+    /// Returns the index of the stage that contains `position`, a position of the layer order. If
+    /// the position is after all stages, returns the number of stages.
     fn stage_of(&self, position: u32) -> usize {
         self.stages
             .iter()
@@ -236,7 +239,8 @@ impl Split {
             .count()
     }
 
-    /// Returns whether a stage other than the first begins at a position of the layer order.
+    /// Returns true if a stage other than the first begins at `position`, a position of the layer
+    /// order.
     pub(super) fn begins_at(&self, position: u32) -> bool {
         self.stages
             .iter()

@@ -1,16 +1,18 @@
 //! Writes a split as configuration that users paste into their code.
 //!
-//! Each form of `--emit` is a template (`forms`, which `template` reads) and a pure function of the
-//! [`Report`], with the module names of the profile ([`ModuleCalls`](crate::model::ModuleCalls)),
-//! and of the name of the model in the user's code. `counts`, `entries` and `poptorch` write the
-//! lines that depend on the layers. Notes for the user are comments below the configuration, apart
-//! from a verdict against it, which is above; a comment line has at least two words, so that it is
-//! not mistaken for the name of a section. JSON has no comments, so its notes are a text of their
-//! own. If no module name is known, the form has a placeholder that no framework accepts, and a
-//! comment that says what to write.
+//! Each form of `--emit` has a template (in the folder `forms`, read by `template`). The result
+//! depends only on the [`Report`], which has the module names of the profile
+//! ([`ModuleCalls`](crate::model::ModuleCalls)), and on the name of the model in the user's code.
+//! `counts`, `entries` and `poptorch` write the lines that depend on the layers.
 //!
-//! A split that does not fit is still written, under a warning. A split that leaves layers out is
-//! not written: the result is only notes.
+//! Notes for the user are comments below the configuration; only notes that say that the split does
+//! not fit, or may not fit, are above it. A comment line has at least two words, so that it is not
+//! mistaken for the name of a section. JSON has no comments, so the notes of a form in JSON are a
+//! separate text. If no module name is known, the form has a placeholder that no framework accepts,
+//! and a comment that tells the user what to write instead.
+//!
+//! A split that does not fit is still written, below a warning. If a split leaves layers out, no
+//! configuration is written, only notes.
 
 mod counts;
 mod entries;
@@ -58,21 +60,21 @@ pub enum EmitForm {
 }
 
 impl EmitForm {
-    /// Returns the name of the form on the command line, such as `poptorch`.
+    /// Returns the name of the form as `--emit` takes it, such as `poptorch`.
     pub fn name(self) -> String {
         option_name(&self)
     }
 
-    /// Returns the name of the section on standard output that has the split in this form, such as
-    /// `emit-poptorch`.
+    /// Returns the name of the section of standard output that contains the split in this form,
+    /// such as `emit-poptorch`.
     pub fn section(self) -> String {
         format!("emit-{}", self.name())
     }
 
-    /// Returns the form to propose for the split of a report; `None` without a split, and if the
-    /// framework, such as Poplar, has no configuration. For TensorFlow: Keras layers if the profile
-    /// names those that begin stages, else parts of BERT if stages begin with whole blocks, else
-    /// scopes.
+    /// Returns the form to propose to the user for the split of a report; `None` if the report has
+    /// no split, or if its framework, such as Poplar, has no form. For TensorFlow, the form has
+    /// Keras layers if the profile names the Keras layer at which each stage begins; otherwise
+    /// parts of BERT if no stage begins inside a block; otherwise scopes.
     pub fn of_report(report: &Report) -> Option<Self> {
         let source = FormSource::of(report, MODEL)?;
         Some(match report.framework()? {
@@ -99,8 +101,8 @@ impl EmitForm {
         }
     }
 
-    /// Returns whether the form has the number of blocks on each IPU, and leaves it to the model's
-    /// code to place the layers outside blocks.
+    /// Returns true if the form has the number of blocks on each IPU. The model's code then places
+    /// the layers outside blocks.
     pub fn has_counts(self) -> bool {
         matches!(self, EmitForm::Examples | EmitForm::Optimum)
     }
@@ -122,9 +124,9 @@ pub struct Configuration {
     pub lines: Vec<Line>,
 }
 
-/// Writes the split of a report in a form, each line with a line feed at its end. Empty if the
-/// report has no split, and only notes if the split leaves layers out. `root` is the name of the
-/// model in the user's code. [`Configuration::lines`] stays empty.
+/// Returns the split of `report` in a form, in which every line ends with a line feed. The result
+/// is empty if the report has no split, and has only notes if the split leaves layers out. `root`
+/// is the name of the model in the user's code. [`Configuration::lines`] stays empty.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     let Some(source) = FormSource::of(report, root) else {
         return Configuration::default();
@@ -151,8 +153,9 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     }
 }
 
-/// Returns the lines of a form for every split of the report's layers into at most `most_stages`
-/// stages, for the page, in which the reader moves cuts. Empty if the report has no split.
+/// Returns the lines of `form` for every split of the report's layers into at most `most_stages`
+/// stages; an empty list if the report has no split. The page, in which the reader moves cuts,
+/// chooses among these lines.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
     FormSource::of(report, MODEL).map_or(Vec::new(), |source| {
         let most_stages = Some(most_stages);
@@ -167,7 +170,7 @@ pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    // A form in JSON has no comments, so its notes begin without a mark.
+    // JSON has no comments, so the notes of a form in JSON begin without a mark.
     let mark = match form {
         EmitForm::Optimum | EmitForm::TfStages => "",
         _ => "# ",

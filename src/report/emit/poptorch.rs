@@ -1,5 +1,6 @@
-//! Writes calls of `poptorch.BeginBlock`: a module and all operations after it belong to its block,
-//! until the next block. Operations before all blocks are on IPU 0. A module begins only one block.
+//! Writes calls of `poptorch.BeginBlock`. Such a call begins a block at a module: the module and
+//! all operations after it belong to the block, until the next block begins. Operations before the
+//! first block are on IPU 0. A module can begin only one block.
 
 use super::form_source::FormSource;
 use super::lines::{Draft, Lines, STAGE};
@@ -10,16 +11,16 @@ use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 impl<'a> FormSource<'a> {
-    /// Returns the modules that a position of the layer order calls; `None` unless the profile was
-    /// recorded with PopTorch.
+    /// Returns the modules that are called at a position of the layer order; `None` if another
+    /// framework than PopTorch recorded the profile.
     pub fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
         self.calls(position, Framework::Poptorch)
     }
 }
 
-/// Writes a `BeginBlock` at `module`, a Python expression, that puts operations on `ipu`. If
-/// `module` is `None`, writes a placeholder with a comment that tells the user to replace it with
-/// `what`.
+/// Returns a call of `BeginBlock` that puts `module`, a Python expression, and the operations after
+/// it on `ipu`. If `module` is `None`, the call has a placeholder and a comment that tells the user
+/// to replace the placeholder with `what`.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
@@ -28,8 +29,8 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 }
 
 impl Draft<'_> {
-    /// Adds a `BeginBlock` at the module that begins each stage, in execution order, and warnings of
-    /// stages that begin with operations outside modules.
+    /// Adds one `BeginBlock` per stage, in execution order, at the module that begins the stage.
+    /// Adds warnings of stages that begin with operations outside modules.
     pub fn blocks(&mut self) {
         let source = self.source;
         let known = |position| {
@@ -40,8 +41,8 @@ impl Draft<'_> {
             let what = format!("the module of layer {}", printable(layer));
             block(known(position), &what, ipu)
         };
-        // In needs no block if it has a stage of its own: operations before the first block are on
-        // IPU 0.
+        // If In has a stage of its own, this stage needs no block, since operations before the
+        // first block are on IPU 0.
         match (known(0), source.layers().next()) {
             (Some(before), _) => self.text.add(block(Some(before), "", "0")),
             (None, Some(first)) => self.text.begin(first.0, false, &of_layer(first, "0")),
@@ -64,7 +65,8 @@ impl Draft<'_> {
     }
 
     /// Adds a warning for splits in which a stage begins at `position` with operations that belong
-    /// to no module of the stage, which a `BeginBlock` would leave on the IPU before.
+    /// to no module that begins there. A `BeginBlock` would leave these operations on the IPU
+    /// before.
     pub fn warn_functional(&mut self, position: u32) {
         let root = self.source.root;
         let Some(calls) = self.source.torch_calls(position) else {
@@ -90,8 +92,8 @@ impl Draft<'_> {
         self.notes.begin(position, true, &text);
     }
 
-    /// Adds Python code that makes checkpoints of the layers' outputs, so that recomputation starts
-    /// at these, and notes on layers whose module is unknown. Nothing if the pipeline keeps no
+    /// Adds Python code that makes the outputs of the layers checkpoints, from which recomputation
+    /// starts, and notes on layers whose module is unknown. Adds nothing if the pipeline keeps no
     /// checkpoints.
     pub fn checkpoints(&mut self) {
         let (source, checkpoints) = (self.source, self.source.checkpoints());
@@ -131,8 +133,8 @@ impl Draft<'_> {
     }
 }
 
-/// Checks the name of the model in the user's code (`--module-root`), and returns it without spaces
-/// around.
+/// Checks `name`, the name of the model in the user's code (`--module-root`), and returns it
+/// without spaces at its beginning and end.
 ///
 /// # Errors
 /// If the name is empty, or has control characters.
@@ -150,14 +152,15 @@ pub fn module_name(name: &str) -> Result<String, BadValue> {
     Ok(name.trim().into())
 }
 
-/// Returns a Python expression for the module at `path`, with dots or slashes between its parts,
-/// below the model `root`, such as `model.encoder.layer[3]` for `encoder.layer.3`. If a part is no
-/// Python name, the expression calls `get_submodule`.
+/// Returns a Python expression for the module at `path` below the model `root`, such as
+/// `model.encoder.layer[3]` for `encoder.layer.3`. Dots or slashes separate the parts of `path`. If
+/// a part is neither a Python name nor a number, the expression calls `get_submodule`.
 fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {
-            // Python writes numbers without leading zeros.
+            // A part with leading zeros is no number, since Python has no numbers with leading
+            // zeros.
             _ if is_digits(part) && (part == "0" || !part.starts_with('0')) => {
                 module += &format!("[{part}]")
             }
@@ -168,7 +171,8 @@ fn attribute(root: &str, path: &str) -> String {
     module
 }
 
-/// The keywords of Python, which a module's name may equal but an expression may not contain.
+/// The keywords of Python. A part of a module's path may be a keyword, but an attribute in a Python
+/// expression may not.
 const KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -176,8 +180,8 @@ const KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// Returns whether `part` is a Python name. Only ASCII is allowed, since Python reads some other
-/// letters as different ones.
+/// Returns true if `part` is a Python name of ASCII characters. Other characters are refused, since
+/// Python reads some letters outside ASCII as different letters.
 fn is_name(part: &str) -> bool {
     part.starts_with(|c: char| !c.is_ascii_digit())
         && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())

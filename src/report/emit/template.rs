@@ -1,8 +1,10 @@
-//! Fills the templates of forms of `--emit` (`forms`), which look like the text that they become.
+//! Fills the templates of the forms of `--emit` (in the folder `forms`). A template looks like the
+//! text that is made from it.
 //!
-//! A template's line after `# ` is a note. Words in brackets at the start of a line are conditions,
-//! which must all hold; `!` negates one. A word after `$` is a value, or `true` or `false` for a
-//! condition. A line with only a word after `@` stands for the lines of a function; `@text` is
+//! Text after `# ` is a note. Words in brackets at the start of a line are conditions, which must
+//! all hold for the line to be written; `!` before a word negates the condition. A word after `$`
+//! is replaced by a value or, if the word is a condition, by `true` or `false`. A line with only a
+//! word after `@` is replaced by the lines that a function writes, except two words: `@text` is
 //! where the lines to paste begin, and `@end` ends the form.
 
 use super::EmitForm;
@@ -13,20 +15,22 @@ use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences, with_commas};
 use crate::wording::{capital, grouped};
 
-/// The template of the notes that every form begins with, such as the warning about a split that
+/// The template of the notes at the beginning of every form, such as the warning about a split that
 /// does not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// The template of the notes on what a form with numbers of blocks leaves out.
+/// The template of the notes on what the numbers of blocks in a form do not express: the IPUs of In
+/// and Out, and unused IPUs.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
-/// How every form explains its value of the option for the available memory proportion.
+/// The explanation, in every form, of the value that the form has for the available memory
+/// proportion.
 const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
                           operations that were compiled with it";
 
 impl Draft<'_> {
-    /// Fills the template that all forms share and the template of `form`: adds their notes, and
-    /// their lines to paste, for every split that `source` stands for.
+    /// Fills the template that all forms share, then the template of `form`. Adds the notes and the
+    /// lines to paste of both templates, for every split that the source covers.
     pub fn fill(&mut self, form: EmitForm) {
         for line in OF_ALL.lines().chain(form.template().lines()) {
             let (conditions, rest) = conditions_of(line);
@@ -34,7 +38,8 @@ impl Draft<'_> {
                 None => self.add(line),
                 Some(_) if !self.source.hold(conditions, self.source.split.stages.len()) => {}
                 Some("end") => break,
-                // Notes from lines before `@text` stand above the configuration, all others below.
+                // Notes of template lines before `@text` are above the configuration, all later
+                // notes below it.
                 Some("text") => self.text.all.append(&mut self.notes.all),
                 Some("blocks") => self.blocks(),
                 Some("checkpoints") => self.checkpoints(),
@@ -49,7 +54,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Fills in a line of a template that stands for no function: a note or a line to paste.
+    /// Adds a line of a template that has no `@`, with its values filled in, as a note or as a line
+    /// to paste.
     pub fn add(&mut self, line: &str) {
         let (conditions, line) = conditions_of(line);
         let (lines, line) = match line.strip_prefix("# ") {
@@ -65,8 +71,8 @@ impl Draft<'_> {
     }
 }
 
-/// Separates a template's line into the conditions in brackets at its beginning, without the
-/// brackets, and the rest of the line; without brackets, the conditions are empty.
+/// Separates a line of a template into its conditions, without the brackets around them, and the
+/// rest of the line. Without brackets, the conditions are empty.
 fn conditions_of(line: &str) -> (&str, &str) {
     let conditions = line.strip_prefix('[').and_then(|line| line.split_once(']'));
     conditions.map_or(("", line), |(conditions, line)| {
@@ -75,7 +81,7 @@ fn conditions_of(line: &str) -> (&str, &str) {
 }
 
 impl FormSource<'_> {
-    /// Returns whether all `conditions`, with spaces between, hold for a split into `stages`
+    /// Returns true if all `conditions`, which spaces separate, hold for a split into `stages`
     /// stages.
     fn hold(self, conditions: &str, stages: usize) -> bool {
         conditions.split_whitespace().all(|condition| {
@@ -85,7 +91,7 @@ impl FormSource<'_> {
     }
 
     /// Returns whether the condition `name`, a word in brackets in a template, holds for a split
-    /// into `stages` stages; `None` if no condition has the name.
+    /// into `stages` stages; `None` if there is no condition with this name.
     fn condition(self, name: &str, stages: usize) -> Option<bool> {
         let (training, order) = (self.training(), self.report.pseudo_layers);
         let pipeline = self.report.pipeline.as_ref();
@@ -123,9 +129,10 @@ impl FormSource<'_> {
         })
     }
 
-    /// Replaces each `$` and name in a template's line by its value for a split into `stages`
-    /// stages; values that depend on the cuts become placeholders such as
-    /// [`STAGE`](super::lines::STAGE). `None` if a value is missing, so that the line is left out.
+    /// Returns a line of a template in which each `$` with a name is replaced by the value for a
+    /// split into `stages` stages, or by a placeholder such as [`STAGE`](super::lines::STAGE) if
+    /// the value depends on the cuts. Returns `None` if a value is missing; the line is then left
+    /// out.
     fn filled(self, line: &str, stages: usize) -> Option<String> {
         let mut pieces = line.split('$');
         let mut text = pieces.next()?.to_string();
@@ -179,7 +186,8 @@ impl FormSource<'_> {
                 let pairs = self.amps(stages).into_iter().flat_map(|amp| [amp, amp]);
                 with_commas(pairs.map(|amp| (amp * 1e4).round() / 1e2))
             }
-            // Other names stand for values that depend on the cuts, and become placeholders.
+            // The name of a condition stands for `true` or `false`. Any other name stands for a
+            // value that depends on the cuts, and becomes a placeholder.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
                 None => format!("\0{name}\0"),

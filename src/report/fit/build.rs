@@ -1,4 +1,4 @@
-//! Builds the facts about whether a recorded compilation fits.
+//! Makes the report on whether a recorded compilation fits.
 
 use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
@@ -17,11 +17,11 @@ const MAX_POINTS: usize = 12_000;
 pub struct FitInputs<'a> {
     /// The recorded memory and cycles of the compilation.
     pub profile: &'a CompiledProfile,
-    /// The layers that run on each IPU; `None` if their names are unknown.
+    /// The layers that run on each IPU; `None` if the names of the layers are unknown.
     pub layers: Option<&'a LayersByIpu>,
-    /// Bytes that each tile may take: one number for all IPUs, or one for each IPU of the profile.
+    /// Bytes that each tile may take: one entry for all IPUs, or one entry per IPU of the profile.
     pub limits: Vec<u64>,
-    /// How much the report contains beside whether the compilation fits.
+    /// How much the report contains in addition to whether the compilation fits.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
@@ -32,7 +32,8 @@ pub struct FitInputs<'a> {
 }
 
 impl Report {
-    /// Makes the report on a recorded compilation. It has no layers, no split and no search.
+    /// Returns the report on a recorded compilation. The report has no layers, no split and no
+    /// result of a search.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let (fit, profile) = (inputs.fit(), inputs.profile);
         let (tiles, categories) = (&profile.tiles, &profile.categories);
@@ -138,10 +139,11 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns the bytes on a tile by kind of contents. `live` has the bytes of the variables at
-    /// the tile's peak step, and the names of their categories; bytes that no variable explains are
-    /// attributed to gaps. In a profile without lowered variables, the bytes of code are those of
-    /// the profile's categories, and the rest is attributed to variables.
+    /// Returns the bytes on `tile` by kind of contents. `live` has the bytes of the variables that
+    /// are live at the tile's peak step, and the names of the categories of variables; bytes that
+    /// no variable explains are attributed to gaps. `live` is `None` if the profile has no lowered
+    /// variables; the bytes of code are then those of the profile's categories, and the rest is
+    /// attributed to variables.
     fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -161,8 +163,8 @@ impl FitInputs<'_> {
         parts
     }
 
-    /// Returns the live bytes of an IPU at each step, summed over its tiles and thinned; `None` if
-    /// the profile does not have them.
+    /// Returns the live bytes of the IPU `ipu` at each step, summed over its tiles, as a thinned
+    /// curve; `None` if the profile has no live bytes of IPUs.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;

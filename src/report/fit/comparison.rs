@@ -5,7 +5,7 @@ use crate::report::{Report, Split, Stage};
 use crate::search::free_bytes;
 use thiserror::Error;
 
-/// The reason why a report cannot be compared with a recorded compilation.
+/// The reason why a report cannot serve as the prediction for a recorded compilation.
 #[derive(Debug, Error, PartialEq)]
 pub enum FitComparisonError {
     /// The report that should predict the stages has no split.
@@ -24,7 +24,7 @@ pub enum FitComparisonError {
 
 impl FitComparison {
     /// Compares the stages of `prediction`, the report of an earlier run, with the recorded memory
-    /// of the IPUs of the first replica.
+    /// of the IPUs of the first replica, each stage with one IPU.
     ///
     /// # Errors
     /// When the prediction has no split, or a split without stages.
@@ -42,8 +42,9 @@ impl FitComparison {
             .pipeline
             .as_ref()
             .is_some_and(|own| !own.recording.accumulates);
-        // Keep stash and accumulators apart only if both sides, prediction and compilation, do. A
-        // prediction from a profile that has accumulators has them among its variables.
+        // Show stash and accumulators apart from variables only if both the prediction and the
+        // compilation distinguish them. If the profile of the prediction has accumulators, the
+        // prediction counts them as variables.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages: Vec<_> = pairs
@@ -66,14 +67,14 @@ impl FitComparison {
         })
     }
 
-    /// Returns the stage with the fewest free bytes on the fullest tile of its IPU; the first one
-    /// of a tie. `None` without stages.
+    /// Returns the stage whose IPU has the fewest free bytes on its fullest tile, and of several
+    /// such stages the first one; `None` if there are no stages.
     pub fn nearest_to_limit(&self) -> Option<&StageComparison> {
         self.stages.iter().min_by_key(|stage| stage.free)
     }
 }
 
-/// One kind of contents of a stage's fullest tile, as predicted and as recorded.
+/// The predicted and the recorded bytes of one kind of contents on the fullest tile of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PartComparison {
     /// The name of the kind of contents, such as `vertex code`.
@@ -82,7 +83,7 @@ pub struct PartComparison {
     pub predicted: u64,
     /// Recorded bytes of this kind of contents on the fullest tile of a stage's IPU.
     pub recorded: u64,
-    /// Recorded less predicted bytes of this kind of contents on the fullest tile.
+    /// Recorded minus predicted bytes of this kind of contents on the fullest tile.
     pub difference: i64,
 }
 
@@ -106,8 +107,8 @@ impl StageComparison {
         }
     }
 
-    /// Returns each kind of contents of the fullest tile with its bytes, as [`TileParts::named`]
-    /// does.
+    /// Returns one entry per kind of contents, in the order of [`TileParts::named`]: the predicted
+    /// and the recorded bytes of this kind on the fullest tile.
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartComparison> {
         let recorded = self.recorded_parts.named();
         self.predicted_parts.named().into_iter().zip(recorded).map(
@@ -120,9 +121,9 @@ impl StageComparison {
         )
     }
 
-    /// Returns the kind of contents that contributes most to `difference`: of the kinds whose own
-    /// difference has the same sign, the kind with the largest one; the first one of a tie. `None`
-    /// if the fullest tile is as full as predicted.
+    /// Returns the kind of contents that contributes most to `difference`. It is the kind with the
+    /// largest difference of the same sign as `difference`; of several such kinds, the first one is
+    /// returned. `None` if the fullest tile has as many bytes as predicted.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
         self.parts()
@@ -141,10 +142,10 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
         .collect()
 }
 
-/// Matches the predicted stages with recorded IPUs. A stage is matched with the IPU, not yet
-/// matched, that runs most of the stage's layers. Stages without layers on any IPU, such as a stage
-/// of only In or Out, are matched with the remaining IPUs in order; stages for which no IPU is left
-/// are missing from the result.
+/// Matches the predicted stages with recorded IPUs. Returns the pairs, and how they were matched. A
+/// stage is matched with the IPU, not yet matched, that runs most of the stage's layers. Stages
+/// none of whose layers runs on an IPU, such as a stage of only In or Out, are then matched with
+/// the remaining IPUs in order. Stages for which no IPU is left are missing from the result.
 fn matched<'a>(
     stages: &'a [Stage],
     ipus: &'a [IpuFit],
@@ -153,7 +154,8 @@ fn matched<'a>(
     let by_layers: Vec<Option<&IpuFit>> = stages
         .iter()
         .map(|stage| {
-            // Number of layers, without In and Out, that the stage and the IPU have in common.
+            // Returns the number of layers, without In and Out, that both the stage and an IPU run.
+            // The IPU is given by its index into `left`.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
                 let own = stage.named_layers();
@@ -180,8 +182,9 @@ fn matched<'a>(
     (pairs, by)
 }
 
-/// Compares the cuts of the predicted split `split` with the cuts of the compilation, which are
-/// between the layers of `ipus`, the IPUs of one replica; `None` if no cut is known to differ.
+/// Returns the evidence that the compilation was cut at other layers than the predicted split
+/// `split`; `None` if no cut is known to differ. `ipus` are the IPUs of one replica; the cuts of
+/// the compilation are between the layers of these IPUs.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

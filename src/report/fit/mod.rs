@@ -1,9 +1,9 @@
-//! Whether a compilation fits, IPU by IPU, and how far its memory is from the prediction
-//! (docs/model.md, "A compiled pipeline").
+//! Shows whether a recorded compilation fits, IPU by IPU, and how much its memory differs from the
+//! prediction (docs/model.md, "A compiled pipeline").
 //!
-//! `build` makes the facts from a recorded profile, and `comparison` compares them with the report
-//! of an earlier run that predicted the stages. Every output form shows the facts by `tables` and
-//! `sentences`.
+//! `build` makes the facts from a recorded profile. `comparison` compares these facts with the
+//! report of an earlier run, which predicted the stages. `tables` and `sentences` show the facts in
+//! every output form.
 
 mod build;
 mod comparison;
@@ -52,10 +52,11 @@ pub struct Fit {
 }
 
 /// The recorded memory of one IPU.
-// `IpuFit` is a type beside `Stage`, as `RecordedTileFacts` is beside `FullestTile`. They contain
-// the same types where a prediction and a compilation have the same kind of data: `Fullness`,
-// `Curve` and `TileParts`. The tiles share only five numbers, and a struct of the five with its
-// constructor takes as many lines as it saves; as a field it would also move the columns in JSON.
+// `IpuFit` (recorded) and `Stage` (predicted) are separate types, and so are `RecordedTileFacts`
+// and `FullestTile`. For data that a prediction and a compilation share, these types contain the
+// same types: `Fullness`, `Curve` and `TileParts`. The two types of tiles share only five numbers.
+// A struct for these numbers would save no lines, since its constructor takes as many lines; as a
+// field, it would also change the order of the columns in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IpuFit {
@@ -266,15 +267,15 @@ pub struct TileParts {
     pub gaps: u64,
 }
 
-/// The profile's category of code for exchanges with the host. Like the code for exchanges between
-/// IPUs ([`GLOBAL_EXCHANGE`]), it belongs to no operation and grows in a compilation for several
-/// IPUs.
+/// The name of the profile's category of code for exchanges with the host. This code and the code
+/// for exchanges between IPUs ([`GLOBAL_EXCHANGE`]) belong to no operation, and both grow in a
+/// compilation for several IPUs.
 pub(super) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(super) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// Returns the name that tables show for each kind of contents, and its bytes, in the order of
-    /// tables.
+    /// Returns one entry per kind of contents, in the order of tables: the name of the kind as
+    /// tables show it, and its bytes.
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("variables", self.variables),
@@ -290,14 +291,15 @@ impl TileParts {
         ]
     }
 
-    /// Returns the sum of the bytes of all kinds.
+    /// Returns the sum of the bytes of all kinds of contents.
     pub fn total(&self) -> u64 {
         sum(&self.named().map(|(_, bytes)| bytes))
     }
 
-    /// Adds the bytes of a lowered variable to the field of its kind of contents, which follows
-    /// from the variable's `category` in the profile. Only `name`, the pipeline's purpose that the
-    /// variable's name shows, distinguishes stash and accumulators from other variables.
+    /// Adds the bytes of a lowered variable to the field of its kind of contents. The kind follows
+    /// from `category`, the variable's category in the profile. Only `name` distinguishes stash and
+    /// accumulators from other variables; it is the purpose in a pipeline that the variable's name
+    /// shows.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -313,8 +315,9 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// Returns the predicted bytes on the fullest tile of a stage by kind of contents. Bytes that
-    /// only a prediction distinguishes, such as transfer buffers, are attributed to variables.
+    /// Returns the predicted bytes on `tile`, the fullest tile of a stage, by kind of contents.
+    /// Bytes of kinds that only a prediction distinguishes, such as transfer buffers, are
+    /// attributed to variables.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let code = tile.overhead_code.unwrap_or_default();
@@ -333,8 +336,9 @@ impl TileParts {
         }
     }
 
-    /// Adds the stash to the variables unless `has_stash`, and the accumulators unless
-    /// `has_accumulators`, for a comparison with bytes that do not distinguish them.
+    /// Returns the bytes with the stash added to the variables unless `has_stash`, and with the
+    /// accumulators added to the variables unless `has_accumulators`. The result can be compared
+    /// with bytes that do not distinguish the stash or the accumulators from other variables.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         if !has_stash {
             self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);

@@ -4,7 +4,7 @@ use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison
 use crate::report::phrases::{Amount, Bytes, Count, code, stages};
 use crate::wording::{counted, listed, signed_share};
 
-/// Returns the heading of a report on a compilation, which says whether it fits, and on how many
+/// Returns the heading of a report on a compilation: whether the compilation fits, and on how many
 /// IPUs.
 pub fn verdict(fit: &Fit) -> String {
     let all = fit.ipus.len() as u64;
@@ -18,9 +18,9 @@ pub fn verdict(fit: &Fit) -> String {
     }
 }
 
-/// Says which IPUs do not fit, or if all fit, which IPU is nearest to its limit. Then says which
-/// replicas the profile lists, and what popliner cannot show if the profile has no lowered
-/// variables.
+/// Returns sentences that say which IPUs do not fit or, if all fit, which IPU is nearest to its
+/// limit. Further sentences say which replicas the profile lists and, if the profile has no lowered
+/// variables, what popliner cannot show.
 pub fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
@@ -83,9 +83,10 @@ fn nearest(ipu: &IpuFit) -> String {
     )
 }
 
-/// Says how stages and IPUs were matched, and where the pipeline was cut elsewhere than predicted.
-/// If the cuts are as predicted, says how much each stage differs from the prediction, which stage
-/// is nearest to its limit, and which reserve would have been enough.
+/// Returns sentences that say how stages and IPUs were matched, and where the pipeline was cut at
+/// other layers than predicted. If the cuts are as predicted, further sentences say how much each
+/// stage differs from the prediction, which stage is nearest to its limit, and which value of
+/// `--reserve` would have been enough.
 pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
@@ -116,7 +117,8 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     lines
 }
 
-/// Says that the prediction would have been enough for every stage with `--reserve` of `bytes`.
+/// Returns the sentence that the prediction would have been high enough for every stage with
+/// `--reserve` of `bytes`.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => format!(
@@ -130,8 +132,8 @@ fn reserve(bytes: u64) -> String {
     }
 }
 
-/// Says how many bytes the fullest tile of a stage has more or less than predicted, and which kind
-/// of contents contributes most.
+/// Returns a sentence that says how many bytes more or less than predicted the fullest tile of a
+/// stage has, and which kind of contents contributes most to this difference.
 fn stage(stage: &StageComparison) -> String {
     let on = format!("stage {} on IPU {}", stage.stage, stage.ipu);
     if stage.difference == 0 {
@@ -151,13 +153,14 @@ fn stage(stage: &StageComparison) -> String {
     )
 }
 
-/// Writes a difference in bytes as a number and the word `more` or `less`.
+/// Returns a difference in bytes as text: its absolute value and the word `more` or `less`.
 fn more_or_less(difference: i64) -> String {
     let more = if difference < 0 { "less" } else { "more" };
     format!("{} {more}", Amount(difference.unsigned_abs()))
 }
 
-/// Says that the pipeline was cut at other layers than predicted, at which layers, and what to do.
+/// Returns a sentence that says that the pipeline was cut at other layers than predicted, at which
+/// layers it was cut, and what the user can do.
 fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
     let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
     let other = match (cut.ipus, numbers.len()) {

@@ -9,8 +9,8 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
     report.fit.iter().flat_map(|fit| &fit.ipus)
 }
 
-/// Makes the table of IPUs: a row for each listed IPU, with the bytes of its fullest tile by kind
-/// of contents.
+/// Returns the table of IPUs. It has one row per listed IPU: the bytes of the IPU's fullest tile by
+/// kind of contents.
 pub fn ipus(report: &Report) -> Table {
     let table = table!("fit", all_ipus(report), |ipu| {
         "IPU" Count (.ipu),
@@ -55,7 +55,8 @@ pub fn ipus(report: &Report) -> Table {
     }
 }
 
-/// Makes the table of categories of variables: a row for each category with bytes on an IPU.
+/// Returns the table of categories of variables. It has one row for each IPU and each category with
+/// bytes on this IPU.
 pub fn categories(report: &Report) -> Table {
     let used = all_ipus(report).flat_map(|ipu| {
         ipu.categories
@@ -76,8 +77,8 @@ fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
     comparison.flat_map(|comparison| &comparison.stages)
 }
 
-/// Makes the table of predicted stages that were matched with an IPU: a row for each stage, with
-/// its predicted and recorded bytes on the fullest tile and over all tiles.
+/// Returns the table of predicted stages that were matched with an IPU. It has one row per stage:
+/// the predicted and the recorded bytes, on the fullest tile and over all tiles.
 pub fn stages(report: &Report) -> Table {
     let table = table!("compare-stages", compared(report), |stage| {
         "Stage" Count (.stage),
@@ -99,8 +100,8 @@ pub fn stages(report: &Report) -> Table {
     table.of(report, "/fit/comparison/stages", for_people)
 }
 
-/// Makes the table of kinds of contents: for each stage, a row for each kind with recorded or
-/// predicted bytes on the fullest tile.
+/// Returns the table of kinds of contents. For each stage, it has one row per kind with predicted
+/// or recorded bytes on the fullest tile.
 pub fn parts(report: &Report) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
@@ -114,8 +115,8 @@ pub fn parts(report: &Report) -> Table {
     })
 }
 
-/// Makes the table of kinds of contents whose recorded bytes differ from the prediction, stage by
-/// stage.
+/// Returns the table of the kinds of contents whose recorded bytes differ from the prediction, for
+/// each stage.
 pub fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);
     table

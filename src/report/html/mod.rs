@@ -1,11 +1,11 @@
-//! The page: a fixed document for the browser with the JSON form of a report in it.
+//! Writes the page: a fixed HTML document for a browser that contains the JSON form of a report.
 //!
-//! Style and scripts are files of this folder. The scripts (`scripts`) show the report. The code
-//! here puts the report into the document, within a bound on its size, and tells the reader of a
-//! browser without scripts whether the model fits. Large data is compressed, and if it is still too
-//! large, parts that only drawings need are left out. A policy in the head allows only the one
-//! script whose hash it names, and no requests. Without a report the document opens a report that
-//! the reader chooses or drops.
+//! The style and the scripts are files of this folder. The scripts (`scripts`) show the report. The
+//! code of this module puts the report into the document, within a bound on its size, and tells the
+//! reader whose browser runs no scripts whether the model fits. A large report is compressed; if it
+//! is still too large, parts that only drawings need are left out. A content security policy in the
+//! head of the document forbids requests, and allows only the one script whose hash the policy has.
+//! A page without a report opens a report that the reader chooses or drops onto the page.
 
 #[cfg(test)]
 mod tests;
@@ -20,28 +20,29 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
-/// The HTML document, in which names in double braces stand for text that is put in. Its content
-/// security policy has the hashes of [`STYLE`] and [`SCRIPT`], which
+/// The HTML document of the page. A name in double braces stands for text that is put in its place.
+/// The content security policy of the document has the hashes of [`STYLE`] and [`SCRIPT`], which
 /// `BLESS=1 cargo test --lib html` writes.
 const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
-/// Joins the files of the folder `scripts` with these names, in the order in which they run.
+/// Joins the files of the folder `scripts` that have the given names (without `.js`), in the order
+/// in which they run.
 macro_rules! scripts {
     ($($name:literal)*) => {
         concat!("'use strict';\n", $(include_str!(concat!("scripts/", $name, ".js"))),*)
     };
 }
 
-/// The scripts of the page, in order. A script uses only those before it, unless it is called
-/// later.
+/// The scripts of the page, in the order in which they run. The code of a script uses only scripts
+/// before it, except code in functions that are called later.
 const SCRIPT: &str = scripts!(
     "report" "elements" "choice" "tables" "plot" "layer_plot" "colours" "cuts" "tried" "stage"
     "split" "blocks" "tiles" "time" "layers" "configuration" "details" "compare" "page"
 );
 
-/// Returns the page that shows a report, as one HTML document.
+/// Returns the page that shows `report`, as the text of one HTML document.
 pub fn text(report: &Report) -> String {
     document(
         &report.heading(),
@@ -59,8 +60,9 @@ pub fn viewer() -> String {
     )
 }
 
-/// Returns the page with a title, a text for browsers without scripts, and `data`, the HTML element
-/// with the report; `data` is empty without a report.
+/// Returns the page as the text of an HTML document. `title` is its title, `without_scripts` the
+/// text for browsers that run no scripts, and `data` the HTML element that contains the report, or
+/// an empty text for a page without a report.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
     let mut pieces = DOCUMENT.split("{{");
     let mut text = pieces.next().unwrap_or_default().to_string();
@@ -72,7 +74,7 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // A name that is none of the above stays in the page, where a test finds it.
+            // Keep an unknown name in the page, so that a test finds it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -80,8 +82,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
     text
 }
 
-/// Writes the verdict, why nothing fits, the table of the split or the compilation, and the
-/// warnings as plain text, for a browser that runs no scripts.
+/// Returns plain text for a browser that runs no scripts: the verdict, the reason why no split
+/// fits, the table of the split or of the compilation, and the warnings.
 fn without_scripts(report: &Report) -> String {
     let tables = report
         .tables(Format::Table)
@@ -103,27 +105,27 @@ fn escaped(text: &str) -> String {
 
 /// Upper bound on the bytes that a report takes in a page, after compression.
 const MAX_DATA: usize = 2_200_000;
-/// The largest size of a report in bytes that is not compressed, so that people can read it in the
-/// page.
+/// Upper bound on the bytes of a report that is put into the page without compression, so that
+/// people can read it there.
 const SMALL: usize = 100_000;
 
-/// Functions that each remove from a report a part that only drawings need. They are applied in
-/// order until the report is small enough for a page.
+/// Functions, each of which removes from a report one part that only drawings need. They are
+/// applied in this order until the report is small enough for a page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
-    // Remove the bytes of each layer at each step, except on the fullest tile.
+    // Remove the bytes of each layer at each step, on all tiles except the fullest tile.
     |report| {
         let steps = report.live_steps.iter_mut();
         steps
             .flat_map(|steps| &mut steps.others)
             .for_each(|tile| tile.layers.clear());
     },
-    // Remove the variables at each step, except on the fullest tile.
+    // Remove the variables at each step, on all tiles except the fullest tile.
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();
         }
     },
-    // Remove half of the ranges of layers whose bytes the reader sees when cuts are moved.
+    // Remove half of the ranges of positions whose bytes the page shows when the reader moves cuts.
     |report| {
         let cuts: Vec<u32> = report
             .stages()
@@ -135,7 +137,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }
     },
-    // Remove the largest variables of tiles, except of the 200 fullest tiles.
+    // Remove the largest variables of all tiles except the 200 fullest tiles.
     |report| {
         if let Some(map) = &mut report.memory.tile_map
             && let Some(lists) = &mut map.variables
@@ -144,19 +146,19 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // Remove all other ranges of layers, so that cuts cannot be moved.
+    // Remove the remaining ranges of positions, too, so that the reader cannot move cuts.
     |report| report.what_if = None,
     // Remove the variables at each step on the fullest tile, too.
     |report| report.live_steps = None,
-    // Remove the contents of each tile.
+    // Remove the contents of each tile, which the map of tiles shows.
     |report| report.memory.tile_map = None,
     // Remove versions and options that the framework and the application recorded.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 
-/// Returns an HTML element that contains the report, in at most `most` bytes, or in as few as
-/// possible. Fast compression is tried first, then the best one; then parts of the report are left
-/// out, in the order of [`LEFT_OUT`].
+/// Returns an HTML element that contains the report, in at most `most` bytes or, if that is
+/// impossible, in as few bytes as possible. Tries fast compression first and then the best
+/// compression; then leaves out parts of the report in the order of [`LEFT_OUT`].
 fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
     if text.len() <= most {

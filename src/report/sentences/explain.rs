@@ -1,5 +1,5 @@
-//! Sentences of `--explain`: how each stage uses its memory, and the effect of moving a cut. Also
-//! about the weights that several layers share.
+//! Sentences of `--explain`, which say how each stage uses its memory and what moving a cut would
+//! change, and sentences about the weights that several layers share.
 
 use super::other_pipelines;
 use crate::model::PseudoLayers;
@@ -11,13 +11,15 @@ use crate::report::{
 };
 use crate::wording::{counted, displayed, listed, share};
 
-/// Upper bound on sums of variables that are listed for the peak of a stage.
+/// Maximum number of the largest variables that `--explain` lists for the peak of a stage. Each
+/// entry can be a sum of several variables.
 const VARIABLES: usize = 5;
-/// Upper bound on groups of layers that share variables which `--explain` lists.
+/// Maximum number of groups of layers with shared variables that `--explain` lists.
 const GROUPS: usize = 5;
 
-/// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, other
-/// pipelines, and the variables that layers share. Subordinate lines are indented.
+/// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, the
+/// best splits in other pipelines, and the variables that layers share. Lines with details are
+/// indented.
 pub fn explain(report: &Report) -> Vec<String> {
     let pseudo_layers = report.pseudo_layers;
     let mut lines = Vec::new();
@@ -67,14 +69,14 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-/// Lists the kinds of contents in `named` that have any bytes, each with its name.
+/// Returns the list of the kinds of contents in `named` (names and bytes) that have any bytes.
 fn with_bytes(named: &[(&str, u64)]) -> String {
     let present = named.iter().filter(|(_, bytes)| *bytes > 0);
     with_commas(present.map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))))
 }
 
-/// Says how many bytes a stage needs in the weight update, and in the forward and backward passes;
-/// `None` if optimizer state is on the chip.
+/// Returns the line that says how many bytes a stage needs in the weight update, and how many in
+/// the forward and backward passes, or `None` if optimizer state is on the chip.
 fn of_update(stage: &Stage) -> Option<String> {
     let update = stage.update()?;
     let with_one_pad = match Amount(update.at_least) {
@@ -91,8 +93,8 @@ fn of_update(stage: &Stage) -> Option<String> {
     ))
 }
 
-/// Says how many copies of each stashed variable a stage keeps, and lists the largest of these
-/// variables. Empty if the stage keeps no copies.
+/// Returns the lines that say how many copies of each stashed variable a stage keeps, and list the
+/// largest stashed variables. Returns an empty list if the stage keeps no copies.
 fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     let pipeline = stage.pipeline.as_ref();
     let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
@@ -118,7 +120,8 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-/// Names the layers that a variable is assigned to; `None` if it is assigned to no layer.
+/// Returns the names of the layers that a variable is assigned to, or `None` if it is assigned to
+/// no layer.
 fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String> {
     match variable.layers.as_slice() {
         [] => None,
@@ -127,8 +130,9 @@ fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String>
     }
 }
 
-/// Says how many predicted bytes are for accumulators that the profile lacks, since it was recorded
-/// without gradient accumulation; `None` if no bytes are.
+/// Returns the line that says how many of the predicted bytes are for gradient accumulators, which
+/// the profile lacks since it was recorded without gradient accumulation. Returns `None` if no
+/// bytes are predicted for accumulators.
 fn accumulation(report: &Report) -> Option<String> {
     let (bytes, stage) = report
         .stages()
@@ -221,11 +225,12 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
     lines
 }
 
-/// Upper bound on tied weights that are listed by name.
+/// Maximum number of tied weights that are listed by name.
 const MAX_TIED: usize = 5;
 
-/// Lists at most 5 of the weights that several layers use, most bytes first, and the number of
-/// weights that are left out.
+/// Returns sentences about at most 5 of the weights that several layers use (tied weights), in
+/// descending order of bytes. If there are more tied weights, a last line gives the number of the
+/// others.
 pub fn tied_weights(report: &Report) -> Vec<String> {
     let all = &report.tied_weights;
     let mut lines: Vec<_> = all
@@ -239,7 +244,7 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Says which layers use a tied weight, and which IPUs have a copy of it.
+/// Returns the sentence that says which layers use a tied weight, and which IPUs have a copy of it.
 fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
     let names = pseudo_layers.names_of(&tied.layers).into_iter();
     let names = Phrase::List(listed(&Vec::from_iter(names.map(displayed))));

@@ -1,5 +1,5 @@
-//! Sentences about the pipeline of the split, the time of its step, and the memory that other
-//! pipelines would need.
+//! Sentences about the pipeline of the report's split, the time of a step of this pipeline, and the
+//! memory that splits in other pipelines would need.
 
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
@@ -8,8 +8,9 @@ use crate::report::step::three_digits;
 use crate::report::{BestSplit, PipelineFacts, Report, StepFacts};
 use crate::wording::counted;
 
-/// Says which pipeline the split runs in and who chose it, which bytes are less exact because of
-/// how the profile was recorded, and whether the weight update decides the peak.
+/// Returns the sentences that say which pipeline the split runs in, whether the user or popliner
+/// chose it, how the profile was recorded and which bytes are therefore less exact, and whether the
+/// weight update determines the peak.
 pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
@@ -31,7 +32,8 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-/// Says where optimizer state is between updates; empty if on the chip and not sharded.
+/// Returns the text that says where optimizer state is between updates, or an empty text if the
+/// state is on the chip and not sharded.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let replicas = facts.pipeline.replicas;
     match facts.pipeline.state {
@@ -43,8 +45,9 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     }
 }
 
-/// Says that the fullest stage needs the most memory in the weight update, so that optimizer state
-/// kept elsewhere does not lower its peak; `None` if the passes need more.
+/// Returns the sentence that says that the fullest stage needs the most memory in the weight
+/// update, so that keeping optimizer state elsewhere does not lower the stage's peak. Returns
+/// `None` if the forward and backward passes need more memory than the update.
 fn deciding(report: &Report) -> Option<String> {
     let stage = report.split.as_ref()?.fullest()?;
     let update = stage.update().filter(|update| update.decides)?;
@@ -68,7 +71,8 @@ fn deciding(report: &Report) -> Option<String> {
     ))
 }
 
-/// Names the pipeline, and says whether it was requested or chosen automatically.
+/// Returns the sentence that names the pipeline, and says whether it was requested or chosen
+/// automatically.
 fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let by_turns = format!(
         "layers run {} times in a forward pass: sharded, one IPU at a time",
@@ -86,7 +90,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // The state may be off the chip because that is faster, not because it has to be.
+        // Popliner may have put optimizer state off the chip because that is faster, not because
+        // the model does not fit otherwise.
         StatePlace::OffChip if streaming == Some(true) => "",
         _ if !facts.state_by_default || report.given.is_some() => "",
         _ if report.fitting_split().is_some() => {
@@ -97,8 +102,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     format!("{} ({why}{place})", pipeline_name(facts))
 }
 
-/// Names the schedule, the recomputation, the type of accumulators and the place of optimizer
-/// state. Without a pipeline, says why there is none.
+/// Returns the text that names the schedule, the recomputation, the type of accumulators and the
+/// place of optimizer state. If the schedule is `none`, the text says why there is no pipeline.
 pub fn pipeline_name(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = elsewhere(facts);
@@ -130,8 +135,9 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
     format!("pipeline: schedule {schedule}{recompute}{accumulators}{elsewhere}")
 }
 
-/// Says what the profile lacks because of how it was recorded, and what is added instead; `None`
-/// for the usual recording, which accumulates gradients without recomputation.
+/// Returns the sentence that says what the profile lacks because of how it was recorded, and what
+/// the prediction adds for that. Returns `None` for the usual recording, which accumulates
+/// gradients and does not recompute.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
     let recording = &facts.recording;
     let places = [
@@ -165,8 +171,9 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Says that the pipeline recomputes activations by default, and how many bytes the split needs
-/// without it; `None` if the user chose the recomputation, or nothing is recomputed.
+/// Returns the sentence that says that the pipeline recomputes activations by default, and how many
+/// bytes the split needs without recomputation. Returns `None` if the user chose the recomputation,
+/// or if nothing is recomputed.
 fn by_default(facts: &PipelineFacts) -> Option<String> {
     let bytes = Amount(facts.without_recomputation?);
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
@@ -181,7 +188,8 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Returns, for a report on a split that fits, a line about the best split in each other pipeline.
+/// Returns one sentence for each other pipeline about the best split in that pipeline, for a report
+/// whose own split fits.
 pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
@@ -196,8 +204,8 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
         .collect()
 }
 
-/// Says that several replicas of a smaller pipeline are faster, and how many bytes of gradients
-/// they exchange; `None` if they are not faster.
+/// Returns the sentence that says that several replicas of a smaller pipeline are faster, and how
+/// many bytes of gradients the replicas exchange, or `None` if replicas are not faster.
 pub fn with_replicas(report: &Report) -> Option<String> {
     let facts = report.pipeline.as_ref()?;
     let split = facts.with_replicas.as_ref()?;
@@ -225,8 +233,8 @@ pub fn with_replicas(report: &Report) -> Option<String> {
     ))
 }
 
-/// Says whether the best split with changed options fits, how many bytes its fullest tile needs,
-/// and how long a step takes.
+/// Returns the sentence about the best split with changed options: whether it fits, how many bytes
+/// its fullest tile needs, and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
     let verdict = if alternative.fits {
         " it fits:"
@@ -236,8 +244,8 @@ pub fn other_split(alternative: &BestSplit) -> String {
     needing(alternative, verdict)
 }
 
-/// Says how many bytes the best split with other options needs on its fullest tile, and how long a
-/// step takes. `verdict` is put in after the options.
+/// Returns the sentence that says how many bytes the best split with other options needs on its
+/// fullest tile, and how long a step takes. The text `verdict` follows the options in the sentence.
 pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     let state = match alternative.state {
         StatePlace::OnChip => String::new(),
@@ -259,14 +267,14 @@ pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     )
 }
 
-/// Says how long a step takes; `None` if its time is unknown.
+/// Returns the text that says how long a step takes, or `None` if the time is unknown.
 pub fn time_of(step: &StepFacts) -> Option<String> {
     let (batches, time) = (micro_batches(step), three_digits(step.milliseconds?));
     Some(format!("a step of {batches} takes {time} ms"))
 }
 
-/// Names the time that a step takes to load and store optimizer state; `None` if all of it is on
-/// the chip.
+/// Returns the words for the time that a step takes to load and store optimizer state, with the
+/// number of bytes, or `None` if all optimizer state is on the chip.
 fn time_to_stream(step: &StepFacts) -> Option<String> {
     let bytes = Amount(step.streamed_bytes?);
     Some(format!(
@@ -274,8 +282,8 @@ fn time_to_stream(step: &StepFacts) -> Option<String> {
     ))
 }
 
-/// Says how long a step of the split takes, and what makes it up. Empty if the split does not fit
-/// or has no cycles.
+/// Returns the sentences that say how long a step of the split takes, and what this time consists
+/// of. Returns an empty list if the split does not fit or the profile has no cycles.
 pub fn step(report: &Report) -> Vec<String> {
     let (Some(split), Some(step)) = (report.fitting_split(), &report.step) else {
         return Vec::new();
@@ -290,7 +298,8 @@ pub fn step(report: &Report) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-/// Writes the number of micro-batches of a step, and says so if it is more than the user gave.
+/// Returns the text for the number of micro-batches of a step. If the number is higher than the
+/// number that the user gave, the text says so.
 pub fn micro_batches(step: &StepFacts) -> String {
     let batches = counted(step.micro_batches, "micro-batch");
     match step.given_micro_batches {
@@ -351,8 +360,9 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
     format!("stage {slowest} is the slowest; {stages}{copies}{update}")
 }
 
-/// Says how many bytes a step loads from and stores to memory outside the IPUs, and whether the
-/// time of the step includes that; `None` if all optimizer state is on the chip.
+/// Returns the sentence that says how many bytes a step loads from and stores to memory outside the
+/// IPUs, and whether the time of the step includes these transfers. Returns `None` if all optimizer
+/// state is on the chip.
 fn streaming(step: &StepFacts) -> Option<String> {
     let time = time_to_stream(step)?;
     Some(match step.streaming_is_counted {

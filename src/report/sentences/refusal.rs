@@ -1,4 +1,5 @@
-//! Sentences about why no split fits, what would help, and how the user's split compares.
+//! Sentences that say why no split fits, what would help, and how the user's split compares with
+//! the best split.
 
 use super::other_split;
 use super::pipeline::needing;
@@ -10,7 +11,8 @@ use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFa
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
-/// Says why no split of the report's layers fits in the report's pipeline.
+/// Returns the sentence that says why no split of the report's layers fits in the report's
+/// pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
     match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
@@ -24,8 +26,9 @@ pub fn why_none_fits(refusal: &Refusal) -> String {
     }
 }
 
-/// Lists what prevents a split that fits: the ranges of layers that exceed the limit, the
-/// constraints that keep layers together, and the cuts that constraints require.
+/// Returns the sentences that list what prevents a split that fits: the ranges of layers that
+/// exceed the limit, the constraints that keep layers together, and the cuts that constraints
+/// require.
 pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
@@ -38,8 +41,9 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
-/// Says that the report's layers need at least `needed` stages in the report's pipeline, since
-/// ranges of layers exceed the limit and each range needs a cut of its own.
+/// Returns the sentence that says that the report's layers need at least `needed` stages in the
+/// report's pipeline, since several ranges of layers exceed the limit and each range needs a cut of
+/// its own.
 fn too_few(refusal: &Refusal, needed: u32) -> String {
     let (are, end) = match refusal.ranges.len() {
         1 => ("is", ""),
@@ -63,16 +67,16 @@ fn over_limit(range: &OverLimit) -> String {
     )
 }
 
-/// Returns the ways to make the model fit if no split does, one sentence for each, with the option
-/// to type: other pipelines, more IPUs, more memory, or dropped constraints. Each sentence is about
-/// the best split with its option.
+/// Returns one sentence for each way to make the model fit if no split does: another pipeline, more
+/// IPUs, more memory, or dropped constraints. Each sentence gives the option to type and describes
+/// the best split with that option.
 pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let others = report.pipeline.iter().flat_map(|own| &own.alternatives);
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal));
-    // A tile cannot have more memory than the target has. If more is needed, the bytes over the
-    // limit say enough.
+    // A tile cannot have more memory than the target has. If the model needs more, this sentence is
+    // left out: the verdict already gives the bytes over the limit.
     let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= target
@@ -93,12 +97,14 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// Lowest number of layers of a shared weight for which passing on its value as an activation is
-/// proposed. An embedding that is also the head has only two.
+/// Minimum number of layers that share a weight for which popliner proposes to pass the value of
+/// the weight on as an activation. The weight of an embedding that is also the head is shared by
+/// only two layers.
 const MANY: usize = 3;
 
-/// Says how a weight that many layers read can be on one IPU, if a split fits only without its tie:
-/// passed on as an activation, with so many bytes over each cut. `None` if there is no such weight.
+/// Returns the sentence that says how a weight that many layers read can stay on one IPU if a split
+/// fits only when this weight is untied: the model reads it once and passes it on as an activation.
+/// The sentence gives the bytes over each cut. Returns `None` if there is no such weight.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = |weight: &str| {
         let mut relaxations = refusal.relaxations.iter();
@@ -113,8 +119,8 @@ fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     ))
 }
 
-/// Says on how many IPUs the model fits at least, or that it fits on no number of IPUs that was
-/// tried; `None` if none was tried.
+/// Returns the sentence that gives the fewest IPUs on which the model fits, or that says that it
+/// fits on none of the tried numbers of IPUs. Returns `None` if no other numbers were tried.
 fn on_more_ipus(refusal: &Refusal) -> Option<String> {
     let Some(split) = &refusal.on_more_ipus else {
         let tried = counted(refusal.ipus_tried?, "IPU");
@@ -124,8 +130,8 @@ fn on_more_ipus(refusal: &Refusal) -> Option<String> {
     Some(format!("at least {needed} are needed; {needing}"))
 }
 
-/// Says which layers exceed the limit most, on which tile, and which variables take the most bytes
-/// on that tile; `None` if a split fits.
+/// Returns the sentence that says which layers exceed the limit most, on which tile, and which
+/// variables take the most bytes on that tile, or `None` if a split fits.
 pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
@@ -139,8 +145,8 @@ pub fn missing_memory(report: &Report) -> Option<String> {
     ))
 }
 
-/// Lists the largest variables on the tile that exceeds its limit most. If their names are unknown,
-/// says how to see them.
+/// Returns the text that lists the largest variables on the tile that exceeds its limit most. If
+/// the names of variables are unknown, the text says how to see them.
 fn largest(report: &Report, refusal: &Refusal) -> String {
     let all = refusal.largest_variables.iter().map(|sum| {
         let (own, name) = (&sum.variable, name(&sum.variable.name));
@@ -160,7 +166,8 @@ fn largest(report: &Report, refusal: &Refusal) -> String {
     }
 }
 
-/// Describes a change of the model or its options, and the bytes that it frees.
+/// Returns the sentence that describes a change of the model or its options, and the bytes that the
+/// change frees.
 pub fn advice(advice: &Advice) -> String {
     let bytes = Amount(advice.frees);
     match advice.change {
@@ -185,8 +192,8 @@ pub fn advice(advice: &Advice) -> String {
     }
 }
 
-/// Names the constraints without which a split fits, such as `without --pin 1=0 and with wte
-/// untied`.
+/// Returns the text that names the constraints and ties of weights without which a split fits, such
+/// as `without --pin 1=0 and with wte untied`.
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
         |names: &[String]| Phrase::List(with_commas(names.iter().map(|name| displayed(name))));
@@ -200,8 +207,8 @@ fn without(relaxation: &RelaxationFacts) -> String {
     }
 }
 
-/// Compares the split that the user gave with the best split by the bytes on their fullest tiles
-/// and by the time of a step; `None` if the user gave no split.
+/// Returns the sentence that compares the split that the user gave with the best split by the bytes
+/// on their fullest tiles and by the time of a step, or `None` if the user gave no split.
 pub fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let fits = if given.best.fits {
@@ -218,8 +225,8 @@ pub fn given(report: &Report) -> Option<String> {
     ))
 }
 
-/// Says how long a step takes with the best split and with the given split; empty if either time is
-/// unknown.
+/// Returns the text that says how long a step takes with the best split and with the user's split,
+/// or an empty text if either time is unknown.
 fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let steps = [&given.best.step, &report.step];
     match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {

@@ -7,17 +7,18 @@ use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
-/// The lowest and the highest width of a bar beside a row of a table, in columns of text. If there
-/// is no room for the lowest width, no bars are drawn.
+/// The minimum and the maximum width of a bar beside a row of a table, in columns of text. If there
+/// is no room for the minimum width, no bars are drawn.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// The lowest width, in columns of text, to which the names of layers in a table are wrapped. If
-/// the table is still too wide, other columns are removed.
+/// The minimum width, in columns of text, to which a column with names of layers is wrapped. If a
+/// table is too wide even at this width, other columns are removed.
 const MIN_LAYERS: usize = 24;
 
-/// Writes a table with aligned columns. If it is too wide for the terminal, columns are removed
-/// from the right until two are left, columns with layers last; names of layers then take several
-/// lines, and a last line names the removed columns.
+/// Returns the text of a table with aligned columns. If the table is too wide for the terminal,
+/// columns are removed until it fits or two columns are left: first columns without layers, from
+/// the right, and then columns with layers. Names of layers may then take several lines, and a last
+/// line names the removed columns.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     if let Some(limit) = rows.highest_limit() {
@@ -48,7 +49,7 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let chosen = rows.clone().at(&kept);
     let mut table = plain_table(&chosen, units);
     limit_width(&mut table, room);
-    // Only the names of layers may take several lines.
+    // Only columns with names of layers may be wrapped to several lines.
     for (column, own) in table.column_iter_mut().zip(&chosen.columns) {
         if own.kind != Kind::Layers {
             column.set_constraint(ColumnConstraint::ContentWidth);
@@ -65,8 +66,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-/// Returns the width of a table in columns of text, with the space between its columns, from the
-/// width of each column's contents.
+/// Returns the width of a table in columns of text, including the space between the table's
+/// columns. `widths` has the width of the contents of each column.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     let padded: usize = widths.map(|width| width + 2).sum();
     padded.saturating_sub(1)
@@ -85,8 +86,8 @@ fn most_bytes(rows: &Rows) -> u64 {
         .unwrap_or(0)
 }
 
-/// Writes a table with amounts in the unit that suits `limit`, in bytes. On a terminal with room
-/// for bars, each row has its bar, if no row takes several lines.
+/// Returns the text of a table, with amounts of memory in the unit that suits `limit` (in bytes).
+/// On a terminal, each row gets a bar if there is room for bars and no row takes several lines.
 pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -94,7 +95,7 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     };
     limit_width(&mut table, screen.width);
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // Draw bars only if every row of the table takes one line.
+    // Draw bars only if the header and every row of the table take one line each.
     let bars = rows.bars();
     if lines.len() == bars.len() + 1 {
         add_bars(&mut lines, &bars, look, screen.width);
@@ -137,9 +138,9 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds the bars of the rows to the lines of a table. The first line is the header and gets no bar.
-/// `width` is the width of the terminal in columns of text; without room for the lowest width of
-/// [`BAR`], no bars are added.
+/// Adds the bars of the rows to `lines`, the lines of a table. The first line is the header and
+/// gets no bar. `width` is the width of the terminal in columns of text. If there is no room for
+/// the minimum width of [`BAR`], no bars are added.
 fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: usize) {
     let taken = lines
         .iter()
@@ -158,7 +159,7 @@ fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: 
     }
 }
 
-/// The share of the limit in per cent above which a bar is highlighted.
+/// The share of the limit, in per cent, above which the bar of a row is highlighted.
 const NOTABLE: u128 = 90;
 
 /// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
@@ -176,7 +177,8 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
-    // Only a bar without free bytes is full, and only a bar without bytes is empty.
+    // Up to the mark, a bar is drawn full only if no bytes are free, and empty only if it stands
+    // for 0 bytes.
     let share = (limit_share / u128::from(limit.max(1))) as usize;
     let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(

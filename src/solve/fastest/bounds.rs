@@ -6,16 +6,17 @@ use crate::solve::problem::CompiledStage;
 use crate::time::SlotKind;
 use std::sync::Arc;
 
-/// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), by the
-/// passes that the stage runs in the slot: none, forward, backward (with recomputation), or both.
+/// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage). There
+/// is one entry per set of passes that the stage may run in the slot: none, forward, backward (with
+/// recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
 /// Lower bounds on the cycles of the stages that a search has not placed yet, for splits into a
 /// fixed number of stages.
 pub(super) struct Bounds {
     pub stages: usize,
-    /// The table of bounds for splits into at least `stages` stages; its last rows are the bounds
-    /// for splits into `stages` stages.
+    /// The table of bounds, which may be for splits into more than `stages` stages. Its last rows
+    /// are the bounds for splits into `stages` stages.
     table: Arc<BoundsTable>,
 }
 
@@ -24,14 +25,14 @@ pub(super) struct Bounds {
 struct BoundsTable {
     stages: usize,
     positions: usize,
-    /// For each first stage and start position: the bounds; `None` if the stages from there on
-    /// cannot cover all remaining positions. A row after the last stage has the bounds for no
-    /// remaining stage.
+    /// For each first stage and start position: the bounds; `None` if the stages from the first
+    /// stage on cannot cover all positions from the start position on. One more row, after the row
+    /// of the last stage, has the bounds for no remaining stage.
     rests: Vec<Option<RestBounds>>,
 }
 
-/// Lower bounds on the cycles of the last stages of a split, from one stage and one position on,
-/// wherever the cuts between them are.
+/// Lower bounds on the cycles of the last stages of a split: all stages from one stage on, which
+/// begins at a given position. The bounds hold wherever the cuts between these stages are.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
     /// For each combination of passes: a lower bound on the cycles of the slowest of these last
@@ -40,15 +41,15 @@ pub(super) struct RestBounds {
     /// For each combination of passes: a lower bound on the cycles of the first of these last
     /// stages, if it runs these passes.
     first: CyclesByPasses,
-    /// The end (exclusive) of the first of these last stages, in the split whose slowest stage
-    /// takes the fewest cycles.
+    /// The end (exclusive) of the first of these last stages, if the cuts are chosen so that the
+    /// slowest of these stages takes the fewest cycles.
     end: usize,
-    /// The index of the profile of the stage that ends at `end`.
+    /// The index of the profile of the first of these last stages, which ends at `end`.
     profile: usize,
 }
 
-/// Returns the bytes on the fullest tile of `stage` as the stage with index `number` of `stages`
-/// stages; `None` if limits or constraints rule this stage out.
+/// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split into
+/// `stages` stages; `None` if limits or constraints rule this out.
 pub(super) fn peak(
     checked: &CheckedProblem<'_>,
     (number, stages): (usize, usize),
@@ -81,8 +82,8 @@ impl BoundsTable {
         stage * (self.positions + 1) + start
     }
 
-    /// Computes the bounds for splits of the positions from `start` on, whose first stage has the
-    /// index `number`. The bounds for the index `number + 1` must have been computed.
+    /// Computes the bounds for the stages from index `number` on, the first of which starts at
+    /// position `start`. The bounds for the index `number + 1` must already be in the table.
     fn add(&mut self, checked: &CheckedProblem<'_>, number: usize, start: usize) {
         let place = self.place(number, start);
         let mut found: Option<RestBounds> = None;
@@ -122,9 +123,10 @@ impl BoundsTable {
 }
 
 impl Bounds {
-    /// Computes the bounds for splits into each number of stages, from 1 to `most`, for which there
-    /// are splits within the limits and constraints. All numbers share one table, since the bounds
-    /// only depend on the number of remaining stages, unless it matters which IPU a stage runs on.
+    /// Computes the bounds for splits into each number of stages, from 1 to `most`. A number is
+    /// left out if no split into this number of stages is within the limits and constraints. All
+    /// numbers share one table, since the bounds only depend on the number of remaining stages,
+    /// unless it matters which IPU a stage runs on.
     pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
         let table = |stages| Arc::new(BoundsTable::new(checked, stages));
         let shared = (!checked.is_numbered()).then(|| table(most));
@@ -142,14 +144,14 @@ impl Bounds {
             .place(stage + (self.table.stages - self.stages), start)
     }
 
-    /// Can the stages from index `stage` on cover all positions from `start` on, within the limits
-    /// and constraints?
+    /// Returns whether the stages from index `stage` on can cover all positions from `start` on,
+    /// within the limits and constraints.
     pub fn leads_on(&self, stage: usize, start: usize) -> bool {
         self.rest(stage, start).is_some()
     }
 
     /// Returns the lower bounds for the stages from index `stage` on, the first of which starts at
-    /// the position `start`; `None` if they cannot cover all positions from there on.
+    /// position `start`; `None` if these stages cannot cover all positions from `start` on.
     pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         if start > self.table.positions {
             return None;
@@ -158,7 +160,7 @@ impl Bounds {
     }
 
     /// Returns the stages, in order, of the split whose slowest stage takes the fewest cycles;
-    /// `None` if the table lacks a stage at the position where it would start.
+    /// `None` if the table has no bounds for one of these stages.
     pub fn path(&self) -> Option<Vec<CompiledStage>> {
         let mut start = 0;
         (0..self.stages)
@@ -176,10 +178,10 @@ impl Bounds {
 /// The passes that the stages not placed yet run in one kind of slot.
 #[derive(Clone, Copy)]
 pub(super) struct RestActivity {
-    /// The passes that all of the stages not placed yet run, as an index into [`CyclesByPasses`].
+    /// Index into [`CyclesByPasses`] of the passes that all of the stages not placed yet run.
     busiest: usize,
-    /// The passes that the first of the stages not placed yet runs, as an index into
-    /// [`CyclesByPasses`].
+    /// Index into [`CyclesByPasses`] of the passes that the first of the stages not placed yet
+    /// runs.
     first: usize,
 }
 
@@ -197,8 +199,8 @@ impl RestActivity {
 }
 
 impl RestBounds {
-    /// Returns a lower bound on the cycles of the busiest of the remaining stages in a slot in
-    /// which they run the passes `work`.
+    /// Returns a lower bound on the cycles of the busiest of the remaining stages, in a slot in
+    /// which these stages run the passes `work`.
     pub fn of(&self, work: RestActivity) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

@@ -3,10 +3,10 @@
 //! A step consists of slots, and a slot takes as long as the busiest IPU in it. In the middle of a
 //! step the slowest stage is the busiest; while the pipeline fills and drains, the order of the
 //! stages matters, so the split with the fastest slowest stage often does not have the shortest
-//! step. This search adds stages from the first to the last. It gives up the stages placed so far
-//! if no split that begins with them can have a shorter step than the best split: in each slot, a
-//! split takes at least as long as its placed stages, and as the lower bound on the remaining
-//! stages.
+//! step. This search places stages from the first to the last. It gives up the stages placed so far
+//! if no split that begins with them can have a shorter step than the best split found so far. The
+//! proof is a lower bound on each slot: the slot takes at least as long as the busiest placed
+//! stage, and at least as long as the lower bound on the stages that are not placed yet.
 
 mod bounds;
 
@@ -17,16 +17,16 @@ use super::problem::CompiledStage;
 use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 
-/// The maximum number of slots that a search evaluates, which takes some tenths of a second. A slot
-/// is an interval of a step in which each IPU works on one pass of its stage; equal slots are one
-/// kind. Each stage that is tried uses up one slot for each kind, of which there are two to four
-/// for each IPU.
+/// The maximum number of slots that a search evaluates; it evaluates this number in some tenths of
+/// a second. A slot is an interval of a step in which each IPU works on one pass of its stage, and
+/// slots with the same passes are one kind. Each stage that the search tries counts as one slot for
+/// each kind, and there are two to four kinds for each IPU.
 pub(super) const MAX_SLOTS: u64 = 20_000_000;
-/// The maximum number of splits, each into another number of stages, that [`TimedSplit::climb`]
-/// improves to find a better split to start from.
+/// The maximum number of splits that [`TimedSplit::climb`] improves to find a better split to start
+/// from. Each of these splits has another number of stages.
 const MAX_CLIMBS: usize = 8;
-/// With more positions than this number, or with more stages than `MAX_STAGES`, the search does not
-/// try all splits, only those near the splits whose slowest stage is the fastest.
+/// If there are more positions than this number, or more stages than `MAX_STAGES`, the search does
+/// not try all splits, only those near the splits whose slowest stage is the fastest.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
@@ -39,8 +39,8 @@ struct TimedSplit {
 }
 
 impl TimedSplit {
-    /// Computes the time of the split into `stages`; `None` if it is over a limit, breaks a
-    /// constraint, or the profile has no cycles.
+    /// Computes the time of the split into `stages`. Returns `None` if the split is over a limit or
+    /// breaks a constraint, or if the profile has no cycles.
     fn new(
         checked: &CheckedProblem<'_>,
         stages: impl IntoIterator<Item = CompiledStage>,
@@ -54,14 +54,15 @@ impl TimedSplit {
         })
     }
 
-    /// Is the split better than `other`: by the time of a step for each of its micro-batches, then
-    /// by fewer stages, then by lower peak?
+    /// Returns whether the split is better than `other`. Splits are compared by the time of a step
+    /// for each of its micro-batches, then by the number of stages, then by the peak; lower is
+    /// better.
     fn is_better_than(&self, other: &Self) -> bool {
         self.score.compare(&other.score, Goal::Time).is_lt()
     }
 
-    /// Moves one cut by one position at a time, or changes the profile of one stage, as long as
-    /// this makes the split better.
+    /// Improves the split: moves one cut by one position at a time, or changes the profile of one
+    /// stage, as long as this makes the split better.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
         while is_better {
@@ -82,8 +83,8 @@ impl TimedSplit {
         self
     }
 
-    /// Returns the stages after `change` is made to the stage with index `number`. The result is no
-    /// valid split if a stage becomes empty.
+    /// Returns the stages of the split after `change` is made to the stage with index `number`. If
+    /// this makes a stage empty, the result is not a valid split.
     fn changed(&self, number: usize, change: Move) -> Vec<CompiledStage> {
         let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
         match change {
@@ -102,13 +103,14 @@ impl TimedSplit {
 enum Move {
     /// The cut before a stage moves to this position.
     Cut(usize),
-    /// The stage is compiled as in the profile with this index.
+    /// The stage gets the profile with this index.
     Profile(usize),
 }
 
 /// Finds the split, into any number of stages, with the shortest step for each micro-batch. The
 /// search begins with `start`, a split within the limits and constraints, and evaluates at most
-/// `max_slots` slots (as [`MAX_SLOTS`] defines them). `None` if the profile has no cycle counts.
+/// `max_slots` slots (as [`MAX_SLOTS`] defines them). Returns `None` if the profile has no cycle
+/// counts.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -126,9 +128,9 @@ pub(super) fn fastest(
     Some(search(checked, &times, bounds, start, max_slots))
 }
 
-/// Returns the best of `best` and all splits into the numbers of stages that `bounds` are for, and
-/// whether no other split can be faster. At most `max_slots` slots are evaluated (as [`MAX_SLOTS`]
-/// defines them).
+/// Returns the best split of `best` and of all splits into the numbers of stages that `bounds` are
+/// for. [`Solution::is_shortest`] tells whether no other split can be faster. The search evaluates
+/// at most `max_slots` slots (as [`MAX_SLOTS`] defines them).
 fn search(
     checked: &CheckedProblem<'_>,
     times: &[&StageTimes],
@@ -173,12 +175,12 @@ fn search(
 /// other, beginning with stage 0.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
-    /// For each profile: the times of stages.
+    /// One entry per profile: the times of stages in this profile.
     times: &'a [&'a StageTimes],
     stages: usize,
     kinds: Vec<SlotKind>,
-    /// For each number of placed stages, then for each kind of slot: the passes that the stages not
-    /// placed yet run in a slot of this kind.
+    /// For each number of placed stages (from 0), one entry per kind of slot: the passes that the
+    /// stages not placed yet run in a slot of this kind.
     rests: Vec<Vec<RestActivity>>,
     /// The number of slots of a step. A slot is an interval in which each IPU works on one forward
     /// or backward pass of its stage, or on both.
@@ -187,20 +189,20 @@ struct StageSearch<'a> {
     /// pipelines in which they run one after the other.
     update: u128,
     bounds: Bounds,
-    /// A lower bound on the step time of every split into this number of stages.
+    /// A lower bound on the step time, per micro-batch, of every split into this number of stages.
     at_least: Rate,
     placed: Vec<CompiledStage>,
-    /// For each number of placed stages, from 0: the costs of these stages.
+    /// One entry per number of placed stages, from 0: the costs of these placed stages.
     taken: Vec<CostsSoFar>,
 }
 
 /// The costs of the stages of a split that a search has placed so far.
 #[derive(Clone, Default)]
 struct CostsSoFar {
-    /// For each kind of slot: the cycles of the busiest IPU among the stages placed so far.
+    /// One entry per kind of slot: the cycles of the busiest IPU among the stages placed so far.
     busiest: Vec<u128>,
-    /// The most bytes that an IPU sends or receives at the end of a slot, for slots with an even
-    /// index and for slots with an odd index.
+    /// The most bytes that an IPU sends or receives at the end of a slot: the first item is for
+    /// slots with an even index, the second item for slots with an odd index.
     sent: [u128; 2],
     /// The cycles of the longest weight update of any IPU among the stages placed so far.
     update: u128,
@@ -208,8 +210,8 @@ struct CostsSoFar {
 }
 
 impl<'a> StageSearch<'a> {
-    /// Makes the search over the splits that `bounds` are for. `None` if the profile has no cycle
-    /// counts.
+    /// Makes the search over the splits that `bounds` are for. Returns `None` if the profile has no
+    /// cycle counts.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a [&'a StageTimes],
@@ -250,9 +252,9 @@ impl<'a> StageSearch<'a> {
     }
 
     /// Tries all splits that begin with the placed stages and may be better than `best`, the best
-    /// split so far, which may have another number of stages. A better split replaces `best`.
-    /// `left` is the number of slots that may still be evaluated. Returns false if the search
-    /// stopped because `left` was used up.
+    /// split found so far (which may have another number of stages). A better split replaces
+    /// `best`. `left` is the number of slots that the search may still evaluate. Returns false if
+    /// the search stopped because `left` was used up.
     fn run(&mut self, best: &mut TimedSplit, left: &mut u64) -> bool {
         let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
         if self.bound().compare(best.rate).then(by_size).is_ge() {
@@ -295,15 +297,15 @@ impl<'a> StageSearch<'a> {
         true
     }
 
-    /// Returns the bytes on the fullest tile of `next` as the next stage; `None` if limits or
-    /// constraints rule it out.
+    /// Returns the bytes on the fullest tile of `next` if it is placed as the next stage; `None` if
+    /// limits or constraints rule this out.
     fn peak(&self, next: &CompiledStage) -> Option<u64> {
         bounds::peak(self.checked, (self.placed.len(), self.stages), next)
     }
 
-    /// Is another profile no worse for `next`, the next stage with `peak` bytes, in every cost that
-    /// the time and the peak of a split depend on? If all costs are equal in two profiles, the one
-    /// with the lower index wins.
+    /// Returns whether another profile is no worse for `next`, the next stage with `peak` bytes, in
+    /// every cost that the time and the peak of a split depend on. If all costs are equal in two
+    /// profiles, only the profile with the lower index counts as no worse.
     fn is_beaten(&self, next: &CompiledStage, peak: u64) -> bool {
         let Some(mine) = self.costs_of(next, peak) else {
             return false;
@@ -331,8 +333,9 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Returns all costs that the time and the peak of a split depend on for `next`, the next stage
-    /// with `peak` bytes: cycles, bytes that it sends, and its peak.
+    /// Returns all costs of `next`, the next stage with `peak` bytes, that the time and the peak of
+    /// a split depend on: cycles, bytes that the stage sends, and its peak. Returns `None` if the
+    /// cycles are unknown.
     fn costs_of(&self, next: &CompiledStage, peak: u64) -> Option<[u128; 9]> {
         let times = self.times[next.profile];
         let after = self.stages - 1 - self.placed.len();
@@ -394,7 +397,8 @@ impl<'a> StageSearch<'a> {
         self.placed.last().map_or(0, |last| last.positions.end)
     }
 
-    /// Returns a lower bound on the step time of any split that begins with the placed stages.
+    /// Returns a lower bound on the step time, per micro-batch, of any split that begins with the
+    /// placed stages.
     fn bound(&self) -> Rate {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let micro_batches = self.at_least.micro_batches;

@@ -1,4 +1,5 @@
-//! The steps at which variables are live in a stage, if they differ from the profile.
+//! The steps at which variables are live in stages of a pipeline. Only variables for which these
+//! steps differ from the profile need them.
 
 use super::reruns::{Held, Segments};
 use super::{Flow, Flows};
@@ -7,32 +8,33 @@ use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
-/// The steps at which the variables of each use (one class and use set) are live in stages of a
-/// pipeline, where these differ from the profile.
+/// The steps at which the variables of each use are live in stages of a pipeline. A use is all
+/// variables with the same equivalence class and use set.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// For each use, by its number in [`CountedUses`](crate::memory::uses::CountedUses): an
-    /// index in `lives`. A model can have millions of uses, but few distinct lives.
+    /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): an
+    /// index into `lives`. Many uses share an entry of `lives`: a model can have millions of uses.
     of_uses: Vec<u32>,
-    /// For each distinct liveness of variables in stages: its parts, which add up. The entry
-    /// [`AS_RECORDED`] has no parts, and stands for variables that are live as in the profile.
+    /// One entry per distinct liveness of variables: a list of parts. The variables are live in a
+    /// stage at the steps of all parts that apply to the stage. The entry with the index
+    /// [`AS_RECORDED`] has no parts and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
-/// The steps (half-open) at which variables are live in some stages: in those that have any of
-/// `places` or, if that is `None`, in all stages that have the variables. Several such parts of a
-/// use add up.
+/// Half-open steps at which variables are live in some stages. The steps apply to stages that have
+/// any of `places`; if `places` is `None`, they apply to all stages that have the variables. A use
+/// can have several such parts, whose steps add up.
 #[derive(Debug)]
 pub(crate) struct PartOfLife {
     pub places: Option<PlaceSet>,
-    /// A position that a stage must also have, so that the variables are live in it at these steps;
-    /// `None` for no such condition.
+    /// One more position that a stage must have, or the steps do not apply to it. `None` if there
+    /// is no such condition.
     pub with: Option<u32>,
     pub steps: Steps,
 }
 
-/// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive); all of them if
-/// `end` is `None`.
+/// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive). Returns all of
+/// `steps` if `end` is `None`.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     steps
@@ -43,8 +45,8 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes the steps at which the variables of `model` are live in stages of the pipeline of
-    /// `flows`. New sets of positions are added to `sets`.
+    /// Computes the steps at which the variables of `model` are live in stages of the pipeline that
+    /// `flows` belongs to. New sets of positions are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -79,8 +81,9 @@ impl StageLives {
 }
 
 impl Flows {
-    /// Returns the steps at which the variables of a use are live in stages, as parts that add up;
-    /// `None` if they are live as in the profile. `number` is as in [`Flows::of_uses`].
+    /// Returns the steps at which the variables of one use are live in stages, as parts whose steps
+    /// add up. Returns `None` if the variables are live as in the profile. `number` is the number
+    /// of the use in [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         let known = self.lives.as_ref()?;
@@ -91,31 +94,34 @@ impl Flows {
     }
 }
 
-/// The index in [`StageLives::lives`] for variables that are live as in the profile.
+/// The index into [`StageLives::lives`] that stands for variables that are live as in the profile.
 const AS_RECORDED: u32 = 0;
 
-/// The computation of the liveness of variables in stages, which stores each distinct result once.
+/// State of the computation in [`StageLives::new`], which stores each distinct liveness of
+/// variables once.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The segments (layers that are recomputed one by one); none unless the pipeline recomputes
-    /// layers.
+    /// The segments: runs of layers that are recomputed together. There are none unless the
+    /// pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// The index in `lives` of each result so far whose positions all need the variables at the
-    /// same steps. The key is the class, the number of the flow, [`Flow::is_layered`], and the step
-    /// at which an accumulator takes the variables, if they are gradients.
+    /// Indices into `lives` of results that are already stored, for uses whose variables all
+    /// positions need at the same steps. The key is the equivalence class, the index of the flow,
+    /// [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes the
+    /// variables.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
-    /// The number of step ranges that may still be stored before the computation fails.
+    /// The number of step ranges that may still be stored. If more are needed, the computation
+    /// fails.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// Returns the index in `lives` of the liveness of `variable`, which is stored there if it is
-    /// new. `number` is the number of this use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns the index into `lives` of the steps at which the variables of one use (`variable`)
+    /// are live in stages. If these steps are new, they are stored in `lives`. `number` is the
+    /// number of the use in [`CountedUses`](crate::memory::uses::CountedUses).
     ///
     /// # Errors
     /// If more step ranges must be stored than [`limits::ENTRIES`].
@@ -154,9 +160,9 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the liveness in stages of variables that would be live at `steps` in all stages if
-    /// no layer were recomputed. `flow` is the flow of the variables, `is_layered` its
-    /// [`Flow::is_layered`].
+    /// Returns the steps at which the variables of a use are live in stages, if they would be live
+    /// at `steps` in all stages without recomputation. `flow` is the flow of the variables, and
+    /// `is_layered` is [`Flow::is_layered`] for them.
     fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: &Steps) -> Vec<PartOfLife> {
         let found = self.again.lives(flow, is_layered, steps);
         let others = self.flows.positions_of(found.others);
@@ -174,8 +180,9 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Like [`Loading::of_all`], for variables that each position needs at other steps, which `own`
-    /// has, cut off at the step `end` (exclusive).
+    /// Returns the same as [`Loading::of_all`], for variables that different positions need at
+    /// different steps. `own` has the steps of each position; they are cut off at the step `end`
+    /// (exclusive).
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -192,7 +199,8 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // The steps in `more` apply only to stages with a user of the tensor other than its maker.
+        // The steps in `more` apply only to stages that have a user of the tensor besides its
+        // maker.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -222,8 +230,8 @@ impl Loading<'_> {
     }
 }
 
-/// Merges the steps of all entries of `held`, ignoring the place of each entry, which stages must
-/// have.
+/// Returns all steps in `held`, merged. The place of each entry, which stages must have, is
+/// ignored.
 fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
 }

@@ -1,4 +1,5 @@
-//! Flows: tensors with the same users, which stages make, use, keep and forward.
+//! Flows: groups of tensors with the same users. A stage can make, use, keep and forward the
+//! tensors of a flow.
 
 mod lives;
 mod own_steps;
@@ -23,8 +24,9 @@ use std::sync::Arc;
 use users::KnownFlows;
 pub(super) use users::{BackwardPass, PassWindows};
 
-/// All *flows* of a model in a pipeline, numbered from 0: groups of tensors that the same places
-/// (In, layers, Out) use in the same passes. Pipelines of one model share most of the data.
+/// All *flows* of a model in a pipeline. A flow is a group of tensors that the same places (In,
+/// layers, Out) use in the same passes; its number is its index in `list`. The flows of one model
+/// in several pipelines share most of their data.
 #[derive(Debug, Clone)]
 pub(crate) struct Flows {
     pub pipeline: Pipeline,
@@ -33,20 +35,21 @@ pub(crate) struct Flows {
     /// The number of places: In, each layer, and Out, numbered in this order. Out is a place of its
     /// own even if it is on the first IPU, where it shares a position with In.
     pub places: u32,
-    /// Whether Out, the last place, is in one position with In, on the first IPU.
+    /// Whether Out, the last place, is on the first IPU and so shares a position with In.
     pub out_is_first: bool,
-    /// All flows (tensors with the same users); their numbers are indices.
+    /// All flows (tensors with the same users). The number of a flow is its index in this list.
     pub list: Arc<[Flow]>,
-    /// For each use, by its number in [`CountedUses`](crate::memory::uses::CountedUses): the
-    /// role of its variables in a pipeline.
+    /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): the
+    /// role of the variables of this use in a pipeline.
     of_uses: Arc<[UseInPipeline]>,
     /// The steps at which the operations of each place run, in the forward and in the backward
     /// pass.
     pub windows: Arc<PassWindows>,
-    /// For some uses, numbered as in `of_uses`: the steps at which each position needs the
-    /// variables. All positions need the variables of other uses whenever these are live.
+    /// The steps at which each position needs the variables of a use. The key is the number of the
+    /// use, which is its index in `of_uses`. If a use is missing, all positions need its variables
+    /// whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// The gradients that are live until the end of the passes, where an accumulator takes them.
+    /// The gradients that are live until the end of the passes, when an accumulator takes them.
     summed: Arc<SummedGradients>,
     /// The steps at which variables are live in stages of the pipeline; `None` before
     /// [`Flows::in_pipeline`].
@@ -56,11 +59,11 @@ pub(crate) struct Flows {
 /// The role that the variables of one use (the same class and use set) have in a pipeline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UseInPipeline {
-    /// Variables that several places use or that are kept for the backward pass, with the number of
-    /// their flow.
+    /// Variables that several places use, or that are kept for the backward pass. The value is the
+    /// number of their flow.
     Flow(u32),
-    /// A weight that gets an accumulator of its gradients, with the bytes of one element of the
-    /// weight; `None` if these are unknown.
+    /// A weight that gets an accumulator of its gradients. The value is the number of bytes of one
+    /// element of the weight; `None` if it is unknown.
     Accumulated(Option<u8>),
     /// A weight that no operation updates.
     NotUpdated,
@@ -70,7 +73,8 @@ pub(crate) enum UseInPipeline {
 
 impl Flows {
     /// Finds the flows of `model`, for stages of `pipeline`. `end` is the first step after the
-    /// forward and the backward pass. [`Flows::in_pipeline`] must follow.
+    /// forward and the backward pass. The result lacks the steps at which variables are live in
+    /// stages, which [`Flows::in_pipeline`] adds.
     pub fn new((model, placement): (&Model, &Placement), pipeline: Pipeline, end: u32) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
@@ -101,9 +105,10 @@ impl Flows {
         }
     }
 
-    /// Returns the flows for stages of `pipeline`. The flows themselves are the same in every
-    /// pipeline; only the steps at which variables are live can differ. `at` is the model of the
-    /// flows and its placement. New sets of positions are added to `sets`.
+    /// Returns these flows for stages of `pipeline`. The list of flows is the same in every
+    /// pipeline; only the steps at which variables are live in stages can differ. `at` must be the
+    /// model and the placement that these flows were made for. New sets of positions are added to
+    /// `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -130,7 +135,8 @@ impl Flows {
         ascending(places.into_iter().map(position))
     }
 
-    /// Returns the role of the variables of the use with this number (as in [`Flows::of_uses`]).
+    /// Returns the role of the variables of one use. `number` is the number of the use in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of_use(&self, number: u32) -> UseInPipeline {
         self.of_uses
@@ -139,8 +145,9 @@ impl Flows {
             .unwrap_or(UseInPipeline::Other)
     }
 
-    /// Returns the number of the flow of the variables of a use; `None` if the variables belong to
-    /// no flow. `number` is as in [`Flows::of_uses`].
+    /// Returns the number of the flow that the variables of one use belong to. Returns `None` if
+    /// they belong to no flow. `number` is the number of the use in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
@@ -149,9 +156,11 @@ impl Flows {
         }
     }
 
-    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use, and
-    /// the first and the last place (inclusive) that use the variables in this pass. `None` if the
-    /// variables have no flow, or no user in the pass. `number` is as in [`Flows::of_uses`].
+    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of one use to
+    /// each other, and the first and the last place (both inclusive) that use the variables in this
+    /// pass. Returns `None` if the variables belong to no flow, or if no place uses them in this
+    /// pass. `number` is the number of the use in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     pub fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -161,37 +170,40 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Does the pipeline recompute the activations of each layer? Never without training.
+    /// Returns whether the pipeline recomputes the activations of each layer; false without
+    /// training.
     pub fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
 
     /// Returns the number of forward pipeline stages after the stage with the positions `positions`
-    /// (end exclusive), if `after` stages of the split follow it. Out is one more if it is a
-    /// pipeline stage of its own on the first IPU.
+    /// (end exclusive), if `after` stages of the split follow this stage. If Out is a pipeline
+    /// stage of its own on the first IPU, it is counted too.
     pub fn depth(&self, positions: &Range<usize>, after: usize) -> usize {
         let is_whole = positions.len() + 1 == self.places as usize;
         after + usize::from(self.out_is_first && !is_whole)
     }
 
-    /// Returns the number of additional copies of each stashed tensor that a stage keeps with
-    /// `depth` forward pipeline stages after it; 0 without training.
+    /// Returns the number of additional copies of each stashed tensor that a stage keeps if `depth`
+    /// forward pipeline stages follow it. Returns 0 without training.
     pub fn copies(&self, depth: usize) -> u64 {
         u64::from(self.is_training) * self.pipeline.schedule.copies(depth)
     }
 
-    /// Does the place with this number (In, a layer or Out) have backward operations?
+    /// Returns whether the place with the number `place` (In, a layer or Out) has backward
+    /// operations.
     pub fn goes_back(&self, place: u32) -> bool {
         self.backward_of(place).goes_back
     }
 
-    /// Returns how the place with this number (In, a layer or Out) runs backward.
+    /// Returns how the place with the number `place` (In, a layer or Out) runs backward.
     pub fn backward_of(&self, place: u32) -> BackwardPass {
         self.windows.at(place).backward_pass
     }
 
-    /// In a pipeline that recomputes each layer: does the forward pass of `place` run again in the
-    /// stage that runs `places`? In and the first layer run again together if the stage has both.
+    /// Returns whether the forward pass of `place` runs again in the stage that runs `places`, if
+    /// the pipeline recomputes each layer. In and the first layer run again together if the stage
+    /// has both.
     pub fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = [1, 0]
             .get(place as usize)
@@ -201,8 +213,8 @@ impl Flows {
 }
 
 impl UseInPipeline {
-    /// Determines the role in a pipeline of each use of data, numbered as in [`Flows::of_uses`]. New
-    /// flows are added to `known`.
+    /// Returns the role in a pipeline of each use of variables with data, one entry per use in the
+    /// order of the model. New flows are added to `known`.
     fn of_uses(
         (model, placement): (&Model, &Placement),
         windows: &PassWindows,
@@ -210,8 +222,8 @@ impl UseInPipeline {
     ) -> Arc<[Self]> {
         let parameters = Self::of_parameters(model, &placement.by_pass);
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-            // A weight or constant may be live at some steps only, so its label decides, not its
-            // live ranges.
+            // Weights and constants need not be live at all steps, so they are recognised by their
+            // labels rather than by their live ranges.
             let is_parameter =
                 [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
@@ -221,8 +233,8 @@ impl UseInPipeline {
             let first = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => known.number(forward, backward),
-                // If several places use the variables of the use set, the live ranges of the class
-                // decide which of them use this variable.
+                // The use set may cover several variables, each used by some of these places. The
+                // live ranges of the class decide which places use this variable.
                 _ => {
                     let (forward, backward) = windows.users(model, (forward, backward), class);
                     known.number(&forward, &backward)
@@ -233,10 +245,11 @@ impl UseInPipeline {
         model.variables.uses().iter().map(flow).collect()
     }
 
-    /// Determines for each use set the role of its parameters (variables that are live at the first
-    /// and last step, or weights and constants by their debug context) in a pipeline
-    /// (docs/model.md, "Accumulators and updates"). Without a backward pass, or if the profile has
-    /// accumulators already, no parameter counts as a weight.
+    /// Determines the role of parameters in a pipeline (docs/model.md, "Accumulators and updates").
+    /// Parameters are variables that are live at the first and last step, and those that are
+    /// weights or constants by their debug context. Returns one entry per use set: the role of its
+    /// parameters. Without a backward pass, or if the profile already has accumulators, no
+    /// parameter counts as a weight.
     fn of_parameters(model: &Model, by_pass: &PassPlaces) -> Vec<Self> {
         let sets = model.use_sets.len();
         if model.backward_start.is_none() || model.recording.accumulates {
@@ -250,7 +263,8 @@ impl UseInPipeline {
                 let label = model.label_of(set);
                 let (forward, _) = by_pass.places(set);
                 let may_be_weight = if has_kinds {
-                    // Names of accumulators and optimizer state begin with one of these marks.
+                    // The name of each accumulator and optimizer state begins with one of these two
+                    // prefixes.
                     let is_state = ["Accum___", "Accl"]
                         .iter()
                         .any(|mark| label.tensor.starts_with(mark));
@@ -261,7 +275,8 @@ impl UseInPipeline {
                 match updates[set as usize] {
                     _ if !may_be_weight || forward.is_empty() => Self::Other,
                     0 => Self::NotUpdated,
-                    // A variable that several updates use, such as a learning rate, is not a weight.
+                    // A variable that several updates use is not a weight but, for example, a
+                    // learning rate.
                     2.. if !has_kinds => Self::Other,
                     _ => Self::Accumulated(label.element_bytes),
                 }
@@ -271,8 +286,9 @@ impl UseInPipeline {
 }
 
 impl Accumulator {
-    /// Returns the bytes of the accumulator of a weight of `bytes` bytes. `element` is the bytes of
-    /// one element of the weight; if they are unknown, the accumulator takes `bytes`.
+    /// Returns the bytes of the accumulator of a weight that takes `bytes` bytes. `element` is the
+    /// number of bytes of one element of the weight; if it is unknown, the accumulator takes as
+    /// many bytes as the weight.
     pub(crate) fn bytes(self, bytes: u64, element: Option<u8>) -> u64 {
         let width = match self {
             Accumulator::AsWeight => None,
@@ -288,9 +304,9 @@ impl Accumulator {
     }
 }
 
-/// Returns, by the number of the use, the steps at which each position needs the variables of the
-/// use. Uses whose variables all positions need whenever they are live are left out. `of_uses` has
-/// the role of each use.
+/// Returns the steps at which each position needs the variables of a use. The key is the number of
+/// the use, which is its index in `of_uses` (the role of each use). A use is left out if all
+/// positions need its variables whenever these are live.
 fn own_steps(
     model: &Model,
     placement: &Placement,
@@ -312,8 +328,9 @@ fn own_steps(
         .collect()
 }
 
-/// Does the host send the variables with this use set and class? If so, an operation that uses them
-/// copies data from the host at the first step at which they are live.
+/// Returns whether the host sends the variables with the use set `set` and the equivalence class
+/// `class`: an operation that uses them copies data from the host at the first step at which they
+/// are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let Some((begin, _)) = model.classes.ranges(class).first() else {
         return false;

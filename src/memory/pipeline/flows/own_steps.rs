@@ -1,24 +1,25 @@
 //! The steps at which the operations of each position need a variable. A stage has only some of the
-//! positions, so its variables may be live at fewer steps than in the profile (docs/model.md,
-//! "Pipelines").
+//! positions, so the variable may be live at fewer steps in the stage than in the profile
+//! (docs/model.md, "Pipelines"). There are three such cases.
 //!
-//! * Variables of a function body are live at each call of it; in a stage, only at the calls of the
-//!   stage.
-//! * A tensor that is kept for the backward pass is live until the last operation of the stage that
-//!   uses it; if a later stage uses it, at least until the end of the forward pass.
-//! * A gradient that an accumulator takes is live until the passes end ("Accumulators and
-//!   updates").
+//! * In the profile, variables of a function body are live at each call of the function. In a
+//!   stage, they are live only at the calls by this stage.
+//! * A tensor that is kept for the backward pass is live in a stage until the last operation of the
+//!   stage that uses it. If a later stage uses it, it is live at least until the end of the forward
+//!   pass.
+//! * A gradient that an accumulator takes is live until the forward and the backward pass end
+//!   (docs/model.md, "Accumulators and updates").
 
 use super::{Flow, Life};
 use crate::memory::steps::StepsOfPosition;
 use crate::model::{Model, PlaceSet, Placement, VariableUse};
 
-/// The half-open steps of an operation, and the places (In, layers, Out) that run it; `None` if the
-/// operation has no places of its own, but only places that a rule assigned.
+/// The half-open steps of an operation, and the places (In, layers, Out) that run it. The places
+/// are `None` if the operation itself gives no places and a rule assigned it to places.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// The steps and places of the operations of each group, from which it follows at which steps a
-/// position needs a variable.
+/// The steps and places of all operations. They determine the steps at which a position needs a
+/// variable.
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -44,9 +45,10 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns, for each position to which the variables of a use (`variable`) are attributed, the
-    /// steps at which the position needs the variables; `None` if all positions need the variables
-    /// whenever they are live. `flow` is the flow that the variables belong to.
+    /// Returns the steps at which each position needs the variables of the use `variable`: one
+    /// entry per position that the variables are attributed to. Returns `None` if all these
+    /// positions need the variables whenever they are live. `flow` is the flow that the variables
+    /// belong to.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -76,10 +78,11 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Returns, for each of `ranges` (half-open, ascending) and then for each of `positions`, the
-    /// step (exclusive) at which the last operation ends that uses variables with the use set `set`
-    /// at this position and in this range; at most the end of the range. `None` if there is no such
-    /// operation. An operation without places of its own is attributed to all positions.
+    /// Finds the last operation that uses variables with the use set `set` in a live range at a
+    /// position, and returns the step (exclusive) at which it ends, but at most the end of the
+    /// range. The result has one entry per range of `ranges` (half-open, ascending), with one entry
+    /// per position of `positions`, which is `None` if there is no such operation. An operation
+    /// without places of its own is attributed to all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let mut ends = vec![vec![None; positions.len()]; ranges.len()];
         for &((first, end), own) in self
@@ -105,8 +108,8 @@ impl<'a> OwnSteps<'a> {
         ends
     }
 
-    /// Returns the indices in `positions` (ascending) of the positions that have any place of
-    /// `places`.
+    /// Returns the indices into `positions` (ascending) of the positions that have any place of the
+    /// set `places`.
     fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
         self.placement
             .by_pass
@@ -118,8 +121,9 @@ impl<'a> OwnSteps<'a> {
     }
 
     /// Returns the step (exclusive) until which a position needs a variable of `flow` in one live
-    /// range (half-open). `at` is the index of `position` in `ends`, which has for each position
-    /// the end of its last operation in this range, as [`OwnSteps::ends`] returns it.
+    /// range (half-open). `at` is the index of `position` in `ends`. `ends` has one entry per
+    /// position: the end of its last operation in this live range, as [`OwnSteps::ends`] returns
+    /// it.
     fn end(
         &self,
         (from, to): (u32, u32),
@@ -142,13 +146,13 @@ impl<'a> OwnSteps<'a> {
     }
 }
 
-/// The gradients of weights for which the pipeline adds accumulators: variables that the backward
-/// pass makes and that operations after both passes, such as an update or a norm, use. They are
-/// live up to the end of the passes, where an accumulator takes them.
+/// The gradients of weights for which the pipeline adds accumulators. These gradients are variables
+/// that the backward pass makes and that operations after both passes use, such as an update or a
+/// norm. They are live until the end of the passes, when an accumulator takes them.
 #[derive(Debug, Default)]
 pub(super) struct SummedGradients {
-    /// For each use set: whether an operation that starts after both passes computes with its
-    /// variables.
+    /// One entry per use set: whether an operation that starts after both passes computes with the
+    /// variables that have this use set.
     is_used_after: Vec<bool>,
     /// The first step after both passes: gradients that an accumulator takes are live only before
     /// this step.
@@ -169,9 +173,10 @@ impl SummedGradients {
         }
     }
 
-    /// Returns the step (exclusive) at which variables of `flow` with the use set `set` end in a
-    /// stage, since an accumulator takes them; `None` if the variables are no gradients of weights
-    /// with an accumulator. `ranges` are the half-open steps at which they are live in the profile.
+    /// Returns the step (exclusive) at which variables of `flow` with the use set `set` cease to be
+    /// live in a stage because an accumulator takes them. Returns `None` if the variables are not
+    /// gradients of weights with an accumulator. `ranges` are the half-open steps at which the
+    /// variables are live in the profile.
     pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;

@@ -18,17 +18,18 @@ use super::{Flow, Life, PassWindows};
 use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use std::collections::BTreeMap;
 
-/// The forward pass of a place (In or a layer) that runs a second time (recomputation), right
-/// before the backward pass of `place`.
+/// The second run (recomputation) of the forward pass of one place (In or a layer), right before
+/// the backward pass of `place`.
 #[derive(Debug, Clone, Copy)]
 struct Rerun {
     /// The place whose backward pass needs the recomputed tensors.
     place: u32,
     /// The place whose forward pass runs again. In runs again together with the first layer.
     runs: u32,
-    /// The first step of the backward pass of `place`.
+    /// The first step of the backward pass of the place `place`.
     backward_start: u32,
-    /// The half-open steps of the forward pass that runs again.
+    /// The half-open steps of the first run of this forward pass, which also stand for the second
+    /// run.
     steps: (u32, u32),
 }
 
@@ -37,21 +38,22 @@ struct Rerun {
 /// to the segment of the first layer. Out is not recomputed.
 #[derive(Debug, Default)]
 pub(super) struct Segments {
-    /// For each place: the first step of the backward pass before which it is recomputed, and the
-    /// steps between its forward and its backward pass at which tensors that only its segment uses
-    /// are not live. `None` if the place is not recomputed, so that all its tensors are kept.
+    /// One entry per place: the first step of the place's backward pass, right before which the
+    /// place is recomputed, and the steps at which tensors that only its segment uses are not live,
+    /// which are between its forward and its backward pass. `None` if the place is not recomputed,
+    /// so that all its tensors are kept.
     of_places: Vec<Option<(u32, Steps)>>,
     reruns: Vec<Rerun>,
 }
 
 impl Segments {
     /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
-    /// the last of them is Out.
+    /// the last place is Out.
     pub fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
-        // The profile may list some forward steps of a place under another place, so a forward pass
-        // lasts until that of the next place starts.
+        // The profile may list some forward steps of a place under another place. So the forward
+        // pass of a place is taken to last until the forward pass of the next place starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let runs = |place: u32, with: u32| {
             let ((first, last), _) = known(place)?;
@@ -91,10 +93,11 @@ impl Segments {
         self.of_places.get(place as usize)?.as_ref()
     }
 
-    /// Returns the steps of recomputed forward passes at which variables must stay live, since the
-    /// profile has them live when the backward pass begins that needs this forward pass. Steps at
-    /// which the profile has them live anyway (`ranges`, half-open, ascending) are left out. Only
-    /// backward passes of places for which `is_of` is true are looked at.
+    /// Returns the steps of recomputed forward passes at which variables must also be live. If the
+    /// variables are live in the profile (at `ranges`, half-open and ascending) when a backward
+    /// pass begins, they must be live during the forward pass that is recomputed right before it.
+    /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
+    /// considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
         for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
@@ -120,8 +123,8 @@ impl Segments {
     }
 
     /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
-    /// `is_layered` is [`Flow::is_layered`]; `ranges` are the half-open steps at which they would
-    /// be live without recomputation.
+    /// `is_layered` is [`Flow::is_layered`] for these variables, and `ranges` are the half-open
+    /// steps at which they would be live without recomputation.
     pub fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         match flow.life {
@@ -146,7 +149,8 @@ impl Segments {
                 let Some((maker, (_, gap))) = found else {
                     return self.lives_as_recorded(ranges);
                 };
-                // In belongs to the segment of the first layer.
+                // In belongs to the segment of the first layer, so both count as the same place
+                // here.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
                 let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
@@ -176,9 +180,10 @@ impl Segments {
         }
     }
 
-    /// Returns the liveness of variables that are live at `ranges` (half-open) in every stage that
-    /// has them, and also during each forward pass that is recomputed for a backward pass at whose
-    /// first step they are live.
+    /// Returns the steps at which variables are live if recomputation does not free them: the steps
+    /// of `ranges` (half-open), and each forward pass that is recomputed for a backward pass at
+    /// whose first step the variables are live. These steps apply to every stage that has the
+    /// variables.
     fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
         let mut everywhere = self.held(ranges, |_| true);
         everywhere.push((None, ranges.into()));
@@ -188,10 +193,10 @@ impl Segments {
         }
     }
 
-    /// Returns the steps at which a position needs a variable of `flow`, with recomputation;
-    /// without, it would need the variable at `steps`. If the variable is an input of the
-    /// position's forward pass, it is needed until this pass is recomputed, just before the
-    /// backward pass.
+    /// Returns the steps at which a position needs a variable of `flow` if layers are recomputed.
+    /// `steps` are the steps at which the position would need the variable without recomputation.
+    /// If the variable is an input of the position's forward pass, the position needs it until this
+    /// pass is recomputed, just before the position's backward pass.
     pub fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let kept = steps
@@ -202,8 +207,8 @@ impl Segments {
     }
 }
 
-/// Half-open steps at which variables are live. The place is one that a stage must have for these
-/// steps to apply; `None` if they apply to every stage that has the variables.
+/// Half-open steps at which variables are live, with the place that a stage must have for these
+/// steps to apply. The place is `None` if the steps apply to every stage that has the variables.
 pub(super) type Held = (Option<u32>, Steps);
 
 /// The steps at which variables of one flow (tensors with the same users) are live in stages with
@@ -214,7 +219,7 @@ pub(super) struct Lives {
     pub everywhere: Vec<Held>,
     /// Further steps at which the variables are live, in stages that have any of `others`.
     pub beside: Vec<Held>,
-    /// The places whose stages have the steps in `beside`: users of the variables other than the
-    /// place that makes them.
+    /// The places that use the variables, other than the place that makes them. The steps in
+    /// `beside` apply to the stages that have any of these places.
     pub others: Vec<u32>,
 }

@@ -1,5 +1,5 @@
-//! Which tensors a stage stashes and in how many copies, and which tensors it transfers: the role
-//! of the stage in a flow. `additions.rs` sums the bytes of these tensors.
+//! What a stage does with the tensors of a flow: whether it stashes them and in how many copies,
+//! and whether it transfers them. `additions.rs` sums the bytes of these tensors.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
@@ -76,22 +76,21 @@ pub(crate) struct Flow {
 pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub kept: bool,
-    /// For each [`Quantity`], as an index: whether the stage adds the bytes of the tensors to this
-    /// sum.
+    /// One entry per [`Quantity`], which is its index: whether the bytes of the tensors are added
+    /// to this sum of the stage.
     pub counts: [bool; QUANTITIES],
 }
 
-/// A sum, for one stage, of the bytes of all flows (tensors with the same users) with which the
-/// stage does one thing, such as stashing. The bytes that a pipeline adds to the stage follow from
-/// these sums.
+/// A sum of bytes of a stage: the bytes of all flows (tensors with the same users) that the stage
+/// treats in one way, such as stashing. From these sums follow the bytes that a pipeline adds to
+/// the stage.
 #[derive(Clone, Copy)]
 pub(crate) enum Quantity {
     /// Tensors that the stage stashes: it keeps additional copies of them for the micro-batches in
-    /// flight, whose number ([`Flows::copies`]) multiplies the sum.
+    /// flight. The sum is multiplied by the number of copies ([`Flows::copies`]).
     Stash,
-    /// Tensors that the stage does not stash and that Out takes, which is a pipeline stage of its
-    /// own on the same IPU. The stage holds the tensors once for each pipeline stage from itself to
-    /// Out.
+    /// Tensors that the stage does not stash, and that Out takes as a pipeline stage of its own on
+    /// the same IPU. The stage holds these tensors once for each pipeline stage from itself to Out.
     ForOut,
     /// Tensors that the stage forwards to a later stage without using them.
     PassesForward,
@@ -106,11 +105,13 @@ pub(crate) enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
-    /// Tensors that enter, and that neither a later stage nor the backward pass of this stage
-    /// needs. The last pipeline stage, which is not recomputed, has no such tensors.
+    /// Tensors that enter the stage (see [`Quantity::Enters`]), and that neither a later stage nor
+    /// the backward pass of this stage needs. The last pipeline stage, which is not recomputed, has
+    /// no such tensors.
     EntersLast,
     /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
-    /// uses. Tensors that the host sends to this stage are left out: they are live from then on.
+    /// uses. Tensors that the host sends to this stage are left out: they are live in this stage as
+    /// soon as the host has sent them.
     EntersFromStage,
 }
 
@@ -118,16 +119,16 @@ pub(crate) enum Quantity {
 pub(crate) const QUANTITIES: usize = 10;
 
 impl Flow {
-    /// Returns the number of the place that makes the tensors of the flow: the first place that
-    /// uses them in the forward pass. `None` if the host sends them, or no place uses them in the
-    /// forward pass.
+    /// Returns the number of the place that makes the tensors of the flow, which is the first place
+    /// that uses them in the forward pass. Returns `None` if the host sends the tensors, or if no
+    /// place uses them in the forward pass.
     pub fn maker(&self) -> Option<u32> {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Are the tensors live across both passes, and do all positions to which variables of the use
-    /// set `set` are attributed use the tensors? Only then is it known which place makes the
-    /// tensors again if layers are recomputed.
+    /// Returns whether the tensors are live across both passes and are used by all positions to
+    /// which variables with the use set `set` are attributed. Only then is it known which place
+    /// makes the tensors again if layers are recomputed.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -145,9 +146,9 @@ impl Flow {
             && counted.iter().all(|&place| is_used(place))
     }
 
-    /// Determines what a stage that runs `places` (In, layers, Out, by number) does with the
-    /// tensors of the flow, directly by the definitions of docs/model.md, "Pipelines". `flows` has
-    /// the settings of the pipeline.
+    /// Determines what a stage that runs `places` (the numbers of In, layers or Out; end exclusive)
+    /// does with the tensors of the flow, directly by the definitions of docs/model.md,
+    /// "Pipelines". `flows` has the settings of the pipeline.
     pub fn role_of(&self, places: &Range<u32>, flows: &Flows) -> StageRole {
         let met = |users: &[u32]| !users_in(users, places).is_empty();
         let comes_before = |users: &[u32]| users.first().is_some_and(|&user| user < places.start);
@@ -172,7 +173,7 @@ impl Flow {
         let is_last_stage = places.end == flows.places;
         StageRole {
             kept,
-            // In the order of [`Quantity`].
+            // One entry per variant of [`Quantity`], in the same order.
             counts: [
                 stashed,
                 for_out,
@@ -188,10 +189,11 @@ impl Flow {
         }
     }
 
-    /// With recomputation of layers: does the stage that runs `places` stash these tensors? It does
-    /// if a layer is recomputed from them, or if a place that is not recomputed keeps them for the
-    /// backward pass. `kept` says whether the stage needs the tensors in both passes, `enters`
-    /// whether its forward pass takes them from an earlier stage or from the host.
+    /// Returns whether the stage that runs `places` stashes these tensors, if layers are
+    /// recomputed. The stage stashes them if it recomputes a layer from them, or if a place that is
+    /// not recomputed keeps them for the backward pass. `kept` says whether the stage needs the
+    /// tensors in both passes. `enters` says whether its forward pass takes them from an earlier
+    /// stage or from the host.
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -206,7 +208,8 @@ impl Flow {
         let layers = users.iter().copied().filter(|&user| user > 0);
         let is_made_once =
             |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
-        // The output of a layer is a checkpoint. In is taken as part of the first layer.
+        // The output of a layer is a checkpoint if another layer uses it. In counts as part of the
+        // first layer.
         let is_end = |maker: u32| {
             places.contains(&maker) && users.iter().any(|&user| user.max(1) != maker.max(1))
         };
@@ -217,7 +220,8 @@ impl Flow {
     }
 }
 
-/// Returns the part of `users`, numbers of places in ascending order, that lies in `places`.
+/// Returns the part of `users` that lies in `places` (end exclusive). `users` are numbers of places
+/// in ascending order.
 fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let users = &users[users.partition_point(|&user| user < places.start)..];
     &users[..users.partition_point(|&user| user < places.end)]

@@ -6,19 +6,19 @@ use crate::model::{Model, Pass, Placement, Positions};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The number of flows that have the same users: one for each [`Life`], once with tensors from the
-/// host and once with other tensors.
+/// The number of flows with the same forward and backward places. There are two for each [`Life`]:
+/// one for tensors that the host sends, and one for other tensors.
 const OF_SET: u32 = 2 * Life::ALL.len() as u32;
 
-/// All flows (tensors with the same users) so far. For each pair of forward and backward places,
-/// `list` has [`OF_SET`] flows one after the other: by [`Life`], then without and with tensors from
-/// the host.
+/// All flows (tensors with the same users) that have been found so far. `list` has [`OF_SET`]
+/// consecutive flows for each pair of forward and backward places, in the order of [`Life`]; for
+/// each [`Life`], the flow of tensors that the host sends comes second.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// Keys are the forward places, [`u32::MAX`] and the backward places in one list; values are
-    /// the index in `list` of the first flow with these places.
+    /// For each pair of forward and backward places, the index in `list` of the first flow with
+    /// these places. The key is one list: the forward places, [`u32::MAX`] and the backward places.
     numbers: FxHashMap<Vec<u32>, u32>,
-    /// The number of the place of Out if it is on the first IPU; otherwise `None`.
+    /// The number of the place Out if Out is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
 
@@ -31,9 +31,9 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index in `list` of the first of the [`OF_SET`] flows whose tensors these places
-    /// use in the forward and in the backward pass (ascending). The flows are added if they are
-    /// new.
+    /// Returns the index in `list` of the first of the [`OF_SET`] flows of tensors that the places
+    /// `forward` use in the forward pass and the places `backward` use in the backward pass (both
+    /// ascending). If there are no such flows yet, they are added.
     pub fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
         let backward = &*self.own_backward(forward, backward);
         let key = [forward, &[u32::MAX], backward].concat();
@@ -51,12 +51,12 @@ impl KnownFlows {
         first
     }
 
-    /// Returns `backward`, the places that use a tensor in the backward pass, for the case that Out
-    /// is on the first IPU; `forward` are those in the forward pass. In two cases In, once,
-    /// replaces Out: if `forward` has places but not Out, since a backward operation in Out then
-    /// belongs to In, which shares weights with Out; and if `forward` is empty and `backward` is In
-    /// and Out, since the tensor is then a gradient of the shared weights, which stays on their
-    /// IPU.
+    /// Returns the places that use a tensor in the backward pass, corrected for the case that Out
+    /// is on the first IPU. `forward` and `backward` are the users of the tensor in each pass. In
+    /// two cases Out in `backward` is replaced by In, which is then listed once. First, if
+    /// `forward` is not empty and does not have Out: a backward operation in Out then belongs to
+    /// In, which shares weights with Out. Second, if `forward` is empty and `backward` is In and
+    /// Out: the tensor is then a gradient of the shared weights and stays on the first IPU.
     fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
         let is_in = self.out.is_some_and(|out| {
             let is_gradient = forward.is_empty() && backward == [0, out];
@@ -75,8 +75,8 @@ impl KnownFlows {
     }
 }
 
-/// The steps at which the operations of each place run, by the number of the place: In, layers,
-/// Out.
+/// The steps at which the operations of each place run: one entry per place (In, layers, Out),
+/// whose number is the index.
 #[derive(Debug, Default)]
 pub(crate) struct PassWindows(Vec<PlaceSteps>);
 
@@ -84,28 +84,28 @@ pub(crate) struct PassWindows(Vec<PlaceSteps>);
 /// the backward pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlaceSteps {
-    /// The first and the last step (inclusive) of forward operations that run in this place only;
-    /// `None` if there are none.
+    /// The first and the last step (both inclusive) of the forward operations that run in no other
+    /// place. `None` if there are no such operations.
     pub forward: Option<(u32, u32)>,
-    /// The first and the last step (inclusive) of backward operations that run in this place only;
-    /// `None` if there are none.
+    /// The first and the last step (both inclusive) of the backward operations that run in no other
+    /// place. `None` if there are no such operations.
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
-    /// The half-open steps of the backward operations that the profile lists for several calls of a
-    /// function.
+    /// The half-open steps of those backward operations that the profile lists at the same steps
+    /// for several calls of a function.
     pub bodies: Steps,
 }
 
-/// How a stage or place runs backward. Values are ordered: a range of places has the greatest value
-/// of any of its places.
+/// How a stage or place runs backward. The values are ordered: the value of a range of places is
+/// the greatest value of any place in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BackwardPass {
-    /// Whether there is a backward operation. The layers at the start of a model have none if they
-    /// are frozen.
+    /// Whether the stage or place has a backward operation. Frozen layers at the start of a model
+    /// have none.
     pub goes_back: bool,
-    /// Whether there is an operation whose steps the profile lists for several calls of a function,
-    /// so that they do not tell in which call it runs. Where another place calls the function,
-    /// other buffers are live.
+    /// Whether the stage or place has an operation that the profile lists at the same steps for
+    /// several calls of a function. These steps do not tell in which call the operation runs; in a
+    /// call by another place, other buffers are live.
     pub is_in_functions: bool,
 }
 
@@ -117,8 +117,8 @@ impl PassWindows {
                 .entry((operation.group, operation.window))
                 .or_default() += 1;
         }
-        // Out on the first IPU is a place after all positions, so there may be one more place than
-        // positions.
+        // If Out is on the first IPU, its place comes after all positions, so there may be one more
+        // place than positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
@@ -155,16 +155,16 @@ impl PassWindows {
         Self(found)
     }
 
-    /// Returns the steps at which the operations of the place with this number run.
+    /// Returns the steps at which the operations of the place with the number `place` run.
     pub fn at(&self, place: u32) -> &PlaceSteps {
         &self.0[place as usize]
     }
 
-    /// Returns, of the places `forward` and `backward` (users of a variable in the forward and in
-    /// the backward pass), those whose operations run during one live range of the variable's
-    /// class. The range is the first that includes the start of the backward pass, or else the
-    /// range with the most users. All callers of a function use its variables, but each live range
-    /// belongs to one call.
+    /// Returns the places that use a variable during one live range of its equivalence class
+    /// `class`, in the forward and in the backward pass. `forward` and `backward` are all users in
+    /// each pass; they include all callers of a function, while a live range belongs to one call.
+    /// The live range is the first that includes the start of the backward pass; if there is none,
+    /// it is the live range with the most users.
     pub fn users(
         &self,
         model: &Model,

@@ -11,19 +11,20 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
 pub(super) type Level = u32;
 
-/// The level (In, a layer or Out) of a node of the data flow, an operation or a parameter.
+/// The level (In, a layer or Out) of a node of the data flow, of an operation or of a parameter.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Reach {
     /// No level (In, a layer or Out) is found yet.
     Unknown,
     /// Exactly one level (In, a layer or Out).
     At(Level),
-    /// All levels that share the parameter with this index in
+    /// All levels that share a parameter, which is given as an index into
     /// [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(usize),
-    /// No single level: the operation works on variables of several levels.
+    /// No single level, because the operation works on variables of several levels.
     Several,
-    /// Every IPU: the operation advances a state that several levels use, such as a random state.
+    /// Every IPU, because the operation advances a state that several levels use, such as a random
+    /// state.
     Everywhere,
 }
 
@@ -41,52 +42,57 @@ impl Reach {
     }
 }
 
-/// Whether data flows up or down through the levels (In, layers, Out) when a flow node runs.
+/// Whether data flows up or down through the levels (In, layers, Out) when a node of the data flow
+/// runs.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
     /// Data flows up from In over the layers to Out.
     Forward,
     /// Data flows down from Out over the layers to In.
     Backward,
-    /// The node runs after the start of the backward pass, but in no layer's backward pass: an
-    /// update, or a recomputed operation.
+    /// The node runs after the start of the backward pass, but is not part of any layer's backward
+    /// pass, such as an update or a recomputed operation.
     Late,
 }
 
-/// For each node of the forward pass with a level: the level, and the bytes over all tiles of the
-/// largest tensor that the node uses and of the largest that it makes.
+/// One entry per node of the forward pass with a level: the level, the bytes (over all tiles) of
+/// the largest tensor that the node uses, and the bytes of the largest tensor that the node makes.
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
-/// The levels (In, a layer or Out) of all nodes of the data flow, while they are being found.
+/// The levels (In, a layer or Out) of all nodes of the data flow. They are filled in step by step.
 pub(super) struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    /// By node of the data flow: its seed, a level by names or, in the backward pass, by the
-    /// variables that the node uses; `None` if neither gives a level.
+    /// One entry per node of the data flow: its seed. This is the level that names give or, in the
+    /// backward pass, the level that the variables used by the node give; `None` if neither gives a
+    /// level.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
-    /// By node of the data flow: indices of the edges whose variables the node uses.
+    /// One entry per node of the data flow: indices of the edges whose variables the node uses.
     incoming: Vec<Vec<usize>>,
-    /// By node of the data flow: indices of the parameters that the node uses.
+    /// One entry per node of the data flow: indices of the parameters that the node uses.
     parameters: Vec<Vec<usize>>,
-    /// By parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level, at first by
-    /// name.
+    /// One entry per parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level,
+    /// which at first only names determine.
     parameter_found: Vec<Reach>,
-    /// By parameter of the data flow: the levels that share it, ascending; empty unless several do.
+    /// One entry per parameter of the data flow: the levels that share it, ascending; empty unless
+    /// several levels share it.
     shared: Vec<Vec<Level>>,
-    /// By node of the data flow: the nearest level before it in its phase, if there is one.
+    /// One entry per node of the data flow: the nearest level from which data flows to the node in
+    /// the phase of the node, if there is one.
     before: Vec<Option<Level>>,
-    /// By node of the data flow: the nearest level after it in its phase, if there is one.
+    /// One entry per node of the data flow: the nearest level to which data flows from the node in
+    /// the phase of the node, if there is one.
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
     forward_sizes: ForwardSizes,
 }
 
 impl<'a> Levels<'a> {
-    /// Returns the level of each operation, and for each parameter the levels that share it
-    /// (ascending, empty unless several do). `levels` has, by operation, the level in its name;
-    /// `out` is the highest level; `weight_level` returns the level in the name of the weight that
-    /// the variables of a use set hold.
+    /// Returns one entry per operation, its level; and one entry per parameter, the levels that
+    /// share it (ascending; empty unless several levels share it). `levels` has one entry per
+    /// operation: the level in its name. `out` is the highest level. `weight_level` returns the
+    /// level in the name of the weight that the variables of a use set hold.
     pub(super) fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -157,8 +163,9 @@ impl<'a> Levels<'a> {
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines the levels of nodes or parameters, without unknown levels: the level if all are
-    /// equal, otherwise `Several`. A shared parameter agrees with each level that shares it.
+    /// Combines the levels of nodes or parameters, ignoring unknown levels. Returns the common
+    /// level if all are equal, otherwise `Several`. A shared parameter counts as equal to each
+    /// level that shares it.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -175,7 +182,7 @@ impl<'a> Levels<'a> {
     }
 
     /// Finds the nearest levels before and after each node of `phase`. In the backward phase, also
-    /// gives nodes a seed (a level) by the variables that they use.
+    /// gives a seed (a level) to nodes without one, by the variables that they use.
     fn spread(&mut self, phase: Phase) {
         let nodes: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase)
@@ -191,8 +198,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the level nearest to a node, `None` if there is none: of `nodes` in `phase`, or
-    /// beyond them. `nodes` are the node's producers (`is_before`) or its consumers.
+    /// Returns the level nearest to a node of `phase`, looking at `nodes`, which are the producers
+    /// of the node (if `is_before`) or its consumers. For those of `nodes` without a level, the
+    /// nearest level beyond them counts. Returns `None` if there is no level in this direction.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
@@ -216,14 +224,15 @@ impl<'a> Levels<'a> {
         open.into_iter()
     }
 
-    /// Gives a node of the backward pass a seed: the level of its parameters and of the variables
-    /// of the forward pass that it uses, if these agree and are not above the nearest level before.
+    /// Gives a node of the backward pass a seed (a level): the common level of its parameters and
+    /// of the variables of the forward pass that it uses. The node gets no seed if these levels
+    /// differ, or if the level is above the nearest level before the node.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
             .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // Parameters and variables of several levels are ignored.
+        // Parameters and variables that have several levels are ignored.
         let single = used.filter(|found| found.level().is_some());
         let found = self.join(single);
         if let Reach::At(level) = found
@@ -242,7 +251,7 @@ impl<'a> Levels<'a> {
     }
 
     /// Iterates over the levels (In, a layer or Out) of the nodes of the forward pass that make or
-    /// use the variables of an edge.
+    /// use the variables of `edge`.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         ends(edge)
             .filter(|&node| self.phases[node] == Phase::Forward)
@@ -250,7 +259,8 @@ impl<'a> Levels<'a> {
     }
 
     fn forward(&mut self) {
-        // The first forward node of the highest level that names give to any node.
+        // The first node of the forward phase that has the highest level of all seeds in this
+        // phase.
         let last_layer = (0..self.found.len())
             .filter(|&node| self.phases[node] == Phase::Forward && self.seeds[node].is_some())
             .rev()
@@ -260,11 +270,13 @@ impl<'a> Levels<'a> {
             self.found[node] = match (self.before[node], self.after[node]) {
                 (None, None) => Reach::Unknown,
                 (None, Some(_)) if self.shares_with_in(node) => Reach::At(0),
-                // A node before all layers that only the first layer uses, as for a mask, is in In.
+                // A node before all layers whose results only the first layer uses, such as a mask,
+                // is in In.
                 (None, Some(1)) => Reach::At(0),
                 (None, Some(after)) => Reach::At(called[node].min(after)),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
-                // A head between layers, with no level after it, belongs to the layer before it.
+                // A node with a level before it but none after it, such as a head between layers,
+                // belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
                 (Some(low), Some(high)) => self
                     .parameters_of(node)
@@ -273,8 +285,8 @@ impl<'a> Levels<'a> {
                     .map_or_else(|| self.between(node, low, high), Reach::At),
             };
         }
-        // After the last layer, a node of Out may use data that no layer makes, such as the model's
-        // input.
+        // A node after the last layer may use data that no layer makes, such as the model's input.
+        // If only Out uses its results, the node is in Out.
         let out = Reach::At(self.out);
         for node in self.open(Phase::Forward).rev() {
             let is_late = self.found[node].is_unknown() && Some(node) > last_layer;
@@ -285,8 +297,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns, by node of the data flow, the layer in or right before whose code the node is
-    /// called: In before the first forward node with a layer in its name, else the next such layer.
+    /// Returns one entry per node of the data flow: the layer of the next forward node, from the
+    /// node itself on, that has a layer in its name. The entry is In for nodes up to the first such
+    /// forward node, and if no such forward node follows.
     fn called(&self) -> Vec<Level> {
         let forward =
             |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
@@ -301,8 +314,8 @@ impl<'a> Levels<'a> {
         called
     }
 
-    /// Returns whether a node uses a parameter that a node of the forward pass in In uses too, such
-    /// as an embedding that encoder and decoder share.
+    /// Returns whether `node` uses a parameter that a forward node in In uses too, such as the
+    /// weight of an embedding that encoder and decoder share.
     fn shares_with_in(&self, node: usize) -> bool {
         let mut users = self.parameters[node]
             .iter()
@@ -316,23 +329,26 @@ impl<'a> Levels<'a> {
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                // A sum of gradients is where the last of the gradients is made.
+                // A sum of gradients is at the level where the last of the gradients is made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
-                // A node next to In is in In if it uses tensors kept from In's forward pass.
+                // A node directly before In in the backward pass is in In if it uses tensors kept
+                // from In's forward pass.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
                 // A node without a level before it is in the backward pass of Out or of a head
                 // between layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // A node without a level after it, such as a gradient of a weight that leads only
-                // to an accumulator, is placed by `Levels::updates`.
+                // A node without a level after it is placed by `Levels::updates`. An example is the
+                // gradient of a weight whose result only goes to an accumulator.
                 (_, None) => Reach::Unknown,
             };
         }
     }
 
-    /// Returns a level from `before` to `after` (down in the backward pass): the only level with a
-    /// forward node of which `node` may be the gradient, or else the level that makes or uses the
-    /// most bytes of the variables of `node`, or else `before`. `Several` if no level is between.
+    /// Returns a level from `before` to `after`, both inclusive; in the backward pass, `before` is
+    /// the higher level. The first of these that exists is taken: the only level with a forward
+    /// node whose gradient `node` may be; the level that makes or uses the most bytes of the
+    /// variables of `node`; the level `before`. Returns `Several` if there is no level from
+    /// `before` to `after`.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -363,7 +379,8 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // A pooling's gradient may use and make no variable of its layer, so try all levels.
+            // The gradient of a pooling may use and make no variable of its layer, so all levels
+            // are tried.
             let levels = levels.clone().filter(mirrors);
             mirrored = levels.filter(can_be).collect();
         }
@@ -376,8 +393,9 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether `node` can run at `level`, by the shared parameters that it uses and, after
-    /// the forward pass, by the levels of the forward nodes that make or use its variables.
+    /// Returns whether `node` can run at `level`. Every shared parameter that it uses must be
+    /// shared by `level`. After the forward pass, the forward nodes that make or use its input
+    /// variables must also allow `level`.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
             Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
@@ -385,21 +403,24 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A `node` of the forward pass is one of these ends itself, and has no level yet.
+            // A `node` of the forward pass is itself one of `ends` and has no level yet, so it
+            // allows each level.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
 
-    /// Returns whether `node` uses variables that nodes of In make or use in the forward pass.
+    /// Returns whether `node` uses variables that nodes of In make or use in the forward pass,
+    /// which are stashed for the backward pass.
     fn uses_stash_of_in(&self, node: usize) -> bool {
         let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
         found.any(|found| found == Reach::At(0))
     }
 
-    /// Returns whether `node` sums gradients: it uses only variables that the backward phase makes
-    /// and no later node uses. A norm of gradients leaves them to updates, so it does not.
+    /// Returns whether `node` sums gradients: it uses only variables that nodes of the backward
+    /// phase make and that no later node uses. A norm of gradients does not match, because updates
+    /// use the gradients later.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         self.inputs(node)
@@ -407,15 +428,16 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns, by operation, the joint level of its forward nodes; without any, of all its nodes.
+    /// Returns one entry per operation: the combined level of its forward nodes or, if it has no
+    /// forward node, of all its nodes.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
         let mut is_forward = vec![false; found.len()];
         for (node, &at) in self.model.flow.nodes.iter().zip(&self.found) {
             for operation in node.operations.iter().map(|&operation| operation as usize) {
-                // A recomputed operation runs again after the forward pass, but belongs to the
-                // level where it ran first.
+                // A recomputed operation runs again after the forward pass, but only its first run
+                // counts.
                 if node.first < backward_start || !is_forward[operation] {
                     found[operation] = self.join([found[operation], at].into_iter());
                     is_forward[operation] |= node.first < backward_start && !at.is_unknown();
@@ -426,7 +448,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns, by node of the data flow, the ascending indices of the `lists` that contain it.
+/// Returns one entry per node of the data flow: the indices of those `lists` that contain the node,
+/// ascending.
 fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<usize>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {

@@ -1,12 +1,12 @@
-//! Finds the levels (In, a layer or Out) of parameters, of tensors that are made of parameters
-//! only, and of updates and other operations after the backward pass of the layers.
+//! Finds the levels (In, a layer or Out) of parameters, of tensors that are made only of
+//! parameters, and of nodes that are not part of any layer's backward pass, such as updates.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Gives each node of the forward phase that uses nothing but parameters, such as a cast of a
-    /// weight, the level of the nodes that use its results, if these have one level together.
+    /// Gives each node of the forward phase that uses only parameters, such as a cast of a weight,
+    /// the level of the nodes that use its results, if all of these nodes have the same level.
     pub(super) fn made_of_parameters(&mut self) {
         // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
@@ -33,9 +33,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Gives parameters the levels of the nodes that use them. With `is_forward`, only nodes of the
-    /// forward phase give levels, and a parameter with several levels is shared by them. Otherwise
-    /// all nodes give levels, but only to parameters that have none yet.
+    /// Gives parameters the levels of the nodes that use them. If `is_forward`, only nodes of the
+    /// forward phase give levels, and a parameter that nodes of several levels use is shared by
+    /// these levels. Otherwise, all nodes give levels, but only to parameters without a level.
     pub(super) fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let users = nodes
@@ -57,8 +57,8 @@ impl Levels<'_> {
     }
 
     /// Returns whether `nodes`, the users of a parameter, are only updates and copies from or to
-    /// the host. The levels of such users are no evidence for the parameter, which may be shared by
-    /// all updates, such as a learning rate.
+    /// the host. The levels of such users do not show the level of the parameter, because all
+    /// updates may share it, as with a learning rate.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -68,12 +68,13 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts a node of the forward phase on every IPU if it has no level and several levels share
-    /// all its parameters with several users. Such a node advances a state, such as a random state,
-    /// of which every IPU has its own copy.
+    /// Puts nodes of the forward phase that advance a state, such as a random state, on every IPU,
+    /// because every IPU has its own copy of the state. A node is taken as such a node if it has no
+    /// level, it uses parameters that have several users, and several levels share each of these
+    /// parameters.
     pub(super) fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A parameter with only one user, such as a constant, is no evidence.
+            // A parameter with only one user, such as a constant, is ignored.
             let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
             let mut shared = self.parameters[node]
                 .iter()
@@ -87,16 +88,17 @@ impl Levels<'_> {
         }
     }
 
-    /// Finds the levels of nodes that lead to no layer's backward pass. A node whose results reach
-    /// updates of parameters gets the level of these parameters. A node whose results reach no
-    /// update, such as the gradient of a weight that the host reads, gets a level from In to the
-    /// lowest layer whose gradient it uses.
+    /// Finds the levels of nodes that are not part of any layer's backward pass. If the results of
+    /// a node reach updates of parameters, it gets the level of these parameters. Otherwise, as for
+    /// the gradient of a weight that the host reads, it gets a level from In to the lowest layer
+    /// whose gradient it uses.
     pub(super) fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                // An update's name gives only one of the levels that share its parameter.
+                // The name of an update gives only one level, even if several levels share its
+                // parameter.
                 (Phase::Late, Some(_)) => {
                     let shared = self
                         .parameters_of(node)
@@ -104,7 +106,8 @@ impl Levels<'_> {
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // A parameter that has several levels only after the forward pass is ignored.
+                    // A parameter is ignored if nodes of several levels use it, but only after the
+                    // forward pass.
                     let parameters = self
                         .parameters_of(node)
                         .filter(|&found| found != Reach::Several);
@@ -132,8 +135,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Iterates over the nodes after `node` that use the same gradients as `node`, which may change
-    /// the gradients in place. Single numbers, such as the scale of all gradients, are left out.
+    /// Iterates over the nodes after `node` that use the same gradients as `node`, since `node` may
+    /// change the gradients in place. Gradients with fewer bytes than a tensor, such as the scale
+    /// of all gradients, are left out.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -144,8 +148,8 @@ impl Levels<'_> {
             .filter(move |&to| to > node)
     }
 
-    /// Gives each node of the data flow without a level the joint level of its parameters and of
-    /// the nodes with which it shares variables.
+    /// Gives each node of the data flow that still has no level the combined level of its
+    /// parameters and of the nodes with which it shares variables.
     pub(super) fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

@@ -1,10 +1,11 @@
-//! Finds whether data flows up or down through the levels (In, layers, Out) when a node runs, or
-//! neither; and, by the sizes of tensors, which nodes may be gradients of forward nodes.
+//! Finds whether data flows up, down or neither way through the levels (In, layers, Out) when a
+//! node runs. Also finds, by the sizes of tensors, which nodes may be gradients of forward nodes.
 
 use super::{ForwardSizes, Level, Levels, Phase};
 
 impl Levels<'_> {
-    /// Returns the phase of each flow node: forward, backward, or late (updates, recomputation).
+    /// Returns one entry per node of the data flow: its phase, which is forward, backward, or late
+    /// (updates, recomputation).
     pub(super) fn phases(&self) -> Vec<Phase> {
         let by_context = self.model.backward_start;
         let backward_start = by_context.or_else(|| self.turn_of_edges());
@@ -31,22 +32,25 @@ impl Levels<'_> {
     }
 
     /// Finds the step from which data flows down through the levels, for models whose contexts do
-    /// not mark the backward pass: most edges between layers lead up before this step, and down
-    /// from it on. `None` if at no step most of the later edges lead down.
+    /// not mark the backward pass. Before this step, most edges between layers lead up; from this
+    /// step on, most of them lead down. Returns `None` if there is no step from which most edges
+    /// lead down.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // The highest level is taken. In the forward pass, no data comes from a higher level.
-            // After it, data from a higher level arrives together with variables that the forward
-            // pass kept, and with gradients of heads between layers.
+            // `from` is the highest level of the data that the node uses. In the forward pass, no
+            // data comes from a higher level. In the backward pass, data from a higher level
+            // arrives together with lower-level data: variables that the forward pass kept, and
+            // gradients of heads between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Number of edges to this node or later ones that lead down, minus those that lead up.
+        // Of the edges to the current node and to later nodes: the number that lead down, minus the
+        // number that lead up.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -57,8 +61,9 @@ impl Levels<'_> {
     }
 
     /// Returns the first node of the backward pass of the layer that runs last. `turn` is the first
-    /// node to which data flows down to another layer. The result is the end of the longest gap, in
-    /// nodes, between two nodes of the last layer before `turn`, because Out runs in this gap.
+    /// node to which data flows down from another layer. Before `turn`, the longest gap (in nodes)
+    /// between two nodes of the last layer is where Out runs, so the result is the node at the end
+    /// of this gap.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
             .filter(|&node| self.seeds[node].is_some())
@@ -72,7 +77,7 @@ impl Levels<'_> {
             .map_or(turn, |(_, next)| next)
     }
 
-    /// Collects the sizes of tensors of all nodes of the forward pass that have a level.
+    /// Returns the sizes of tensors of all nodes of the forward pass that have a level.
     pub(super) fn forward_sizes(&self) -> ForwardSizes {
         (0..self.found.len())
             .filter_map(|node| {
@@ -85,9 +90,9 @@ impl Levels<'_> {
             .collect()
     }
 
-    /// Returns whether `node` can be the gradient of a node of the forward pass at `level`: it
-    /// makes a tensor of the size that the forward node uses, from a gradient of the size that the
-    /// forward node makes.
+    /// Returns whether `node` can be the gradient of a forward node at `level`, judging by bytes:
+    /// the largest tensor that `node` makes is as large as the largest that the forward node uses,
+    /// and `node` uses a gradient as large as the largest tensor that the forward node makes.
     pub(super) fn mirrors(&self, node: usize, level: Level) -> bool {
         let Some(made) = self.largest_made(node) else {
             return false;
