@@ -550,8 +550,8 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns those costs (memory and time) of ranges of layers that are already computed, in the
-    /// pipeline of the answer's split.
+    /// Returns the costs (memory and time) of ranges of layers in the pipeline of the answer's
+    /// split, as far as they were computed before; computes no further ranges.
     pub fn costs(&self) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {

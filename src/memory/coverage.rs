@@ -24,8 +24,8 @@ pub enum Explaining {
 /// The bytes of one kind of code, as predicted from the operations and as recorded by the compiler.
 #[derive(Debug, Clone)]
 pub struct CodeCategory {
-    /// The name of the first category of variables in the profile that has this kind of code, such
-    /// as `vertexCode`.
+    /// The profile's name for this kind of code, such as `vertexCode`; if several categories of
+    /// variables are of this kind, the name of the first.
     pub name: &'static str,
     /// The bytes of code, over all tiles, that the operations need.
     pub predicted: u64,

@@ -22,7 +22,7 @@ pub struct VariableGroup {
     pub bytes: u32,
 }
 
-/// An equivalence class and a use set that some variables have together.
+/// A combination of an equivalence class and a use set that at least one variable has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class (which determines the steps at which the variables are live), as an
@@ -41,7 +41,7 @@ pub struct TileUse {
     /// Index into [`VariableGroups::uses`](super::VariableGroups::uses) of the pair of class and
     /// use set.
     pub number: u32,
-    /// Bytes on the tile of the variables with this class and use set.
+    /// Bytes that the variables with this class and use set take on the tile.
     pub bytes: u32,
 }
 

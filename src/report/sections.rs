@@ -29,7 +29,8 @@ pub enum ScreenPart {
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
-    /// The sentences about the split of a model, or about a compilation.
+    /// The sentences that state the result: the split of the model or, with `--fit`, what its
+    /// compilation needs.
     Answer,
     /// The sentences that prove that the split is the best, or list what the search for the plan
     /// tried. A run prints them only on request.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// and is for one range and one number of stages after this range.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// The limits up to which ranges of positions are computed.
+/// Bounds on the ranges of positions that are computed: a range that exceeds one is not extended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Ranges with at most this number of bytes on their fullest tile are computed.

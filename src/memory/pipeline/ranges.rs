@@ -194,8 +194,9 @@ fn add<const N: usize>(
     }
 }
 
-/// All ranges of positions that begin in `starts` and have their last position in `lasts`. The
-/// stages with these ranges add the bytes of one flow to one [`Quantity`](super::flows::Quantity).
+/// All ranges of positions whose first position is in `starts` and whose last position is in
+/// `lasts`. A stage with one of these ranges counts the bytes of one given flow in one given
+/// [`Quantity`](super::flows::Quantity).
 #[derive(Clone, Copy)]
 pub(super) struct FlowStretch {
     /// The quantity, as an index into [`StageRole::counts`].

@@ -25,8 +25,8 @@ pub(super) struct Blocks<B, const N: usize> {
     /// at one layer. Entries are ordered by block of places, then by layer, then by place in the
     /// block.
     changes: Vec<[B; N]>,
-    /// Sums of the live bytes that ranges gain at one layer, in one block of places. Entries are
-    /// ordered by layer, then by block.
+    /// One entry per layer and block of places: the sums of the live bytes that a range gains when
+    /// it is extended by the layer. Entries are ordered by layer, then by block.
     sums: Vec<BlockSums<B, N>>,
     /// One entry per layer: whether bytes have been added to the layer since [`Blocks::sum_up`] was
     /// last called for it.

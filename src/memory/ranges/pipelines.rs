@@ -142,8 +142,9 @@ pub(super) struct InPipeline<'a, const N: usize> {
 }
 
 impl<const N: usize> InPipeline<'_, N> {
-    /// Starts an empty range before the position `start`, on the tiles that were loaded last.
-    /// `tiles` has the flows (tensors with the same users) of these tiles.
+    /// Starts a range that is still empty, whose first position will be `start`, on the most
+    /// recently loaded tiles. `tiles` has the flows (sets of tensors with the same users) on these
+    /// tiles.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
         if self.ranges.patterns.is_some() {

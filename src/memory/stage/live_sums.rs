@@ -73,7 +73,7 @@ pub(super) struct LiveChanges {
     /// cease to be live before the step, then the rows that begin to be live at the step. One more
     /// entry at the end is the end of the last list.
     starts: Vec<u32>,
-    /// The numbers of the rows in all lists, one list after the other.
+    /// The indices of the rows of the first list, then of the second, and so on.
     rows: Vec<u32>,
 }
 

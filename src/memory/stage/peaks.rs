@@ -50,7 +50,7 @@ pub(super) struct StageScratch<B, const N: usize> {
 }
 
 impl StagesToCompute<'_> {
-    /// Returns one entry per tile, with one peak per stage: the highest bytes in each phase.
+    /// Returns one entry per tile, with one [`StagePeak`] per stage: the peak bytes in each phase.
     pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
         let groups: Vec<_> = uses::groups(self.memory.model.target.num_tiles).collect();
         groups
@@ -68,7 +68,7 @@ impl StagesToCompute<'_> {
             .collect()
     }
 
-    /// Returns one entry per tile, with one peak per stage: the highest bytes in each phase.
+    /// Returns one entry per tile, with one [`StagePeak`] per stage: the peak bytes in each phase.
     /// `tiles` has at most `N` tiles, which are computed side by side. Returns `None` if sums of
     /// type `B` may overflow.
     fn peaks_on<B: Bytes, const N: usize>(

@@ -40,7 +40,8 @@ pub(super) struct StagesToCompute<'a> {
     pub roles: Vec<Option<StageFlows>>,
 }
 
-/// The stages that have the variables of one use (one class and use set) at some steps.
+/// The stages in which the variables with one equivalence class and one use set are live during a
+/// given set of steps.
 #[derive(Clone, Copy)]
 pub(super) struct StageRow {
     /// Index into the rows of [`NeighbourUses`](crate::memory::uses::NeighbourUses): the row of the

@@ -17,10 +17,10 @@ pub const MAX_VARIABLES: usize = 10;
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// Returns the map of all `tiles`, with the bytes of each tile by category; `None` without
-    /// tiles. Once the map has `max_numbers` numbers, the remaining categories, which have the
-    /// fewest bytes, are left out. `variables` has the largest variables of the fullest tiles, if
-    /// their names are available.
+    /// Returns the map of all `tiles`, with the bytes of each tile by category, or `None` if there
+    /// are no tiles. The map has at most about `max_numbers` entries: the categories with the
+    /// fewest bytes are left out beyond. `variables` has the largest variables of the fullest
+    /// tiles, if their names are available.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
