@@ -2,8 +2,10 @@
 
 use super::ModuleLayers;
 use super::paths::{ModulePath, shared};
+use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::ops::Range;
 
 /// The modules of the model's code that are called by one position (In, a layer or Out), as paths
@@ -40,6 +42,8 @@ pub(super) struct Calls {
     /// One entry per module: the number of its runs, where a run is a series of consecutive
     /// operations.
     runs: Vec<usize>,
+    /// The outermost module of most operations, as an index into `paths`: the model itself.
+    root: Option<usize>,
 }
 
 impl Calls {
@@ -74,6 +78,14 @@ impl Calls {
             }
             calls.of_operations.push(called);
         }
+        let outermost = calls
+            .of_operations
+            .iter()
+            .filter_map(|called| called.first());
+        let most = counts(outermost.copied())
+            .into_iter()
+            .max_by_key(|&(module, count)| (count, Reverse(module)));
+        calls.root = most.map(|(module, _)| module);
         calls
     }
 
@@ -141,7 +153,9 @@ impl Calls {
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
         let modules = run
-            .filter_map(|at| self.at(Some(at)).get(1))
+            .map(|at| self.at(Some(at)))
+            .filter(|called| called.first().copied() == self.root)
+            .filter_map(|called| called.get(1))
             .filter(|&module| seen.insert(module));
         modules
             .filter_map(|&module| self.paths[module].rsplit('.').next().map(str::to_string))
