@@ -12,6 +12,7 @@ use crate::model::{
 use crate::search::Solver;
 use crate::wording::{counted, displayed, listed};
 use anyhow::{Context, Error, Result};
+use rustc_hash::FxHashSet;
 
 /// A model whose operations and variables are assigned to layers.
 #[derive(Debug)]
@@ -255,12 +256,10 @@ impl Analysis {
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {
-            let is_named = |position: &usize| {
-                let mut places = named.iter().flat_map(|name| layering.places_named(name));
-                places.any(|place| place == *position)
-            };
+            let places = named.iter().flat_map(|name| layering.places_named(name));
+            let whole: FxHashSet<usize> = places.collect();
             layering
-                .refined(&self.model.operations, |position| !is_named(position))
+                .refined(&self.model.operations, |position| !whole.contains(position))
                 .filter(|refined| refined.len() <= MAX_PARTS)
         };
         let mut finest = once(layering)?;

@@ -287,17 +287,21 @@ fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
 ) -> Vec<(u32, TileBytes)> {
-    let mut by_type: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut by_type: BTreeMap<u32, Vec<&TileBytes>> = BTreeMap::new();
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
-        let none = || vec![0; tiles as usize];
-        let any = by_type.entry(*vertex_type).or_insert_with(none);
-        for run in instances.runs() {
+        by_type.entry(*vertex_type).or_default().push(instances);
+    }
+    // Only one list by tile exists at a time.
+    let on_any = |instances: Vec<&TileBytes>| {
+        let mut any = vec![0; tiles as usize];
+        for run in instances.iter().flat_map(|own| own.runs()) {
             any[run.from as usize..run.to as usize].fill(1);
         }
-    }
+        any.into_iter().collect::<TileBytes>()
+    };
     by_type
         .into_iter()
-        .map(|(kind, any)| (kind, any.into_iter().collect::<TileBytes>()))
+        .map(|(kind, instances)| (kind, on_any(instances)))
         .filter(|(_, tiles)| !tiles.runs().is_empty())
         .collect()
 }

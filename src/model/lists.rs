@@ -31,7 +31,7 @@ pub(super) fn crossing(
     sums.collect()
 }
 /// Returns how often each item of `all` occurs.
-pub(super) fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
+pub(crate) fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
     let mut counts = FxHashMap::default();
     for item in all {
         *counts.entry(item).or_default() += 1;

@@ -203,7 +203,7 @@ impl ModuleLayers {
         }
         let layered = runs[1..=count].iter();
         let first = layered.clone().map(|(run, _)| run.start).min();
-        let last = (0..forward.len()).rfind(|&at| (1..=count).contains(&of_layer(at)));
+        let last = (0..forward.len()).rfind(|&at| of_layer(at) > 0);
         let most = layered.map(|&(_, count)| count).max().unwrap_or(1);
         runs[0] = (0..first.unwrap_or(0), most);
         runs[count + 1] = (last.map_or(0, |last| last + 1)..forward.len(), most);

@@ -47,6 +47,10 @@ pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
 /// Used in place of an index into the forward pass for an operation outside the forward pass.
 const NONE: usize = usize::MAX;
 
+/// Maximum number of parameters that are kept for each operation. Operations of real models use
+/// fewer than 8; a damaged file may list every parameter for every operation.
+const USED: usize = 32;
+
 impl<'a> Evidence<'a> {
     /// Returns evidence without any parameters, bytes or data flow, for a forward pass of
     /// `operations` operations.
@@ -81,13 +85,13 @@ impl<'a> Evidence<'a> {
                 evidence.parameters[first].push(parameter);
                 let groups = model.use_sets.groups(set);
                 for at in groups.map(|group| first_of_group[group as usize]) {
-                    if at != NONE {
+                    if at != NONE && evidence.used[at].len() < USED {
                         evidence.used[at].push(parameter);
                     }
                 }
             }
         }
-        for used in &mut evidence.parameters {
+        for used in evidence.parameters.iter_mut().chain(&mut evidence.used) {
             used.sort_unstable();
             used.dedup();
         }

@@ -227,27 +227,28 @@ fn alignments<'a>(
         .collect();
     let by_scope = by_scope(scopes, &aligned);
     let known = |number: usize| {
-        let known = by_scope
+        by_scope
             .get(scopes[number])
-            .filter(|_| parameters[number].is_empty());
-        known.map_or(&[][..], |known| known)
+            .filter(|_| parameters[number].is_empty())
     };
     for number in 0..scopes.len() {
-        let is_used = |own: &&Alignment<'_>| {
-            let used = used[number].iter();
-            let mut used = used.filter_map(|parameter| align(scopes[number], parameter));
-            used.any(|other| other.path() == own.path())
-        };
-        if let Some(own) = known(number).iter().find(is_used) {
-            aligned[number] = Some(own.clone());
+        let Some(known) = known(number) else { continue };
+        let own = used[number]
+            .iter()
+            .filter_map(|parameter| align(scopes[number], parameter))
+            .find(|own| known.contains_key(own.path()));
+        if own.is_some() {
+            aligned[number] = own;
         }
     }
     let before = running(scopes, &aligned, 0..scopes.len());
     let after = running(scopes, &aligned, (0..scopes.len()).rev());
     for number in 0..scopes.len() {
         let beside = [before[number], after[number]];
-        if let ([only], None) = (known(number), &aligned[number])
-            && (beside == [None, None] || beside.contains(&Some(only.path())))
+        let only = known(number).filter(|known| known.len() == 1);
+        if let (Some((path, only)), None) =
+            (only.and_then(|only| only.iter().next()), &aligned[number])
+            && (beside == [None, None] || beside.contains(&Some(path)))
         {
             aligned[number] = Some(only.clone());
         }
@@ -281,9 +282,8 @@ fn running<'a>(
     paths
 }
 
-/// Map from a scope to the alignments of the operations with this scope, one alignment per distinct
-/// path.
-type ByScope<'a, 's> = FxHashMap<&'s str, Vec<Alignment<'a>>>;
+/// Map from a scope to the alignments of the operations with this scope, by path.
+type ByScope<'a, 's> = FxHashMap<&'s str, FxHashMap<&'a str, Alignment<'a>>>;
 
 /// Returns the distinct alignments of each scope. Both arguments have one entry per operation of
 /// the forward pass, in program order.
@@ -292,9 +292,7 @@ fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> By
     for (&scope, own) in scopes.iter().zip(aligned) {
         let Some(own) = own else { continue };
         let known = by_scope.entry(scope).or_default();
-        if known.iter().all(|known| known.path() != own.path()) {
-            known.push(own.clone());
-        }
+        known.entry(own.path()).or_insert_with(|| own.clone());
     }
     by_scope
 }

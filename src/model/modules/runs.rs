@@ -63,10 +63,12 @@ impl ModuleLayers {
             for &layer in groups.flat_map(|group| &of_group[group as usize]) {
                 let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
                 let (a, b) = (first_run[known], first_run[layer]);
-                first_run
-                    .iter_mut()
-                    .filter(|first| **first == a.max(b))
-                    .for_each(|first| *first = a.min(b));
+                if a != b {
+                    first_run
+                        .iter_mut()
+                        .filter(|first| **first == a.max(b))
+                        .for_each(|first| *first = a.min(b));
+                }
             }
         }
         first_run

@@ -334,7 +334,8 @@ impl ModuleLayers {
     /// Returns the operations that use a weight named in `tied`, as ascending indices into the
     /// operations of the forward pass.
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<usize> {
-        let is_tied = |&set: &u32| tied.contains(&model.label_of(set).weight_name());
+        let tied: FxHashSet<&str> = tied.iter().copied().collect();
+        let is_tied = |&set: &u32| tied.contains(model.label_of(set).weight_name());
         let sets = (0..model.use_sets.len() as u32).filter(is_tied);
         let users: FxHashSet<u32> = sets.flat_map(|set| model.use_sets.groups(set)).collect();
         let forward = &self.modules.forward;

@@ -2,7 +2,7 @@
 
 use super::{Flow, Life};
 use crate::memory::steps::{Steps, covering, merged};
-use crate::model::{Model, Pass, Placement, Positions};
+use crate::model::{Model, Pass, Placement, Positions, counts};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
@@ -111,12 +111,12 @@ pub(crate) struct BackwardPass {
 
 impl PassWindows {
     pub fn new(model: &Model, placement: &Placement) -> Self {
-        let mut calls: FxHashMap<(u32, Option<(u32, u32)>), u32> = FxHashMap::default();
-        for operation in &model.operations {
-            *calls
-                .entry((operation.group, operation.window))
-                .or_default() += 1;
-        }
+        let calls = counts(
+            model
+                .operations
+                .iter()
+                .map(|operation| (operation.group, operation.window)),
+        );
         // If Out is on the first IPU, its place comes after all positions, so there may be one more
         // place than positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
