@@ -33,6 +33,7 @@ pub enum SoftwareLayer {
     HloInstruction,
     /// The debug context has no key `layer`, or names software for which there is no variant.
     #[default]
+    #[serde(other)]
     Other,
 }
 

@@ -125,7 +125,10 @@ struct ContextArray<'a>(&'a mut Collected);
 impl Take for ContextArray<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.anomalies.contexts_complete = false;
-        while let Some(()) = items.next_element_seed(To(ContextEntry(self.0)))? {}
+        let mut is_left = true;
+        while is_left && self.0.refusal.is_none() {
+            is_left = items.next_element_seed(To(ContextEntry(self.0)))?.is_some();
+        }
         self.0.anomalies.contexts_complete = true;
         Ok(())
     }
@@ -142,9 +145,7 @@ struct ContextEntry<'a>(&'a mut Collected);
 impl Take for ContextEntry<'_> {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.0.draft.read(entries)?;
-        if let Err(error) = self.0.push_context() {
-            self.0.refusal = Some(error);
-        }
+        self.0.refusal = self.0.push_context().err();
         Ok(())
     }
 
@@ -161,7 +162,12 @@ impl Take for StringTable<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.info.names = Texts::default();
         self.0.anomalies.table_complete = false;
-        while let Some(()) = items.next_element_seed(To(StringTableEntry(self.0)))? {}
+        let mut is_left = true;
+        while is_left && self.0.refusal.is_none() {
+            is_left = items
+                .next_element_seed(To(StringTableEntry(self.0)))?
+                .is_some();
+        }
         self.0.anomalies.table_complete = true;
         Ok(())
     }

@@ -153,22 +153,30 @@ impl LiveClasses {
     /// step with this number. `all` has one entry per variable: the position of its equivalence
     /// class, and its bytes.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
-        let mut changes = vec![0; self.steps as usize + 1];
-        for (class, bytes) in all {
-            for &(from, to) in self.ranges(class) {
-                changes[from as usize] += i64::from(bytes);
-                changes[to as usize] -= i64::from(bytes);
-            }
-        }
+        let all = all.map(|(class, bytes)| (class, i64::from(bytes)));
         let mut live = 0;
         let mut peak = (0, 0);
-        for (step, change) in (0u32..).zip(changes) {
+        for (step, change) in (0u32..).zip(self.changes(all)) {
             live += change;
             if live > peak.0 {
                 peak = (live, step);
             }
         }
         (peak.0 as u64, peak.1)
+    }
+
+    /// Returns the change of the live bytes at each step, and one more entry after the last step.
+    /// `all` has pairs of the position of an equivalence class and the bytes of variables of this
+    /// class.
+    pub(crate) fn changes(&self, all: impl Iterator<Item = (u32, i64)>) -> Vec<i64> {
+        let mut changes = vec![0; self.steps as usize + 1];
+        for (class, bytes) in all {
+            for &(from, to) in self.ranges(class) {
+                changes[from as usize] += bytes;
+                changes[to as usize] -= bytes;
+            }
+        }
+        changes
     }
 }
 

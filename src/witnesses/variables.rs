@@ -128,23 +128,15 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
             *sum += i64::from(bytes);
         }
     }
-    // One entry per step: the recorded (first item) and the computed (second item) change of the
-    // live bytes at this step. One more entry at the end is for classes that are live to the last
-    // step.
-    let mut changes = vec![[0; 2]; classes.steps() as usize + 1];
+    let mut recorded = vec![0; classes.steps() as usize];
     for &(step, change) in &profile.live_by_step {
-        changes[step as usize][0] = change;
+        recorded[step as usize] = change;
     }
-    for (class, bytes) in (0u32..).zip(of_classes) {
-        if classes.is_always_live(class) {
-            continue;
-        }
-        for &(from, to) in classes.ranges(class) {
-            changes[from as usize][1] += bytes;
-            changes[to as usize][1] -= bytes;
-        }
-    }
-    let (step, numbers, highest) = furthest(&changes[..classes.steps() as usize])?;
+    let computed = (0u32..).zip(of_classes);
+    let computed = classes.changes(computed.filter(|&(class, _)| !classes.is_always_live(class)));
+    let changes = recorded.into_iter().zip(computed);
+    let changes: Vec<[i64; 2]> = changes.map(<[i64; 2]>::from).collect();
+    let (step, numbers, highest) = furthest(&changes)?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
     // The difference is only known for all tiles together, as a share of the most live bytes at any
     // step. It is taken to be the same share of the bytes of the fullest tile.

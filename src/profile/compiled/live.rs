@@ -1,6 +1,7 @@
 //! Reads how many bytes of not-always-live variables are live at each step on each IPU.
 
 use super::super::RecordedTile;
+use super::super::cells::Cells;
 use super::super::database::Database;
 use super::super::ids::{Ids, check_ipu};
 use super::super::liveness::STEPS;
@@ -51,7 +52,10 @@ pub(super) fn read(
     if !is_there(database) {
         return Ok(None);
     }
-    let mut deltas = read_deltas(database, steps, ipus.count.into())?;
+    let mut deltas = read_deltas(database, steps, |row, ipu| {
+        check_ipu(row, 1, ipu, ipus.count.into())?;
+        Ok(true)
+    })?;
     let mut of = |ipu| summed_by_step(deltas.remove(&ipu).unwrap_or_default());
     let of_all = of(None);
     let of_ipus: Vec<Deltas> = (0..ipus.count).map(|ipu| of(Some(ipu.into()))).collect();
@@ -82,7 +86,7 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
     if database.has_table(TABLE) {
         // The table may list any number of IPUs: IPUs other than IPU 0 belong to other replicas,
         // which run the same program.
-        deltas = read_deltas(database, steps, u64::MAX)?;
+        deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     }
     let of_first = deltas.remove(&Some(0));
     let found = of_first.or_else(|| deltas.remove(&None));
@@ -99,12 +103,12 @@ pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
 }
 
 /// Reads the changes of live bytes in [`TABLE`]. Returns a map from an IPU index, or `None` for the
-/// sum over all IPUs, to the changes. `ipus` is the number of IPUs; `steps` holds the ids of all
-/// steps, ascending.
+/// sum over all IPUs, to the changes. `steps` holds the ids of all steps, ascending. `is_wanted`
+/// decides about a row with an IPU index whether its change is kept.
 fn read_deltas(
     database: &Database,
     steps: &[u64],
-    ipus: u64,
+    is_wanted: impl Fn(&Cells<'_>, u64) -> Result<bool>,
 ) -> Result<FxHashMap<Option<u64>, Deltas>> {
     let mut deltas = FxHashMap::<_, Deltas>::default();
     database.rows(TABLE, &["step_id", "ipu", "delta_bytes"], |row| {
@@ -117,10 +121,9 @@ fn read_deltas(
             return Err(row.problem(2, format!("{delta} bytes are more than any machine has")));
         }
         let ipu = row.optional(1)?;
-        if let Some(ipu) = ipu {
-            check_ipu(&row, 1, ipu, ipus)?;
+        if ipu.map_or(Ok(true), |ipu| is_wanted(&row, ipu))? {
+            deltas.entry(ipu).or_default().push((step as u32, delta));
         }
-        deltas.entry(ipu).or_default().push((step as u32, delta));
         Ok(())
     })?;
     Ok(deltas)
