@@ -29,13 +29,12 @@ pub struct Candidate {
 
 impl Candidate {
     /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
-    /// IPUs in each replica. `costs` must include the costs of the ranges of positions that are the
-    /// stages of this split.
+    /// IPUs in each replica. `peaks` has one entry per stage: the bytes on its fullest tile.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
         fits: bool,
-        solution: Solution,
+        (solution, peaks): (Solution, Vec<u64>),
     ) -> Self {
         Self {
             pipeline: costs.pipeline(),
@@ -43,7 +42,7 @@ impl Candidate {
             replicas: costs.replicas(),
             samples: costs.request().options.step.micro_batch.unwrap_or(1) as usize,
             fits,
-            peaks: costs.problem().peaks(&solution.plan).unwrap_or_default(),
+            peaks,
             solution,
         }
     }

@@ -154,7 +154,8 @@ impl<'a> PipelineCosts<'a> {
         Self {
             memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
             by_profile: vec![self.by_profile[profile].clone()],
-            ..self.clone()
+            question: Arc::clone(&self.question),
+            ipus: self.ipus,
         }
     }
 
@@ -282,7 +283,7 @@ impl<'a> PipelineCosts<'a> {
     fn best_on(&self, ipus: Option<usize>) -> Result<Option<Candidate>> {
         let Some(ipus) = ipus else { return Ok(None) };
         let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
-        Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
+        Ok(best.map(|best| Candidate::new(self, ipus, true, self.with_peaks(best))))
     }
 
     /// Proves that `best`, a split that fits, is the best split in this pipeline on its number of
@@ -300,7 +301,13 @@ impl<'a> PipelineCosts<'a> {
     /// The split may exceed the memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
-        Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
+        Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, self.with_peaks(lowest))))
+    }
+
+    /// Returns `solution` with one entry per stage: the bytes on its fullest tile.
+    fn with_peaks(&self, solution: Solution) -> (Solution, Vec<u64>) {
+        let peaks = self.problem().peaks(&solution.plan).unwrap_or_default();
+        (solution, peaks)
     }
 
     /// Returns one entry per profile: the bytes of all ranges that begin near the cuts between

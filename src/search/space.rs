@@ -198,8 +198,7 @@ impl<'a> Space<'a> {
             let solution = Solution::unproven(plan.clone(), score);
             let found = Candidate {
                 pipeline,
-                peaks,
-                ..Candidate::new(&costs, costs.ipus, fits, solution)
+                ..Candidate::new(&costs, costs.ipus, fits, (solution, peaks))
             };
             if best.as_ref().is_none_or(|best| {
                 let by_fit = best.fits.cmp(&found.fits);

@@ -126,16 +126,17 @@ impl Score {
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
-        let cycles = problem.cycles(plan).into_iter().max();
-        if problem.has_cycles() && cycles.is_none() {
-            return None;
-        }
+        let slowest_cycles = if problem.has_cycles() {
+            Some(problem.cycles(plan).into_iter().max()?)
+        } else {
+            None
+        };
         Some(Self {
             peak: peaks.iter().copied().max()?,
             stages: plan.stages.len(),
             squares: squares.try_fold(0, u128::checked_add)?,
             cut_bytes: plan.compiled().map(over_cut).sum(),
-            slowest_cycles: cycles.filter(|_| problem.has_cycles()),
+            slowest_cycles,
             step: problem.step(plan),
         })
     }

@@ -169,13 +169,15 @@ impl<'a> Problem<'a> {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 
-    /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive): for
-    /// each range, one stage per profile, even if the costs have no entry for the range.
+    /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive), as far
+    /// as the costs of any profile reach: for each range, one stage per profile, even if the costs of
+    /// this profile have no entry for the range.
     pub(super) fn stages(
         &self,
         start: usize,
         ends: Range<usize>,
     ) -> impl Iterator<Item = CompiledStage> + use<> {
+        let ends = ends.start..ends.end.min(self.reach(start) + 1);
         let profiles = self.profiles();
         ends.flat_map(move |end| {
             profiles.clone().map(move |profile| CompiledStage {
@@ -187,7 +189,7 @@ impl<'a> Problem<'a> {
 
     /// Returns the end (exclusive) of the longest range from `start` that has an entry in the costs
     /// of any profile; `start` if there is no such range.
-    pub(super) fn reach(&self, start: usize) -> usize {
+    fn reach(&self, start: usize) -> usize {
         let reaches = self
             .profiles()
             .map(|profile| self.costs_in(profile).reach(start));

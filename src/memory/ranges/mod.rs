@@ -142,9 +142,11 @@ impl MemoryModel<'_> {
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
-            alike: pipelines
-                .iter()
-                .map(|own| pipelines.iter().position(|other| own.counts_as(other)))
+            alike: (0..pipelines.len())
+                .map(|own| {
+                    let counts_alike = |&other: &usize| pipelines[own].counts_as(&pipelines[other]);
+                    (0..own).find(counts_alike).unwrap_or(own)
+                })
                 .collect(),
             updates: number_updates(&mut pipelines),
             pipelines,
@@ -191,7 +193,7 @@ struct RangePass<'a> {
     pipelines: Vec<PipelineRanges<'a>>,
     /// One entry per pipeline: the index in `pipelines` of the first pipeline in which the same
     /// variables are live at the same steps. Pipelines with the same entry are examined together.
-    alike: Vec<Option<usize>>,
+    alike: Vec<usize>,
     /// The distinct weight updates of `pipelines`; [`PipelineRanges::update`] is an index into this
     /// list.
     updates: Vec<&'a UpdatePhase>,
@@ -289,7 +291,7 @@ impl RangePass<'_> {
         for first in 0..self.pipelines.len() {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(&self.alike);
             let paired: Vec<_> = paired
-                .filter(|(_, alike)| **alike == Some(first))
+                .filter(|(_, alike)| **alike == first)
                 .map(|((ranges, scratch), _)| InPipeline { ranges, scratch })
                 .collect();
             let Some(InPipeline { ranges, .. }) = paired.first() else {

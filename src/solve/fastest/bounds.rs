@@ -88,8 +88,7 @@ impl BoundsTable {
         let place = self.place(number, start);
         let mut found: Option<RestBounds> = None;
         let problem = &checked.problem;
-        // Ranges that end later than `reach` are over the limit.
-        for stage in problem.stages(start, start + 1..problem.reach(start) + 1) {
+        for stage in problem.stages(start, start + 1..self.positions + 1) {
             let CompiledStage { positions, profile } = &stage;
             let Some(rest) = self.rests[self.place(number + 1, positions.end)] else {
                 continue;
