@@ -204,7 +204,7 @@ impl Run {
     }
 
     /// Collects all results of the run. Prints which IPUs run nothing in a split from
-    /// `--layers-per-ipu`, and prints the warnings of the search.
+    /// `--layers-per-ipu`, the warnings of the search, and how the greedy search ended.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
         let memory = layers.memory()?;

@@ -9,6 +9,7 @@ use super::template::OF_COUNTS;
 use crate::escape::{is_digits, printable};
 use crate::model::PseudoLayers;
 use crate::report::join;
+use rustc_hash::FxHashSet;
 use std::ops::Range;
 
 /// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
@@ -96,7 +97,8 @@ impl Draft<'_> {
                 self.notes.begin(position, true, &warning);
             }
         }
-        let is_outside = |layer: &(u32, &str)| !blocks.iter().any(|block| block.contains(layer));
+        let in_blocks: FxHashSet<(u32, &str)> = blocks.iter().flatten().copied().collect();
+        let is_outside = |layer: &(u32, &str)| !in_blocks.contains(layer);
         let others = join(
             source.layers().filter(is_outside).map(|(_, name)| name),
             " ",

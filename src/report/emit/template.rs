@@ -64,9 +64,8 @@ impl Draft<'_> {
         };
         let source = self.source;
         lines.by_stages(|stages| {
-            source
-                .filled(line, stages)
-                .filter(|_| source.hold(conditions, stages))
+            let holds = source.hold(conditions, stages);
+            holds.then(|| source.filled(line, stages)).flatten()
         });
     }
 }

@@ -15,7 +15,7 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
     };
-    let no_state = facts.state_bytes.filter(|&bytes| bytes == 0).map(|_| {
+    let no_state = (facts.state_bytes == Some(0)).then(|| {
         format!(
             "the profile has no optimizer state, so {} only makes updates and passes count \
              separately",

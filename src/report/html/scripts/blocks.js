@@ -89,7 +89,7 @@ const addBlocks = (parent, live, { steps, programs }) => {
   const plot = addPlot(parent, {
     id: 'live-steps', label: `Memory of tile ${live.tile} over the steps`, unit: 'step', height: HEIGHT,
     first: Math.min(report.liveness?.fullest_tile_curve.first_step ?? 0, steps[0] ?? 0), last: lastStep, places: steps, limit, isLow: true,
-    marks: passMarks(), bands: layerBands,
+    marks: passMarks(), bands: layerBands, redraws: ['variable', 'layer'],
     value: () => chosen.step ?? peak,
     choose: (step, share) => choose({ step, tile: live.tile, ...(share === undefined ? {} : { variable: under(step, share)?.own.name ?? null }) }),
     range: (from, to) => [base, Math.max(...live.bytes.slice(placeOf(steps, from), placeOf(steps, to) + 1), base)],
@@ -119,7 +119,6 @@ const addBlocks = (parent, live, { steps, programs }) => {
     isByLayer = value === 'layer';
     plot.show();
   });
-  follow(['variable', 'layer'], plot.show, plot.svg);
   addLine(plot.figure, 'figcaption', ['The whole model, as it was recorded on one IPU. Each block is a variable: it is as high as its bytes and covers the steps at which it is live. Smaller variables are grey, above the blocks. At the bottom are ',
     [base, `${live.at}/always_live`], ` bytes that are always live. The chart has ${grouped(steps.length)} chosen steps: peaks, the first and last steps of layers and stages, and turning points between. `
     + 'Click a block or a step; drag over a part to enlarge it, or use two fingers. Keys: arrows, + and - for the steps, T and F for the height, 0 for the whole.']);

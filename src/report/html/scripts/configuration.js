@@ -31,7 +31,8 @@ const configurationOf = (form, own, isNote) => {
 const shownConfiguration = (form, isNote = false) => {
   if (!known?.isMoved()) return (isNote ? form.notes : form.text) ?? '';
   if (form.lines?.length) return configurationOf(form, known, isNote);
-  return isNote ? '' : `The configuration of these cuts is printed by: ${commandOf(known)} --emit=${form.form}\n`;
+  const command = commandOf(known);
+  return isNote ? '' : command ? `The configuration of these cuts is printed by: ${command} --emit=${form.form}\n` : 'The report has no configuration of these cuts.\n';
 };
 
 /** Builds the view of the configuration to paste. @param {HTMLElement} parent */

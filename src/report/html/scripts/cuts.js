@@ -154,8 +154,8 @@ const tryable = () => {
   /** The reserves for these bytes of memory of a tile if the reader entered no reserve. @param {number[]} now */
   const reservesOf = (now) => String(now) === String(memories) ? reserves : [common(reserves) ?? 0];
 
-  /** The split that the reader tries. Choices that are impossible here are replaced by those of the run. */
-  const tried = () => {
+  /** The cuts and limits that the reader tries. Choices that are impossible here are replaced by those of the run. @returns {Tried} */
+  const wanted = () => {
     const places = (chosen.cuts ?? '').split(',').map((one) => data.boundaries.indexOf(Number(one)));
     const isKnown = places.every((one, place) => one > (places[place - 1] ?? 0) && one < last) && places.length < data.max_stages;
     const own = chosen.memory ? [chosen.memory] : memories;
@@ -164,7 +164,7 @@ const tryable = () => {
       ipus: chosen.ipus && chosen.ipus <= mostIpus ? chosen.ipus : start.ipus,
       memories: own, reserves: chosen.reserve === null ? reservesOf(own) : own.map(() => chosen.reserve ?? 0),
     };
-    return judged(Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves });
+    return Math.min(...limitsOf(now)) > 0 ? now : { ...now, memories, reserves };
   };
 
   /** The choice that leads to a split; null for each value that is the run's. @param {Tried} now */
@@ -176,19 +176,19 @@ const tryable = () => {
   });
   let news = '';
   return {
-    data, last, positions, start, mostIpus, limitsOf, judged, stepOf, cutsOf, tried,
+    data, last, positions, start, mostIpus, limitsOf, judged, stepOf, cutsOf, wanted, tried: () => judged(wanted()),
     /** The best split for the number of IPUs, if it is known. */
-    best: () => data.best.find((own) => own.ipus === tried().ipus),
+    best: () => data.best.find((own) => own.ipus === wanted().ipus),
     /** Makes the reader try another split or other limits. @param {Partial<Tried>} change @param {string} [said] the change in words, for screen readers */
     choose: (change, said = '') => {
       news = said;
-      choose(choiceOf({ ...tried(), ...change }));
+      choose(choiceOf({ ...wanted(), ...change }));
     },
     news: () => news,
     /** Does the reader try anything that differs from the run? */
-    isTried: () => Object.values(choiceOf(tried())).some((value) => value !== null),
+    isTried: () => Object.values(choiceOf(wanted())).some((value) => value !== null),
     /** Do cuts or limits differ from those of the run? */
-    isMoved: () => Object.entries(choiceOf(tried())).some(([key, value]) => key !== 'ipus' && value !== null),
+    isMoved: () => Object.entries(choiceOf(wanted())).some(([key, value]) => key !== 'ipus' && value !== null),
   };
 };
 
@@ -233,7 +233,7 @@ const commandOf = (known) => {
   const isPlainWord = (/** @type {string} */ word) => printable(word) === word && !/[\n\ufffd]/.test(word);
   const isRead = (/** @type {string} */ name) => !!name && name.trim() === name && isPlainWord(name);
   if (!words.length || new Set(names).size < names.length || !names.every(isRead) || !words.every(isPlainWord)) return '';
-  const now = known.tried();
+  const now = known.wanted();
   const ofIpus = (/** @type {number[]} */ list) => list.length > 1 ? list.slice(0, now.ipus) : list;
   const memory = common(now.reserves) === null
     ? [`--mem-per-tile=${known.limitsOf(now)}`]

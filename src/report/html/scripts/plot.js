@@ -13,8 +13,8 @@
  * @property {() => ?number} value the chosen place
  * @property {(place: number, share?: number) => void} choose chooses a place, at a share of the height if it was clicked
  * @property {(place: number, share: number) => string} said the text about a place, at a share of the height
- * @property {(from: number, to: number) => [number, number]} range the bytes that all places between two have, and the
- *   highest bytes there
+ * @property {(from: number, to: number) => [number, number]} range the bytes that all places between two have, and the highest bytes there
+ * @property {(keyof Choice)[]} [redraws] the keys of the choice on which the drawing depends
  * @property {boolean} [isLow] does the drawing begin without the bytes that all places have?
  * @property {string} [measure] the unit of the vertical axis
  * @property {number} [limit]
@@ -345,7 +345,7 @@ const addPlot = (parent, plot) => {
     .map(({ name, id, make, isOff }) => ({ button: addButton(tools, name, make, `${plot.id}-${id}`), isOff }));
   const vertical = isTall ? addButton(tools, 'Enlarge what changes', () => setLow(part ? isLow : !isLow), `${plot.id}-low`) : null;
   addFolded(figure, `Table: ${plot.label[0].toLowerCase()}${plot.label.slice(1)}`, plot.table);
-  show();
+  follow(plot.redraws ?? [], show, svg);
   follow([/** @type {keyof Choice} */ (plot.unit)], reveal, svg);
   onResize(svg, show);
   return { show, setLow, tools, figure, svg };

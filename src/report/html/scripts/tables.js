@@ -144,8 +144,8 @@ const addTable = (parent, name, columns, rows, manner = {}) => {
     more.textContent = shown.length ? '' : rows.length ? 'No row has that.' : 'Nothing.';
     if (!isWhole && shown.length > most) addButton(more, `Show all ${grouped(shown.length)} rows`, () => { isWhole = true; fill(); });
   };
-  fill();
   follow(['ipu', 'step', 'layer', 'variable'], mark, scroll);
+  fill();
   edgeOf(scroll);
   return { set: (/** @type {Row[]} */ next) => { rows = next; fill(); } };
 };

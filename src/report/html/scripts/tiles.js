@@ -21,16 +21,15 @@ const addTileMap = (parent) => {
   const categories = map?.categories ?? [];
   /** The bytes of a category on a tile at addresses that no other variable shares. @param {Json.TileCategory} own @param {number} tile */
   const alone = (own, tile) => Math.max((own.bytes[tile] ?? 0) - (own.overlapped?.[tile] ?? 0), 0);
-  /** The bytes at the top of the first categories in the stack of a tile. @param {number} tile @param {number} [count] */
-  const topOf = (tile, count) => categories.slice(0, count).reduce((sum, own) => sum + alone(own, tile), 0);
-  /** The stack of a tile, from the bottom up. @type {{look: string, name: string, top: (tile: number) => number}[]} */
-  const layers = categories.slice(0, 14).map(({ name }, place) => ({ look: lookOf(name), name, top: (tile) => topOf(tile, place + 1) }));
-  if (categories.length > 14) layers.push({ look: 'tile-others', name: categories.slice(14).map((own) => own.name).join(', '), top: topOf });
+  const rest = categories.slice(14);
+  /** The stack of a tile, from the bottom up; `next` is the top of a layer that lies on `below` bytes. @type {{look: string, name: string, next: (tile: number, below: number) => number}[]} */
+  const layers = categories.slice(0, 14).map((own) => ({ look: lookOf(own.name), name: own.name, next: (tile, below) => below + alone(own, tile) }));
+  if (rest.length) layers.push({ look: 'tile-others', name: rest.map((own) => own.name).join(', '), next: (tile, below) => rest.reduce((sum, own) => sum + alone(own, tile), below) });
   layers.push({
     look: 'tile-shared', name: !map ? 'Bytes in use' : map.left_out ? 'Shared addresses, and categories left out' : 'Shared addresses',
-    top: (tile) => Math.max(topOf(tile), total[tile]),
+    next: (tile, below) => Math.max(below, total[tile]),
   });
-  if (withGaps) layers.push({ look: 'gaps', name: 'Fragmentation', top: (tile) => Math.max(topOf(tile), total[tile], withGaps[tile] ?? 0) });
+  if (withGaps) layers.push({ look: 'gaps', name: 'Fragmentation', next: (tile, below) => Math.max(below, withGaps[tile] ?? 0) });
   const ipuOf = (/** @type {number} */ tile) => ipus.find((own) => own.first <= tile && tile < own.end) ?? ipus[0];
   const own = () => chosen.tile !== null && chosen.tile < total.length ? chosen.tile : tiles.fullest;
   /** The number of a tile in words; with several IPUs, also its number on its IPU. @param {number} tile */
@@ -83,9 +82,11 @@ const addTileMap = (parent) => {
           return visible.slice(from, to).reduce((a, b) => total[b] > total[a] ? b : a);
         });
         const lefts = columns.map((_, column) => column * scale.width / columns.length);
-        for (const { look, top } of layers.toReversed()) {
-          draw(inner, 'path', { class: `column ${look}`, d: outline(lefts, columns.map((tile) => scale.y(top(tile))), scale.width, scale.bottom) });
-        }
+        let tops = columns.map(() => 0);
+        layers.map(({ look, next }) => {
+          tops = tops.map((below, column) => next(columns[column], below));
+          return { class: `column ${look}`, d: outline(lefts, tops.map((top) => scale.y(top)), scale.width, scale.bottom) };
+        }).toReversed().forEach((own) => draw(inner, 'path', own));
         draw(inner, 'path', { class: 'tile-total', d: outline(lefts, columns.map((tile) => scale.y(total[tile])), scale.width, scale.bottom) });
       },
       table: (inner) => {

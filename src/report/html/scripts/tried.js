@@ -38,14 +38,14 @@ const addTriedFields = (tool, own) => {
     const before = isOne ? [common(start.reserves) ?? 0] : start.reserves;
     const isOther = reserve.value && String(memories.map(() => reserve.valueAsNumber)) !== String(before);
     const reserves = isOther ? memories.map(() => reserve.valueAsNumber) : before;
-    const isEnough = Math.min(...own.limitsOf({ ...own.tried(), memories, reserves })) > 0;
+    const isEnough = Math.min(...own.limitsOf({ ...own.wanted(), memories, reserves })) > 0;
     reserve.setCustomValidity(isEnough ? '' : 'This leaves nothing of a tile: keep less free.');
     if (memory.validity.valid && reserve.validity.valid) own.choose({ memories, reserves });
   };
   const memory = addField(controls, 'Memory of a tile in bytes', 'number', 'what-if-memory', readMemory, { min: 1, max: 2 ** 40, step: 1 });
   const reserve = addField(controls, 'Reserve in bytes', 'number', 'what-if-reserve', readMemory, { min: 0, max: 2 ** 40, step: 1 });
   follow(['ipus', 'memory', 'reserve'], () => {
-    const now = own.tried();
+    const now = own.wanted();
     if (document.activeElement !== ipus) ipus.value = String(now.ipus);
     if (document.activeElement === memory || document.activeElement === reserve) return;
     memory.value = now.memories.length > 1 ? '' : String(now.memories[0]);
@@ -81,18 +81,18 @@ const addTriedStrip = (tool, own) => {
 
   /** The lowest and the highest boundary to which a cut can be moved. @param {number} cut @returns {[number, number]} */
   const room = (cut) => {
-    const { cuts } = own.tried();
+    const { cuts } = own.wanted();
     return [(cuts[cut - 1] ?? 0) + 1, (cuts[cut + 1] ?? last) - 1];
   };
   /** Names a boundary by the layer after it. @param {number} place */
   const before = (place) => `before ${short(layerName(report.layers[data.boundaries[place]].name), 60)}`;
   /** The boundaries inside a stage, at which it can be cut. @param {number} stage */
   const inside = (stage) => {
-    const { cuts } = own.tried();
+    const { cuts } = own.wanted();
     return [...data.boundaries.keys()].slice((cuts[stage - 1] ?? 0) + 1, cuts[stage] ?? last);
   };
   /** Does the report have the bytes of splits with one stage more than the tried split? */
-  const hasRoom = () => own.tried().cuts.length + 1 < data.max_stages;
+  const hasRoom = () => own.wanted().cuts.length + 1 < data.max_stages;
 
   /** The stage that the button cuts in two: the chosen one, or the fullest one that can be cut; -1 if none can. */
   const stageToCut = () => {
@@ -130,20 +130,20 @@ const addTriedStrip = (tool, own) => {
   /** @param {number} cut @param {number} place */
   const move = (cut, place) => {
     const [from, to] = room(cut);
-    own.choose({ cuts: own.tried().cuts.with(cut, Math.min(Math.max(place, from), to)) });
+    own.choose({ cuts: own.wanted().cuts.with(cut, Math.min(Math.max(place, from), to)) });
   };
 
   /** @param {number} place */
   const addCut = (place) => {
     if (!hasRoom()) return;
-    const cuts = [...own.tried().cuts, place].sort((a, b) => a - b);
+    const cuts = [...own.wanted().cuts, place].sort((a, b) => a - b);
     own.choose({ cuts }, `Cut added ${before(place)}. `);
     handles[cuts.indexOf(place)].focus();
   };
 
   /** Cuts a stage in two, where the fuller half has the fewest bytes. @param {number} stage */
   const halve = (stage) => {
-    const now = own.tried();
+    const now = own.wanted();
     const peak = (/** @type {number} */ place) => {
       const { stages } = own.judged({ ...now, cuts: now.cuts.toSpliced(stage, 0, place) });
       return Math.max(stages[stage].bytes, stages[stage + 1].bytes);
@@ -154,7 +154,7 @@ const addTriedStrip = (tool, own) => {
 
   /** @param {number} cut */
   const removeCut = (cut) => {
-    const { cuts } = own.tried();
+    const { cuts } = own.wanted();
     own.choose({ cuts: cuts.toSpliced(cut, 1) }, `Cut removed ${before(cuts[cut])}. `);
     pick(handles.length ? { cut: Math.min(cut, handles.length - 1) } : {});
   };
@@ -179,7 +179,7 @@ const addTriedStrip = (tool, own) => {
     const handle = set(add(strip, 'div', '', 'handle'), { tabindex: 0, role: 'slider', 'aria-label': name });
     handle.addEventListener('focus', () => pick({ cut }));
     handle.addEventListener('keydown', (event) => {
-      const goal = goalOf(event, own.tried().cuts[cut], 5, ...room(cut));
+      const goal = goalOf(event, own.wanted().cuts[cut], 5, ...room(cut));
       if (!isPlain(event)) return;
       if (event.key === 'Delete' || event.key === 'Backspace') {
         removeCut(cut);
@@ -216,7 +216,7 @@ const addTriedStrip = (tool, own) => {
   };
 
   follow(TRIED, () => {
-    const { cuts } = own.tried();
+    const { cuts } = own.wanted();
     if (boxes.length !== cuts.length + 1) {
       picked = {};
       strip.replaceChildren();
@@ -284,7 +284,7 @@ const addTriedStages = (tool, own) => {
 const addTriedBest = (tool, own) => {
   const row = addAs(tool, 'p', 'what-if-best', '', 'soft');
   follow(TRIED, () => {
-    const now = own.tried();
+    const now = own.wanted();
     const best = own.best();
     row.textContent = best ? '' : `The report has no split for ${counted(now.ipus, 'IPU')}.`;
     if (!best) return;
