@@ -343,6 +343,9 @@ fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
 }
 
 #[cfg(test)]
+mod tests;
+
+#[cfg(test)]
 mod made {
     use super::*;
 
