@@ -19,9 +19,19 @@ impl<'a> FormSource<'a> {
     }
 
     /// Returns the first Keras layer that is called at a position of the layer order and at no
-    /// earlier position; `None` if there is no such layer.
+    /// earlier position. Returns `None` if there is no such layer, or if the position begins with a
+    /// module outside the model's own scope, such as an embedding that the encoder and the decoder
+    /// share: names do not tell which Keras layer calls it.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
-        let mut layers = self.keras_layers(position).iter();
+        let calls = self.calls(position, Framework::Tensorflow)?;
+        let is_below_model = calls.leaf.as_ref().is_none_or(|leaf| {
+            let layer = leaf.split('.').nth(1);
+            calls
+                .top
+                .iter()
+                .any(|called| Some(called.as_str()) == layer)
+        });
+        let mut layers = calls.top.iter().filter(|_| is_below_model);
         layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
     }
 
