@@ -5,14 +5,14 @@
 #   benches/profiles.sh [PROFILE...]
 #
 # A PROFILE is the value of `lto` in Cargo.toml and the number of codegen units, such as thin-16. The default
-# is all that were compared. benches/big.sh writes the case into target/big. RUNS is the number of
+# is all that were compared. benches/big.sh writes the case into target/big/48-layers-10M. RUNS is the number of
 # alternating runs (default 5), of which the fastest counts.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C CARGO_INCREMENTAL=0
 RUNS=${RUNS:-5}
 [ $# -gt 0 ] || set -- fat-1 thin-16 thin-4 false-16 false-4 off-16
-RUN=(target/big/profile.pop target/big/debug.cbor --solve --num-ipus 16 --mem-per-tile 1300000)
+RUN=(target/big/48-layers-10M/{profile.pop,debug.cbor} --solve --num-ipus 16 --mem-per-tile 1300000)
 [ -f "${RUN[0]}" ] || { echo "there is no ${RUN[0]}; run benches/big.sh first" >&2; exit 1; }
 
 # timed COMMAND...: prints the seconds that the command takes, and its seconds of processor time. A model
