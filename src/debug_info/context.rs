@@ -125,13 +125,6 @@ impl TextKey {
     fn is_list(self) -> bool {
         matches!(self.field, ContextField::Inputs | ContextField::Gradients)
     }
-
-    /// Returns the field that stores the value of this key if `layer` wrote the context; `None` if
-    /// `layer` does not write the key. (In a file, the software layer of a context may come after
-    /// this key.)
-    fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
-        self.layers.contains(&layer).then_some(self.field)
-    }
 }
 
 /// Returns the meaning of the key `text` of a debug context; `None` if the value of the key is not
@@ -270,12 +263,14 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context. Each text comes with the field that the key of the
-    /// text means in the software layer of the context.
+    /// Returns the kept texts of the context, each with its field. Leaves out texts whose key the
+    /// software layer of the context does not write. (In a file, the layer of a context may come
+    /// after the texts.)
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
-        self.texts.iter().filter_map(|(key, text)| {
-            Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
-        })
+        self.texts
+            .iter()
+            .filter(|(key, _)| key.layers.contains(&self.record.layer))
+            .map(|(key, text)| (key.field, &self.bytes[text.clone()]))
     }
 }
 
