@@ -213,9 +213,7 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)>
 
 /// Fetches names of lowered variables from a profile on demand.
 #[derive(Debug)]
-pub struct VariableNames {
-    pub(super) source: ProfileFile,
-}
+pub struct VariableNames(pub(super) ProfileFile);
 
 impl VariableNames {
     /// Returns the names of the variables whose `var_id` is in `ids`, in the order of `ids`. A name
@@ -229,8 +227,8 @@ impl VariableNames {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.source.check_unchanged()?;
-        let database = Database::of(self.source.clone(), &Progress::new())?;
+        self.0.check_unchanged()?;
+        let database = Database::of(self.0.clone(), &Progress::new())?;
         let columns = &[
             "var_id",
             "name_base_id",
@@ -248,10 +246,10 @@ impl VariableNames {
             let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
-        database.source.check_unchanged()?;
-        Ok(ids
-            .iter()
-            .map(|id| name(id).unwrap_or("(no name in the profile)".into()))
+        self.0.check_unchanged()?;
+        let names = ids.iter().map(name);
+        Ok(names
+            .map(|name| name.unwrap_or("(no name in the profile)".into()))
             .collect())
     }
 }

@@ -20,7 +20,7 @@ use super::database::Database;
 use super::recorded::Recorded;
 use super::target::{TILES, listed_tiles};
 use super::variables::TABLE as VARIABLES;
-use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Regions, Target};
+use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Target};
 use crate::message::{PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;
 use std::ops::Range;
@@ -37,9 +37,6 @@ pub struct CompiledProfile {
     /// One entry per tile, numbered across all IPUs: the recorded memory of the tile
     /// (`memory_by_tile`).
     pub tiles: Vec<RecordedTile>,
-    /// One entry per tile: its bytes in memory regions; `None` if the profile lacks the columns of
-    /// memory regions.
-    pub regions: Option<Vec<Regions>>,
     /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
     /// Bytes of not-always-live variables on each IPU at each step; `None` if the profile lacks
@@ -81,8 +78,7 @@ impl CompiledProfile {
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
         warnings.extend(database.version.warning());
-        let (recorded, regions) = Recorded::read(&database, &target)?;
-        let Recorded { tiles, categories } = recorded;
+        let Recorded { tiles, categories } = Recorded::read(&database, &target)?;
         let steps = if live::is_there(&database) || database.has_rows(VARIABLES)? {
             live::read_steps(&database)?
         } else {
@@ -100,7 +96,6 @@ impl CompiledProfile {
             target,
             ipus,
             tiles,
-            regions,
             categories,
             live,
             variables,
@@ -114,8 +109,8 @@ impl CompiledProfile {
     /// `tile` exceeds the memory of a tile; 0 if the content fits, or if the profile lacks memory
     /// regions. `tile` is numbered across all IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
-        let regions = self.regions.as_ref();
-        regions.map_or(0, |regions| regions[tile].overflowed)
+        let regions = self.tiles[tile].regions;
+        regions.map_or(0, |regions| regions.overflowed)
     }
 }
 
