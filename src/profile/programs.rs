@@ -236,16 +236,12 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
             code: TileBytes::default(),
         })
     })?;
-    let mut seen = FxHashSet::default();
-    database.rows(
-        "memory_by_vertex_type",
-        &["vertex_type", "code_bytes"],
-        |row| {
-            let position = position(&ids, &row, 0, table)?;
-            types[position as usize].code = row.tile_list(1, tiles)?;
-            row.check_first(seen.insert(position))
-        },
-    )?;
+    let columns = &["vertex_type", "code_bytes"];
+    database.by_id("memory_by_vertex_type", columns, |row| {
+        let position = position(&ids, &row, 0, table)?;
+        types[position as usize].code = row.tile_list(1, tiles)?;
+        Ok(())
+    })?;
     Ok((ids, types))
 }
 
@@ -296,13 +292,13 @@ fn read_compute_sets(
             "padding_bytes",
             "vertex_data_bytes",
         ];
-        database.rows(VERTEX_MEMORY, columns, |row| {
+        database.by_id(VERTEX_MEMORY, columns, |row| {
             let set = position(&ids, &row, 0, table)?;
             let parts: Vec<TileBytes> = (1..columns.len())
                 .map(|column| row.tile_runs(column, tiles))
                 .collect::<Result<_, _>>()?;
-            let before = sets[set as usize].memory.replace(row.sum(&parts)?);
-            row.check_first(before.is_none())
+            sets[set as usize].memory = Some(row.sum(&parts)?);
+            Ok(())
         })?;
     }
     Ok((ids, sets))

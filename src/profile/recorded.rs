@@ -162,7 +162,7 @@ fn read_tiles(database: &Database, count: u32) -> Result<Vec<RecordedTile>> {
     }
     let columns = database.columns(TILES, COLUMNS, REQUIRED)?;
     let mut tiles = vec![None; count as usize];
-    database.rows(TILES, columns, |row| {
+    database.by_id(TILES, columns, |row| {
         let tile = row.tile(0, count)? as usize;
         let bytes = |column| row.small(column).map(u64::from);
         let mut recorded = RecordedTile {
@@ -181,7 +181,8 @@ fn read_tiles(database: &Database, count: u32) -> Result<Vec<RecordedTile>> {
                 overflowed: bytes(7)?.max(bytes(8)?),
             });
         }
-        row.check_first(tiles[tile].replace(recorded).is_none())
+        tiles[tile] = Some(recorded);
+        Ok(())
     })?;
     if tiles.iter().all(Option::is_none) {
         return Ok(Vec::new());
