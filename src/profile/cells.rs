@@ -2,7 +2,7 @@
 //! Creates the errors about a cell, and about a part of the file that SQLite cannot read.
 
 use super::encoding::{BlobError, decode_list};
-use super::tile_bytes::TileBytes;
+use super::{Ids, TileBytes};
 use crate::message::{FileError, PROFILE_AGAIN, Result, Warning, unusable};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -97,6 +97,26 @@ impl<'r> Cells<'r> {
         Ok(tile as u32)
     }
 
+    /// Reads an id from the cell in `column`, and returns the position of the row of `table` with
+    /// this id. `ids` is the index of `table`. If `table` has no row with this id, the error names
+    /// the cell.
+    #[inline]
+    pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
+        let id = self.unsigned(column)?;
+        ids.position(id)
+            .ok_or_else(|| self.problem(column, format!("`{table}` has no row with the id {id}")))
+    }
+
+    /// Returns an error unless `ipu`, the index of an IPU from the cell in `column`, is below
+    /// `count`, the number of IPUs.
+    pub fn check_ipu(&self, column: usize, ipu: u64, count: u64) -> Result<()> {
+        if ipu < count {
+            return Ok(());
+        }
+        let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
+        Err(self.problem(column, problem))
+    }
+
     /// Returns the integer in `column`, which must be from 0 to `u32::MAX`; `None` for NULL.
     pub fn optional_small(&self, column: usize) -> Result<Option<u32>> {
         match self.value(column)? {
@@ -156,8 +176,10 @@ impl<'r> Cells<'r> {
     /// A second row with the same id is an error, since it is unknown which of the two rows is
     /// right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
-        let duplicate = || self.problem(0, DUPLICATE);
-        is_first.then_some(()).ok_or_else(duplicate)
+        if is_first {
+            return Ok(());
+        }
+        Err(self.problem(0, DUPLICATE))
     }
 
     /// Returns an error if `before`, the number of categories of variables in earlier rows, exceeds

@@ -8,11 +8,8 @@
 //! the tables `runs`, `steps` and `steps_by_ipu` have no rows. The meaning of rows in these tables
 //! is deduced from the schema (assumed).
 
-use super::cells::or_warn;
-use super::database::Database;
 use super::encoding::{BlobError, Runs, Varints};
-use super::ids::{check_ipu, position};
-use super::{Program, ProgramKind, Programs, Target};
+use super::{Database, Program, ProgramKind, Programs, Target, or_warn};
 use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
@@ -74,7 +71,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     // An executed step may have no program; an implicit sync is an example.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
-            .map(|_| position(&programs.ids, &row, 1, "programs"))
+            .map(|_| row.position(1, &programs.ids, "programs"))
             .transpose()
     })?;
     let none = || Executed {
@@ -85,7 +82,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     // all IPUs, in addition to the rows of single IPUs, as in the table of live bytes by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
-        let step = position(&ids, &row, 0, "steps")?;
+        let step = row.position(0, &ids, "steps")?;
         let sums = match row.signed(1)? {
             Some(0..) => &mut of_ipu,
             _ => &mut of_device,
@@ -121,7 +118,7 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
         let Some(ipu @ 0..) = row.signed(1)? else {
             return Ok(());
         };
-        check_ipu(&row, 1, ipu as u64, ipus.into())?;
+        row.check_ipu(1, ipu as u64, ipus.into())?;
         let sum = &mut cycles[ipu as usize];
         *sum = sum.saturating_add(row.unsigned(2)?);
         if *sum > limits::CYCLES {

@@ -7,10 +7,8 @@
 //! range, and all rowids must ascend. These two checks ensure that the ranges together hold every
 //! row of the table exactly once.
 
-use super::FormatVersion;
-use super::cells::{Cells, Columns, disordered, sqlite};
-use super::ids::Ids;
-use super::open::ProfileFile;
+use super::cells::{Columns, disordered, sqlite};
+use super::{Cells, FormatVersion, Ids, ProfileFile};
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
 use crate::progress::{Progress, Task};
 use rayon::prelude::*;

@@ -2,10 +2,8 @@
 //! each equivalence class are live. Also finds the classes that are live at all but a few steps,
 //! and these few steps.
 
-use super::Programs;
 use super::cells::cell;
-use super::database::Database;
-use super::ids::{Ids, position};
+use super::{Database, Ids, Programs};
 use crate::message::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -32,7 +30,7 @@ const CLASSES: &str = "eq_classes";
 /// Reads the liveness steps in ascending order of their ids.
 pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
     let mut rows = database.rows(STEPS, &["id", "program_id", "parent_step_id"], |row| {
-        let program = position(&programs.ids, &row, 1, "programs")?;
+        let program = row.position(1, &programs.ids, "programs")?;
         Ok((row.unsigned(0)?, program, row.optional(2)?))
     })?;
     rows.sort_unstable_by_key(|&(id, ..)| id);
@@ -222,7 +220,7 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
         "eq_class_step",
         &["eq_class_id", "step_id_from", "step_id_to"],
         |row| {
-            let class = position(ids, &row, 0, CLASSES)?;
+            let class = row.position(0, ids, CLASSES)?;
             let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
             let problem = match from.cmp(&to) {
                 Ordering::Greater => "is reversed",

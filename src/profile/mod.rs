@@ -40,8 +40,9 @@ pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
 use crate::message::{Result, Warning};
 use crate::progress::Progress;
-use cells::or_warn;
+use cells::{Cells, or_warn};
 use database::Database;
+use open::ProfileFile;
 use std::path::Path;
 
 /// All data that the analysis uses from the `profile.pop` of a model for one IPU.

@@ -1,11 +1,7 @@
 //! Reads the program tree (`programs`, `program_types`, `control_programs`) with its compute sets,
 //! the code bytes of programs, and the details of each type of program (`program_type_*`).
 
-use super::Target;
-use super::cells::Cells;
-use super::database::Database;
-use super::ids::{Ids, position};
-use super::tile_bytes::TileBytes;
+use super::{Cells, Database, Ids, Target, TileBytes};
 use crate::message::{Result, unusable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -123,7 +119,7 @@ impl Programs {
         let mut all = read_programs(database, tiles, &ids, &details)?;
         leave_children_out(&mut all);
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
-            position(&ids, &row, 1, "programs")
+            row.position(1, &ids, "programs")
         })?;
         let roots: BTreeMap<u64, u32> = roots.into_iter().collect();
         Ok(Self {
@@ -178,7 +174,7 @@ fn read_programs(
         "name",
     ];
     database.rows("programs", columns, |row| {
-        let kind = &types[position(&type_ids, &row, 1, "program_types")? as usize];
+        let kind = &types[row.position(1, &type_ids, "program_types")? as usize];
         let variant_index = row.optional(2)?;
         let (kind, regions) = details.kind(&row, kind, variant_index)?;
         let child = |id: u64| {
@@ -238,7 +234,7 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
     })?;
     let columns = &["vertex_type", "code_bytes"];
     database.by_id("memory_by_vertex_type", columns, |row| {
-        let position = position(&ids, &row, 0, table)?;
+        let position = row.position(0, &ids, table)?;
         types[position as usize].code = row.tile_list(1, tiles)?;
         Ok(())
     })?;
@@ -277,8 +273,8 @@ fn read_compute_sets(
     let mut seen = FxHashSet::default();
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];
     database.rows("vertex_instances", columns, |row| {
-        let set = position(&ids, &row, 0, table)?;
-        let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
+        let set = row.position(0, &ids, table)?;
+        let vertex_type = row.position(1, vertex_types, "vertex_types")?;
         let instances = row.tile_runs(2, tiles)?;
         sets[set as usize].vertices.push((vertex_type, instances));
         row.check_first(seen.insert((set, vertex_type)))
@@ -293,7 +289,7 @@ fn read_compute_sets(
             "vertex_data_bytes",
         ];
         database.by_id(VERTEX_MEMORY, columns, |row| {
-            let set = position(&ids, &row, 0, table)?;
+            let set = row.position(0, &ids, table)?;
             let parts: Vec<TileBytes> = (1..columns.len())
                 .map(|column| row.tile_runs(column, tiles))
                 .collect::<Result<_, _>>()?;
@@ -355,7 +351,8 @@ impl Details {
     /// `programs` map the ids of compute sets and programs to their indices.
     fn read(database: &Database, tiles: u32, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
         let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
-            position(compute_sets, &row, 1, "compute_sets").map(ProgramKind::OnTileExecute)
+            row.position(1, compute_sets, "compute_sets")
+                .map(ProgramKind::OnTileExecute)
         })?;
         let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
             row.tile_runs(1, tiles).map(ProgramKind::DoExchange)
@@ -429,11 +426,11 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     }
     let functions = "function_programs";
     let (ids, bodies) = database.indexed(functions, &["id", "program"], |row| {
-        position(programs, &row, 1, "programs")
+        row.position(1, programs, "programs")
     })?;
     database.by_id(CALL, &["id", "function_id"], |row| {
         Ok(ProgramKind::Call(
-            bodies[position(&ids, &row, 1, functions)? as usize],
+            bodies[row.position(1, &ids, functions)? as usize],
         ))
     })
 }

@@ -2,9 +2,7 @@
 //! these records.
 
 use super::cells::cell;
-use super::database::Database;
-use super::target::{TILES, Target};
-use super::tile_bytes::TileBytes;
+use super::{Database, TILES, Target, TileBytes};
 use crate::message::Result;
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,8 @@
 //! Reads the format version and the target of a profile, which are needed before all other data.
 //! Also reads the origin of a profile, and a summary for users who have several profiles.
 
-use super::cells::{Cells, Columns, cell, no_row, or_warn};
-use super::database::Database;
+use super::cells::{Columns, cell, no_row};
+use super::{Cells, Database, or_warn};
 use crate::limits;
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;

@@ -1,10 +1,8 @@
 //! Reads the lists of lowered variables of each compute set, and of each region set.
 
-use super::Variables;
-use super::cells::Cells;
-use super::database::Database;
 use super::encoding::{BlobError, Runs, ValueRun};
 use super::variables::TABLE as VARIABLES;
+use super::{Cells, Database, Variables};
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;

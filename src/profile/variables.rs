@@ -4,11 +4,8 @@
 //! that are live from the first to the last step, or at nearly all steps, such as weights and
 //! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
 
-use super::Target;
 use super::cells::no_variables;
-use super::database::Database;
-use super::ids::{Ids, position};
-use super::open::ProfileFile;
+use super::{Database, Ids, ProfileFile, Target};
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
@@ -88,7 +85,7 @@ impl Variables {
         let init = <(Self, LabelKeys)>::default;
         let parts = database.scan_ranges(TABLE, columns, init, |row, (part, labels)| {
             part.tiles.push(row.tile(1, target.num_tiles)? as u16);
-            let category = position(&category_ids, &row, 3, CATEGORIES)?;
+            let category = row.position(3, &category_ids, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);
             part.bytes.push(row.small(2)?);

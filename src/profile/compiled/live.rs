@@ -1,10 +1,7 @@
 //! Reads how many bytes of not-always-live variables are live at each step on each IPU.
 
-use super::super::RecordedTile;
-use super::super::cells::Cells;
-use super::super::database::Database;
-use super::super::ids::{Ids, check_ipu};
 use super::super::liveness::STEPS;
+use super::super::{Cells, Database, Ids, RecordedTile};
 use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
@@ -53,7 +50,7 @@ pub(super) fn read(
         return Ok(None);
     }
     let mut deltas = read_deltas(database, steps, |row, ipu| {
-        check_ipu(row, 1, ipu, ipus.count.into())?;
+        row.check_ipu(1, ipu, ipus.count.into())?;
         Ok(true)
     })?;
     let mut of = |ipu| summed_by_step(deltas.remove(&ipu).unwrap_or_default());

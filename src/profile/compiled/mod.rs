@@ -14,13 +14,13 @@ pub(crate) use live::TABLE as LIVE_BY_STEP;
 pub(super) use live::by_step as live_by_step;
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
-use super::cells::{cell, no_row, or_warn};
+use super::cells::{cell, no_row};
 use super::cycles::read_cycles_by_ipu;
-use super::database::Database;
-use super::recorded::Recorded;
-use super::target::{TILES, listed_tiles};
+use super::target::listed_tiles;
 use super::variables::TABLE as VARIABLES;
-use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Target};
+use super::{
+    BuildInfo, Database, Programs, Recorded, RecordedCategory, RecordedTile, TILES, Target, or_warn,
+};
 use crate::message::{PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;
 use std::ops::Range;

@@ -2,10 +2,8 @@
 //! Recognizes the variables that a pipeline creates by their names (docs/model.md, "A compiled
 //! pipeline").
 
-use super::super::database::Database;
-use super::super::ids::position;
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
-use super::super::{LiveClasses, RecordedTile};
+use super::super::{Database, LiveClasses, RecordedTile};
 use super::Ipus;
 use crate::message::Result;
 use rustc_hash::FxHashMap;
@@ -167,7 +165,7 @@ pub(super) fn read(
     let parts = database.scan_ranges(TABLE, columns, init, |row, sums| {
         let tile = row.tile(0, tiles.len() as u32)?;
         let bytes = row.small(1)?;
-        let category = position(&category_ids, &row, 2, CATEGORIES)? as u8;
+        let category = row.position(2, &category_ids, CATEGORIES)? as u8;
         let class = class_ids.position(row.unsigned(3)?);
         let mut name = None;
         if let Some(names) = &names {
