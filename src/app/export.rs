@@ -42,7 +42,7 @@ fn is_standard_output(path: &Path) -> bool {
 }
 
 /// Returns the number of requested exports that go to standard output.
-pub(super) fn count_on_standard_output(options: &Options) -> usize {
+pub fn count_on_standard_output(options: &Options) -> usize {
     exports(options)
         .filter(|(_, path, _)| is_standard_output(path))
         .count()
@@ -52,7 +52,7 @@ pub(super) fn count_on_standard_output(options: &Options) -> usize {
 /// file twice. Also returns an error if SQLite uses the name of a file to write, or if its folder
 /// cannot be written to. Call this function before any work, so that no profile is lost. A saved
 /// model may be saved over itself.
-pub(super) fn check(options: &Options) -> Result<()> {
+pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();
     if saved.is_some_and(is_standard_output) {
@@ -116,7 +116,7 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
 /// Writes the report in all requested forms. An export whose path is `-` goes to `sections`
 /// (standard output), every other export to its file. Files are written last, so that no file is
 /// written if a form fails.
-pub(super) fn write(
+pub fn write(
     options: &Options,
     report: &Report,
     sections: &mut Sections<'_, impl Write>,

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Returns an error if `--micro-batch` or `--amp` gives the profiles contradictory settings, or if
 /// several profiles are given together with an option that works on one profile only.
-pub(super) fn check(options: &Options) -> Result<()> {
+pub fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
     check_one(proportions, "--amp", ("proportion", "0.6", "0.2"))?;
@@ -96,7 +96,7 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 ///
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
-pub(super) fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
+pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
     let sizes = options.time.micro_batch.iter();
     let sizes = sizes.map(|own| (&own.profile, Setting::MicroBatch(own.value)));
     let proportions = options.pipeline.amp.iter();

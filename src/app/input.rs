@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Saves the model if `--save-to-file` requests it. Reads `framework.json` and `app.json` beside
 /// the profile if a report needs them. If a saved model has layer regexes, they replace the regexes
 /// in the options, unless the user gave other regexes.
-pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
+pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let profile = &options.input.profile;
     let allow_incomplete = options.results.allow_incomplete;
     let mut analysis = if options.saved.load_from_file {
@@ -65,16 +65,16 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
 }
 
 /// Names of the files that frameworks write into the folder of the profile.
-pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
+pub const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
 /// Returns the path of the file `name` in the folder of the profile.
-pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
+pub fn beside(profile: &Path, name: &str) -> PathBuf {
     profile.parent().unwrap_or(Path::new("")).join(name)
 }
 
 /// Reads the files that [`BESIDE`] names into `provenance`, if they exist and a report needs them.
 /// For each file that exists but cannot be read, prints a warning and adds it to `warnings`.
-pub(super) fn read_beside(
+pub fn read_beside(
     options: &Options,
     messages: Messages,
     provenance: &mut Provenance,
@@ -114,7 +114,7 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
 ///
 /// # Errors
 /// If no debug file is found. If the profile is also unreadable, the error is about the profile.
-pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
+pub fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.input.debug {
         return Ok(path.clone());
     }
@@ -135,12 +135,7 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
 
 /// Reads a whole file of at most `max` bytes. If the file is larger, the error names the kind of
 /// file that was expected (`what`), and the program that writes such files (`writer`).
-pub(super) fn read_bounded(
-    path: &Path,
-    max: u64,
-    what: &str,
-    writer: &str,
-) -> Result<Vec<u8>, FileError> {
+pub fn read_bounded(path: &Path, max: u64, what: &str, writer: &str) -> Result<Vec<u8>, FileError> {
     let bytes = first_bytes(path, max + 1)?;
     if bytes.len() as u64 > max {
         return unusable(format!(

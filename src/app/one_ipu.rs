@@ -17,7 +17,7 @@ use elsa::FrozenVec;
 
 /// Returns whether the profile was compiled for more than one IPU in each replica. Returns `false`
 /// if the profile cannot be read; the error is reported when the profile is read later.
-pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
+pub fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
     }
@@ -31,10 +31,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 ///
 /// # Errors
 /// If options contradict each other, or if the reserve leaves no memory of a tile.
-pub(super) fn answers(
-    (analysis, further): (&Analysis, &[FurtherProfile]),
-    run: &Run,
-) -> Result<bool> {
+pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
     let stage = messages.while_showing(|progress| {
         Answers::new((analysis, further), &FrozenVec::new(), progress).on_one_ipu(&run.request)

@@ -24,7 +24,7 @@ use std::io::Write;
 use std::path::Path;
 
 /// All results of a run, ready to be printed.
-pub(super) struct Outputs<'a> {
+pub struct Outputs<'a> {
     /// The options of the run, which choose the results and their format.
     pub options: &'a Options,
     pub messages: Messages,
@@ -39,7 +39,7 @@ pub(super) struct Outputs<'a> {
 }
 
 /// Reads the report at `path` that `--compare` names. Errors name `--compare` and the path.
-pub(super) fn read_earlier(path: &Path) -> Result<Report> {
+pub fn read_earlier(path: &Path) -> Result<Report> {
     let context = || format!("--compare {}", displayed(path));
     let bytes = read_bounded(path, limits::REPORT, "report", "--export-json");
     read_report(&bytes.with_context(context)?).with_context(context)
@@ -281,7 +281,7 @@ impl<'a> Outputs<'a> {
 /// # Errors
 /// If `--memory-totals` needs recorded memory that the profile lacks, or if a tile that `--tiles`
 /// names does not exist.
-pub(super) fn tables(
+pub fn tables(
     options: &Options,
     layers: &Layers<'_>,
     memory: &MemoryModel<'_>,

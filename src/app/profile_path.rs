@@ -24,7 +24,7 @@ const NAME: &str = "profile.pop";
 /// # Errors
 /// If a folder has no profile, or has several profiles that can be split, or if `--fit` is given
 /// with a saved model.
-pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
+pub fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     let path = &options.input.profile;
     if options.saved.load_from_file || !path.is_dir() {
         options.saved.load_from_file |= is_saved(path);

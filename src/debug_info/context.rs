@@ -158,7 +158,7 @@ fn key(text: &str) -> Option<ContextKey> {
 
 /// A debug context in memory. The default, which has id 0, stands for a missing context.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ContextRecord {
+pub struct ContextRecord {
     /// Id of the debug context, which is never 0.
     pub id: u64,
     /// Id of the parent debug context; 0 for a root.
@@ -183,7 +183,7 @@ pub(super) struct ContextRecord {
 /// The debug context that is being read: its record and its texts. One draft is used for all
 /// contexts, one after the other, so that its buffers are reused.
 #[derive(Default)]
-pub(super) struct Draft {
+pub struct Draft {
     /// The debug context without its texts; `first_field` and `field_count` are not set yet.
     pub record: ContextRecord,
     /// The kept texts of the context, concatenated.

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Returns the error that the file is a CBOR document, but not a debug file of Poplar. `what`
 /// describes the part of the file that is missing or has a wrong type.
-pub(super) fn shape(what: &str) -> FileError {
+pub fn shape(what: &str) -> FileError {
     FileError::new(format!(
         "this is a CBOR document, but not a debug.cbor: {what}; {GIVE_DEBUG}"
     ))
@@ -14,7 +14,7 @@ pub(super) fn shape(what: &str) -> FileError {
 
 /// Returns the error that the file has too many items for 32-bit indices. `what` is the kind of
 /// item: contexts, texts or names.
-pub(super) fn too_many(what: &str) -> FileError {
+pub fn too_many(what: &str) -> FileError {
     FileError::new(format!(
         "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
         Texts::LIMIT
@@ -23,7 +23,7 @@ pub(super) fn too_many(what: &str) -> FileError {
 
 /// Guesses the kind of a file from `head`, its first bytes, and returns a phrase such as `a gzip
 /// file`.
-pub(super) fn looks_like(head: &[u8]) -> String {
+pub fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
         // The end of `head` may cut a character of a text in two.

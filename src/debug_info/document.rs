@@ -13,7 +13,7 @@ use std::mem::replace;
 
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
-pub(super) struct Collected {
+pub struct Collected {
     /// The debug contexts and the string table. Several contexts may still have the same id, and
     /// `info.texts` is still empty.
     pub info: DebugInfo,
@@ -195,7 +195,7 @@ impl Take for Name<'_> {
 
 /// A list of texts in one allocation. Each text has an index, from 0.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub struct Texts {
     bytes: String,
     /// One entry per text: the end of the text in `bytes` (exclusive). A text starts at the end of
     /// the text before it.
@@ -231,7 +231,7 @@ impl Texts {
 
 /// A list of texts in which equal texts are stored once.
 #[derive(Default)]
-pub(super) struct Interner {
+pub struct Interner {
     pub texts: Texts,
     /// Hashes texts with a random seed, so that nobody can craft a file in which all texts have the
     /// same hash.

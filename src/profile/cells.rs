@@ -10,12 +10,12 @@ use std::cell::Cell;
 use std::fmt::Display;
 
 /// Names of the columns that a scan of a table reads, in this order.
-pub(super) type Columns = &'static [&'static str];
+pub type Columns = &'static [&'static str];
 
 /// The cells of one row of a table in a profile. Methods identify a column by its index in
 /// `columns`, the columns that the scan reads.
 #[derive(Clone, Copy)]
-pub(super) struct Cells<'r> {
+pub struct Cells<'r> {
     pub row: &'r Row<'r>,
     pub table: &'static str,
     pub columns: Columns,
@@ -238,17 +238,12 @@ fn shortened(text: &str) -> String {
 }
 
 /// The problem that several rows have the same id, as a clause for the message of [`cell`].
-pub(super) const DUPLICATE: &str = "duplicate id";
+pub const DUPLICATE: &str = "duplicate id";
 
 /// Returns an error about one cell, in `column` of `table`. `problem` is a clause that describes
 /// the problem. `row` identifies the row of the cell by the value in the first column that is read
 /// from the table.
-pub(super) fn cell(
-    table: &str,
-    column: &str,
-    row: impl Display,
-    problem: impl Display,
-) -> FileError {
+pub fn cell(table: &str, column: &str, row: impl Display, problem: impl Display) -> FileError {
     FileError::new(format!(
         "table `{table}`, column `{column}`, row {row}: {problem}; {PROFILE_AGAIN}"
     ))
@@ -256,7 +251,7 @@ pub(super) fn cell(
 
 /// Returns a function that turns an SQLite error into a [`FileError`] that names `place`, the table
 /// or other part of the file that was read.
-pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
+pub fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
     move |error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => FileError::new(format!(
             "{place} cannot be read to an end: there are more rows than a file of this size can \
@@ -270,7 +265,7 @@ pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileErr
 
 /// Returns the error for a `table` whose rowids do not ascend, although SQLite relies on their
 /// order to find rows. `rowid` is the first rowid that is out of order.
-pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
+pub fn disordered(table: &str, rowid: i64) -> FileError {
     FileError::new(format!(
         "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
          {PROFILE_AGAIN}"
@@ -278,7 +273,7 @@ pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
 }
 
 /// Returns the error for a profile that was recorded without lowered variables.
-pub(super) fn no_variables() -> FileError {
+pub fn no_variables() -> FileError {
     FileError::new(
         "the profile has no lowered variables, so no memory can be computed; record it again with \
          POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}' or with the engine option \
@@ -287,14 +282,14 @@ pub(super) fn no_variables() -> FileError {
 }
 
 /// Returns the error for a `table` that has no row, although it must have one.
-pub(super) fn no_row(table: &str) -> FileError {
+pub fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }
 
 /// Returns the value in `read`. If `read` is an error, returns the default value, and adds a
 /// warning that `what` (a plural noun, such as "executed cycles") are left out because of the
 /// error.
-pub(super) fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
+pub fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
     read.unwrap_or_else(|error| {
         warnings.push(Warning::new(format!("{what} are left out: {error}")));
         T::default()

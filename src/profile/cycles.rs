@@ -107,7 +107,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
 /// Reads the executed cycles of each IPU, summed over all steps of all runs. The cycles of a step
 /// on an IPU are the cycles of the slowest tile of that IPU. Rows without an IPU are sums over all
 /// IPUs and are skipped. Returns `None` if no row has an IPU.
-pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
+pub fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
     let table = "steps_by_ipu";
     if !database.has_table(table) {
         return Ok(None);

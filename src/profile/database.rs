@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// An open `profile.pop`.
-pub(super) struct Database {
+pub struct Database {
     /// The profile on disk, in the state in which it was opened.
     pub source: ProfileFile,
     /// Open connections that no query uses at the moment.
@@ -266,7 +266,7 @@ fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String 
 }
 
 /// Maps the name of each table or view of a profile, in lower case, to its description.
-pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
+pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
     /// The kind of an entry that is not a table, such as `a view`; `None` for a table.

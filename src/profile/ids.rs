@@ -10,7 +10,7 @@ use crate::message::Result;
 /// is stored. In other files, dense ids are looked up in an array and sparse ids in a sorted list,
 /// so that no file can make the lookup slow.
 #[derive(Debug)]
-pub(crate) enum Ids {
+pub enum Ids {
     /// The ids are the numbers from 0 to this number (exclusive), and each id equals the position
     /// of its row.
     Same(u32),

@@ -23,12 +23,12 @@ pub struct Step {
 }
 
 /// The table of the liveness steps.
-pub(super) const STEPS: &str = "depth_first_steps";
+pub const STEPS: &str = "depth_first_steps";
 /// The table of the equivalence classes of variables.
 const CLASSES: &str = "eq_classes";
 
 /// Reads the liveness steps in ascending order of their ids.
-pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
+pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
     let mut rows = database.rows(STEPS, &["id", "program_id", "parent_step_id"], |row| {
         let program = row.position(1, &programs.ids, "programs")?;
         Ok((row.unsigned(0)?, program, row.optional(2)?))
@@ -238,7 +238,7 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
 /// one and the last one. Some classes, such as classes of large weights, are live at all but a few
 /// steps (docs/model.md, "Variables").
 #[derive(Debug)]
-pub(crate) struct MissedSteps {
+pub struct MissedSteps {
     pub count: u32,
     pub first: u32,
     pub last: u32,

@@ -15,7 +15,7 @@ const HEADER: u64 = 100;
 
 /// A profile on disk: its path, and the state that the file had when it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProfileFile {
+pub struct ProfileFile {
     /// Absolute path of the file, without symbolic links. SQLite keeps pending changes beside the
     /// file itself, not beside a link to the file.
     pub path: PathBuf,
@@ -205,7 +205,7 @@ const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// Returns the paths of the files that SQLite keeps beside the database at `path`: the write-ahead
 /// log, the journal, and the index of the log in shared memory, in this order.
-pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
+pub fn companions(path: &Path) -> [PathBuf; 3] {
     ["-wal", "-journal", "-shm"].map(|suffix| {
         let mut name = OsString::from(path.as_os_str());
         name.push(suffix);

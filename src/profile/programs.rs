@@ -242,7 +242,7 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
 }
 
 /// Name of the table with the bytes of vertices of each compute set.
-pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
+pub const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
 /// Reads the compute sets with their vertices. Also returns a map from the id of a compute set to
 /// its index in the list. `vertex_types` maps the id of a vertex type to its index.

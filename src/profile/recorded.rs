@@ -193,7 +193,7 @@ fn read_tiles(database: &Database, count: u32) -> Result<Vec<RecordedTile>> {
 }
 
 /// The table of the recorded memory of categories.
-pub(crate) const CATEGORIES: &str = "memory_by_category";
+pub const CATEGORIES: &str = "memory_by_category";
 
 /// Reads the recorded memory of each category on `tiles` tiles; returns an empty list if the profile
 /// lacks the table.

@@ -94,11 +94,11 @@ fn only_row<T>(
 }
 
 /// Name of the table with the recorded memory of each tile.
-pub(crate) const TILES: &str = "memory_by_tile";
+pub const TILES: &str = "memory_by_tile";
 
 /// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
 /// table has no rows.
-pub(super) fn listed_tiles(database: &Database) -> Result<u64> {
+pub fn listed_tiles(database: &Database) -> Result<u64> {
     Ok(database
         .rows(TILES, &["tile"], |row| {
             Ok(row.unsigned(0)?.saturating_add(1))

@@ -113,7 +113,7 @@ impl VariableLists {
 /// [`Variables`], ascending: of variables with a region that ends beyond the variable, and of
 /// variables that a region set lists twice in a row. A real profile has no such repetitions, since
 /// the ids of the region set and the variable together are the key of the table.
-pub(super) fn read_regions(
+pub fn read_regions(
     database: &Database,
     variables: &Variables,
 ) -> Result<(VariableLists, Vec<u32>)> {
@@ -167,10 +167,7 @@ fn end_of_regions(text: &[u8]) -> Option<u64> {
 }
 
 /// Reads the variables of each compute set (`compute_sets.var_ids_diff_rle`).
-pub(super) fn read_compute_sets(
-    database: &Database,
-    variables: &Variables,
-) -> Result<VariableLists> {
+pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
     let parts = database.scan_ranges("compute_sets", columns, VariableLists::default, |row, lists| {

@@ -47,7 +47,7 @@ pub struct Variables {
 }
 
 /// The table of lowered variables.
-pub(super) const TABLE: &str = "vars_info";
+pub const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
     "tile",
@@ -195,11 +195,11 @@ fn column<T: Copy + Send + Sync>(
 const LABELLED: &str = "variable";
 
 /// The table of categories of variables.
-pub(super) const CATEGORIES: &str = "var_categories";
+pub const CATEGORIES: &str = "var_categories";
 
 /// Reads the categories of variables. Returns a map from the id of a category to its index in the
 /// list of names, and the list of names.
-pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
+pub fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
     let mut before = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
         row.check_categories(before)?;
@@ -253,7 +253,7 @@ impl VariableNames {
 
 /// The ids in a row of `vars_info` that identify the label of a variable: `name_base_id` for the
 /// name and, unless it is NULL, `unlowered_var_id` for the debug contexts.
-pub(super) type LabelKey = (u64, Option<u64>);
+pub type LabelKey = (u64, Option<u64>);
 
 /// The name and the debug contexts of a tensor, which its lowered variables on all tiles share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -271,7 +271,7 @@ pub struct VariableLabel {
 /// Maps each distinct key of a label to the index of the label. Indices count from 1 in the order
 /// in which the keys were added; 0 stands for no label.
 #[derive(Default)]
-pub(super) struct LabelKeys(FxHashMap<LabelKey, u32>);
+pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
     /// Returns the index of the label with the key `key`, adding the key if it is new.
@@ -329,6 +329,6 @@ impl LabelKeys {
 }
 
 /// Name of the table with the base names of variables.
-pub(super) const STRINGS: &str = "vars_string_table";
-pub(super) const STRING_COLUMNS: &[&str] = &["id", "string"];
+pub const STRINGS: &str = "vars_string_table";
+pub const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";

@@ -9,7 +9,7 @@ use crate::profile::TileBytes;
 
 /// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
 /// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.
-pub(super) fn steps(model: &Model) -> Result<(), String> {
+pub fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     if steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
         return Ok(());
@@ -21,7 +21,7 @@ pub(super) fn steps(model: &Model) -> Result<(), String> {
 
 /// Checks all parts of a loaded model. Returns a message that names the first part with an invalid
 /// index or a wrong order, or `None` if all parts are valid.
-pub(super) fn problem(model: &Model) -> Option<String> {
+pub fn problem(model: &Model) -> Option<String> {
     if let Err(problem) = steps(model) {
         return Some(problem);
     }

@@ -35,7 +35,7 @@ use crate::profile::{
 
 /// Returns the contradictions within a profile. `has_users` returns whether any operation uses a
 /// lowered variable, given the index of the variable in [`Variables`](crate::profile::Variables).
-pub(crate) fn check_profile(
+pub fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
@@ -47,7 +47,7 @@ pub(crate) fn check_profile(
 }
 
 /// Returns the contradictions within `profile`, which may be of a compilation for several IPUs.
-pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
+pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
     let tiles = &profile.tiles;
     let mut found = check_record(tiles, &profile.categories, &profile.target);
     let sums = profile.variables.iter();
@@ -58,10 +58,7 @@ pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction>
 /// Compares the recorded total of each tile with `computed`, which has one entry per tile: the
 /// bytes that its variables and code take together. Returns a contradiction about the tile with the
 /// largest difference; `None` if all totals agree.
-pub(crate) fn recorded_totals(
-    recorded: &[RecordedTile],
-    computed: &[u64],
-) -> Option<Contradiction> {
+pub fn recorded_totals(recorded: &[RecordedTile], computed: &[u64]) -> Option<Contradiction> {
     let fullest = recorded.iter().map(|tile| tile.total).max()?;
     let numbers = recorded.iter().zip(computed);
     let numbers = numbers.map(|(recorded, &taken)| [recorded.total, taken]);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 /// Returns the contradictions about programs: programs without liveness steps, roots, debug
 /// contexts or vertices, and bytes of code that differ from the record.
-pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
+pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let mut unreached = vec![false; programs.all.len()];
     let is_reached = reached(programs, programs.roots.clone());
@@ -81,7 +81,7 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 /// programs for which `lack` is true. `lack` has one entry per program. The result is an upper
 /// bound on the bytes that may be attributed to the wrong layer, since other programs may use the
 /// same variables.
-pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
+pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
     let mut lacking: Vec<u32> = (0..lack.len() as u32).collect();
@@ -154,7 +154,7 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
 
 /// Returns one entry per program: whether the program is in `open` or is reached from a program in
 /// `open` through children and Calls. `open` has indices into `programs.all`.
-pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
+pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
         if std::mem::replace(&mut is_reached[program as usize], true) {

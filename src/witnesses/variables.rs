@@ -9,7 +9,7 @@ use rayon::prelude::*;
 /// and variables that lack users or debug contexts, or that do not contain the regions that
 /// exchanges move. `has_users` returns whether any operation uses a variable, given its index in
 /// [`Variables`].
-pub(super) fn check_variables(
+pub fn check_variables(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {

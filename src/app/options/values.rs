@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
-pub(super) const MAX_BATCHES: u64 = 1 << 32;
+pub const MAX_BATCHES: u64 = 1 << 32;
 
 /// Adds an option to the help of `-h`.
-pub(super) trait ShortHelp {
+pub trait ShortHelp {
     /// Sets the text of the option in `-h`, which must fit on one line. The comment of the option's
     /// field becomes the text in `--help`.
     fn short_help(self, text: &'static str) -> Self;
@@ -30,7 +30,7 @@ pub type List<T> = Vec<T>;
 
 /// Parses the value of `--tiles`: numbers and ranges of tiles. Returns the tiles in the given
 /// order.
-pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
+pub fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     let number = |text: &str| {
         let text = text.trim();
         text.parse::<u32>().map_err(|_| {
@@ -60,7 +60,7 @@ pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
 const MAX_MEM_PER_TILE: u64 = 1 << 40;
 
 /// Parses the value of `--mem-per-tile`: a number of bytes for all IPUs, or one for each IPU.
-pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
+pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     list.split(',').map(|text| match text.trim().parse() {
         Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
         _ => Err(BadValue::new(format!(
@@ -80,7 +80,7 @@ pub struct OfProfile<T> {
 }
 
 /// Parses a value of `--micro-batch`: a number of samples, or SIZE=PROFILE.
-pub(super) fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
+pub fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
     of_profile(text, |size| (1..=MAX_BATCHES).contains(size)).ok_or_else(|| {
         BadValue::new(format!(
             "'{text}' is neither a number of samples from 1 to {MAX_BATCHES} nor SIZE=PROFILE; write \
@@ -90,7 +90,7 @@ pub(super) fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
 }
 
 /// Parses a value of `--amp`: an available memory proportion, or VALUE=PROFILE.
-pub(super) fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
+pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
     of_profile(text, |value| (0.0..=1.0).contains(value)).ok_or_else(|| {
         BadValue::new(format!(
             "'{text}' is neither a proportion from 0 to 1 nor VALUE=PROFILE; write it like 0.6 or \
@@ -114,7 +114,7 @@ fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<O
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
 /// per second.
-pub(super) fn bandwidth(text: &str) -> Result<u64, BadValue> {
+pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
     let number: Option<f64> = text.trim().parse().ok();
     let number = number.map(|number| (number * 1e9).round());
     match number.filter(|number| (1.0..=1e15).contains(number)) {

@@ -19,11 +19,11 @@ pub struct LiveByIpu {
 }
 
 /// Name of the table with the changes of live bytes by step and IPU.
-pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
+pub const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
 /// Returns whether the profile has both the table of changes of live bytes by step and IPU, and the
 /// table of liveness steps.
-pub(super) fn is_there(database: &Database) -> bool {
+pub fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
@@ -39,7 +39,7 @@ type Deltas = Vec<(u32, i64)>;
 /// Rows without an IPU are taken as sums over all IPUs, which the table holds in addition to the
 /// rows of single IPUs. A real profile of one IPU has both kinds of rows. For several IPUs this
 /// meaning is assumed, so the sums are checked.
-pub(super) fn read(
+pub fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
@@ -78,7 +78,7 @@ pub(super) fn read(
 /// # Errors
 /// If the table cannot be read, or refers to a step whose id is not in `steps`. `steps` holds the
 /// ids of all steps, ascending.
-pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
+pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
         // The table may list any number of IPUs: IPUs other than IPU 0 belong to other replicas,
@@ -92,7 +92,7 @@ pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<
 
 /// Reads the ids of the liveness steps, ascending. The index of a step is the index of its id in
 /// this list.
-pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
+pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
     Ids::of(STEPS, "id", &steps)?;

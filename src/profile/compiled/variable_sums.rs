@@ -139,7 +139,7 @@ struct RangeSums {
 /// Sums up the lowered variables, and lists the live variables on the fullest tile of each IPU.
 /// Returns `None` if the profile has no lowered variables. `tiles` holds the recorded memory of
 /// each tile; `steps` holds the ids of all steps, ascending.
-pub(super) fn read(
+pub fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
