@@ -1,6 +1,6 @@
 //! Suggests commands after a run, as lines that the user can copy.
 
-use super::options::Options;
+use super::Options;
 use crate::analysis::LayerConstraint;
 use crate::escape::shell;
 use crate::model::{Framework, Rules};

@@ -2,9 +2,8 @@
 //! refuses file names with which the command would overwrite its own input or output.
 
 use super::input::{BESIDE, beside, debug_path};
-use super::messages::Messages;
-use super::options::Options;
 use super::stdout::{self, Sections};
+use super::{Messages, Options};
 use crate::atomic::{self, target};
 use crate::message::{displayed, usage};
 use crate::profile::companions;
@@ -13,22 +12,23 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A function that writes a report in one form, such as JSON.
-type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
+/// A function that returns the text of a report in one form, such as JSON.
+type Writer = fn(&Report) -> io::Result<Vec<u8>>;
 
 /// Returns one entry per requested export: its option, its path, and the function that writes a
 /// report in the form of the export.
 fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
-        ("--export-json", &exports.export_json, write_json),
-        (
-            "--export-markdown",
-            &exports.export_markdown,
-            |report, out| out.write_all(markdown(report).as_bytes()),
-        ),
-        ("--export-html", &exports.export_html, |report, out| {
-            out.write_all(html(report).as_bytes())
+        ("--export-json", &exports.export_json, |report| {
+            let mut text = Vec::new();
+            write_json(report, &mut text).map(|()| text)
+        }),
+        ("--export-markdown", &exports.export_markdown, |report| {
+            Ok(markdown(report).into_bytes())
+        }),
+        ("--export-html", &exports.export_html, |report| {
+            Ok(html(report).into_bytes())
         }),
     ];
     forms
@@ -124,8 +124,7 @@ pub fn write(
 ) -> Result<()> {
     let mut files = Vec::new();
     for (option, path, write) in exports(options) {
-        let mut bytes = Vec::new();
-        write(report, &mut bytes)?;
+        let bytes = write(report)?;
         if is_standard_output(path) {
             sections.text(option.trim_start_matches('-'), bytes)?;
         } else {
@@ -134,7 +133,7 @@ pub fn write(
     }
     for (path, bytes) in files {
         atomic::write(path, &bytes).with_context(|| displayed(path))?;
-        messages.info(format_args!("the report is in {}", displayed(path)));
+        messages.info(format!("the report is in {}", displayed(path)));
     }
     Ok(())
 }

@@ -27,7 +27,11 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     for (file, warning) in &compilation.warnings {
         messages.warning(Some(file), warning);
     }
-    let (provenance, warnings) = (&mut compilation.provenance, &mut compilation.warnings);
+    let Compilation {
+        provenance,
+        warnings,
+        ..
+    } = &mut compilation;
     read_beside(options, messages, provenance, warnings);
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;

@@ -1,8 +1,7 @@
 //! Reads the further profiles that `--micro-batch SIZE=PROFILE` and `--amp VALUE=PROFILE` name.
 
-use super::messages::Messages;
-use super::options::{OfProfile, Options};
-use super::{input, profile_path};
+use super::options::OfProfile;
+use super::{Messages, Options, input, profile_path};
 use crate::analysis::{FurtherProfile, Setting};
 use crate::message::{displayed, usage};
 use crate::model::Rules;
@@ -124,7 +123,7 @@ fn read_one(
         Setting::MicroBatch(size) => format!("micro-batches of {size}"),
         Setting::Proportion(value) => format!("available memory proportion {value}"),
     };
-    messages.info(format_args!("{what}: {}", displayed(&own.input.profile)));
+    messages.info(format!("{what}: {}", displayed(&own.input.profile)));
     Ok(FurtherProfile {
         setting,
         analysis: input::read(&mut own, messages)?,

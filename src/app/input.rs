@@ -1,7 +1,6 @@
 //! Reads the files that the options name, and the files of the framework beside the profile.
 
-use super::messages::Messages;
-use super::options::Options;
+use super::{Messages, Options};
 use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::atomic::first_bytes;
 use crate::limits;
@@ -44,7 +43,7 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
         messages.while_showing(|progress| Analysis::read_with(profile, &debug, read, progress))?
     };
     if let Some((variables, contexts)) = analysis.counts {
-        messages.detail(format_args!(
+        messages.detail(format!(
             "read {variables} variables and {contexts} contexts"
         ));
     }
@@ -57,9 +56,13 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
             let _task = progress.begin("saving the model", 0);
             analysis.save(file)
         })?;
-        messages.info(format_args!("the model is saved in {}", displayed(file)));
+        messages.info(format!("the model is saved in {}", displayed(file)));
     }
-    let (provenance, warnings) = (&mut analysis.provenance, &mut analysis.warnings);
+    let Analysis {
+        provenance,
+        warnings,
+        ..
+    } = &mut analysis;
     read_beside(options, messages, provenance, warnings);
     Ok(analysis)
 }

@@ -45,7 +45,7 @@ impl Messages {
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
-        self.write(-1, format_args!("{head} {file}{}", printable(warning)));
+        self.write(-1, format!("{head} {file}{}", printable(warning)));
     }
 
     /// Writes a warning with the text `text` that is about no file, even with `-q`.
@@ -90,7 +90,7 @@ impl Messages {
 
     /// Writes a detail of the run, such as how long a task took, if `-vv` is set.
     pub fn detail(&self, text: impl Display) {
-        self.write(2, format_args!("{text}"));
+        self.write(2, text);
     }
 
     /// Runs `work` and returns its result. A terminal shows the progress of long tasks meanwhile,
@@ -103,7 +103,7 @@ impl Messages {
         };
         let done = work(&progress);
         for (what, took) in progress.ended() {
-            self.detail(format_args!("{what} took {took:.2?}"));
+            self.detail(format!("{what} took {took:.2?}"));
         }
         done
     }

@@ -1,9 +1,7 @@
 //! Answers a command line that has no options, only a profile: if the profile is a compiled
 //! pipeline, tells whether it fits; otherwise tells whether the model fits on one IPU.
 
-use super::Run;
-use super::messages::Messages;
-use super::options::Options;
+use super::{Messages, Options, Run};
 use crate::analysis::{Analysis, Answers, FurtherProfile};
 use crate::message::displayed;
 use crate::model::Model;
@@ -57,7 +55,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
         Some(_) => "training",
         None => "inference",
     };
-    messages.summary(format_args!(
+    messages.summary(format!(
         "A profile of {work} with {}, compiled for one IPU of {}",
         model.recording.framework,
         counted(model.target.num_tiles, "tile")
@@ -76,14 +74,14 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
         units.short(limit)
     );
     if bytes > limit {
-        messages.summary(format_args!(
+        messages.summary(format!(
             "It does not fit on one IPU, where it needs {needs}"
         ));
         return Ok(false);
     }
     warn_of_gaps(model, limit, messages);
     let success = messages.look.toned(Severity::Good, "SUCCESS:");
-    messages.summary(format_args!(
+    messages.summary(format!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
     if is_answered {

@@ -1,12 +1,9 @@
 //! Makes the requested tables of the model, prints all results of a run in a fixed order, and
 //! chooses the exit code.
 
-use super::export;
 use super::input::read_bounded;
-use super::messages::Messages;
-use super::options::Options;
 use super::stdout::Sections;
-use super::{Exit, Run};
+use super::{Exit, Messages, Options, Run, export};
 use crate::analysis::Layers;
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -170,7 +167,7 @@ impl<'a> Outputs<'a> {
         self.print_part(ScreenPart::Sizes);
         self.print_part(ScreenPart::Plan);
         if let Some(text) = self.options.lower_proportion(report) {
-            self.messages.summary(format_args!("{text}"));
+            self.messages.summary(format!("{text}"));
         }
         self.messages.lines(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))

@@ -128,7 +128,7 @@ impl NoEffect {
         })?;
         let mut ids = command.get_arguments().map(|arg| arg.get_id().as_str());
         Some(Self {
-            option: written(&option),
+            option: listed(&[option], "or"),
             on: listed(&on, "or"),
             is_original: ids.all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
         })
@@ -151,20 +151,12 @@ pub fn help(command: &Command) -> String {
     text
 }
 
-/// Writes the option with the clap id `id` as on the command line: `--num-ipus` for `num_ipus`.
-fn written(id: &str) -> String {
-    format!("--{}", id.replace('_', "-"))
-}
-
-/// Lists the options with the clap ids `ids` in a sentence, as on the command line, with the word
-/// `last` before the last option.
+/// Lists the options with the clap ids `ids` in a sentence, with the word `last` before the last
+/// option. Options are written as on the command line: `--num-ipus` for `num_ipus`.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
-    joined(
-        &ids.iter()
-            .map(|id| written(id.as_ref()))
-            .collect::<Vec<_>>(),
-        last,
-    )
+    let written = |id: &str| format!("--{}", id.replace('_', "-"));
+    let options: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
+    joined(&options, last)
 }
 
 #[cfg(test)]

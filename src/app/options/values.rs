@@ -102,14 +102,12 @@ pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
 /// Parses a value that `is_valid` accepts, alone or followed by an equals sign and a profile.
 fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
     let (value, profile) = match text.split_once('=') {
-        Some((value, profile)) => (value, Some(profile)),
+        Some((_, "")) => return None,
+        Some((value, profile)) => (value, Some(profile.into())),
         None => (text, None),
     };
     let value = value.trim().parse().ok().filter(is_valid)?;
-    (profile != Some("")).then(|| OfProfile {
-        value,
-        profile: profile.map(PathBuf::from),
-    })
+    Some(OfProfile { value, profile })
 }
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
