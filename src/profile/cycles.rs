@@ -8,7 +8,7 @@
 //! the tables `runs`, `steps` and `steps_by_ipu` have no rows. The meaning of rows in these tables
 //! is deduced from the schema (assumed).
 
-use super::encoding::{BlobError, Runs, Varints};
+use super::encoding::{BlobError, Runs};
 use super::{Database, Program, ProgramKind, Programs, Target, or_warn};
 use crate::limits;
 use crate::message::{Result, Warning};
@@ -200,8 +200,7 @@ fn estimates_in(
     })?;
     database.rows_if_any(table, ids, |row| {
         let mut maximum = None;
-        for id in Varints::new(row.blob(1)?) {
-            let id = id.map_err(row.bad_blob(1))?;
+        for id in row.list(1, usize::MAX)? {
             let Some(of_ipu) = slowest.get(&id) else {
                 let problem = format!("`{SLOWEST}` has no row with the id {id}");
                 return Err(row.problem(1, problem));

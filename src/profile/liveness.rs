@@ -36,24 +36,20 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
     rows.sort_unstable_by_key(|&(id, ..)| id);
     let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
     let ids = Ids::of(STEPS, "id", &ids)?;
-    let step = |(id, program, parent): (u64, u32, Option<u64>)| {
-        let index = |parent: u64| {
-            ids.position(parent).ok_or_else(|| {
-                cell(
-                    STEPS,
-                    "parent_step_id",
-                    id,
-                    format!("there is no step {parent}"),
-                )
-            })
+    let steps = rows.into_iter().map(|(id, program, parent)| {
+        let index = |parent| {
+            let problem = || format!("there is no step {parent}");
+            let index = ids.position(parent);
+            index.ok_or_else(|| cell(STEPS, "parent_step_id", id, problem()))
         };
+        let parent = parent.map(index).transpose()?;
         Ok(Step {
             id,
             program,
-            parent: parent.map(index).transpose()?,
+            parent,
         })
-    };
-    rows.into_iter().map(step).collect()
+    });
+    steps.collect()
 }
 
 /// The steps on which the variables of each equivalence class are live. An equivalence class of

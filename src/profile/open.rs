@@ -237,16 +237,15 @@ fn check_unfinished(path: &Path) -> Result<()> {
 /// Returns the `file:` URI with which SQLite opens the file at `path` read-only and as immutable,
 /// with every special or non-ASCII byte escaped.
 fn uri(path: &Path) -> String {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    let escaped: String = bytes
-        .map(|byte| match byte {
-            byte if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) => {
-                char::from(*byte).to_string()
-            }
-            byte => format!("%{byte:02X}"),
-        })
-        .collect();
-    format!("file:{escaped}?mode=ro&immutable=1")
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            uri += &format!("%{byte:02X}");
+        }
+    }
+    uri + "?mode=ro&immutable=1"
 }
 
 #[cfg(test)]

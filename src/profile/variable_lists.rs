@@ -178,13 +178,13 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
             left = left
                 .checked_sub(count)
-                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(variables.len())))?;
+                .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
             // A run of differences of 0 repeats the same id. The id is added only once for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
                     .checked_add(value)
-                    .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
+                    .ok_or_else(|| row.problem(1, BlobError::Overflow))?;
                 lists.push(id, position(variables, &row, var_id)?);
             }
         }

@@ -64,10 +64,6 @@ const CHECKSUM: usize = 4;
 /// of the format.
 pub fn save(model: &Model, path: &Path) -> Result<()> {
     let failed = |error: WriteError| FileError::new(error.to_string());
-    // Refuse a path that is no regular file before the model is encoded, which takes time.
-    if path.exists() {
-        file_metadata(path).map_err(|error| failed(error.into()))?;
-    }
     atomic::write(path, &to_bytes(model)?).map_err(failed)
 }
 

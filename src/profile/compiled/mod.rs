@@ -150,8 +150,12 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        let is_known = listed == all || listed.checked_mul(replicas) == Some(all);
-        if !is_known || !listed.is_multiple_of(of_ipu) {
+        // The factor, 1 or the number of replicas, by which `one` multiplied is `other`.
+        let factor = |one: u64, other| {
+            let mut factors = [1, replicas].into_iter();
+            factors.find(|&factor| one.checked_mul(factor) == Some(other))
+        };
+        if factor(listed, all).is_none() || !listed.is_multiple_of(of_ipu) {
             return unusable(format!(
                 "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of \
                  {of_ipu} tiles each, {replicas} replicas); {PROFILE_AGAIN}"
@@ -159,9 +163,7 @@ impl Ipus {
         }
         let ipus = listed / of_ipu;
         let stated = target.num_ipus;
-        let is_times = |a: u64, b, by| a.checked_mul(by) == Some(b);
-        let is_stated = |by| is_times(ipus, stated, by) || is_times(stated, ipus, by);
-        if !is_stated(1) && !is_stated(replicas) {
+        if factor(ipus, stated).or(factor(stated, ipus)).is_none() {
             return Err(cell(
                 TABLE,
                 "num_ipus",
@@ -180,8 +182,7 @@ impl Ipus {
                 .next_back()
                 .unwrap_or(ipus);
         }
-        let mut one_or_all = [1, replicas].into_iter();
-        let Some(listed_replicas) = one_or_all.find(|by| is_times(of_replica, ipus, *by)) else {
+        let Some(listed_replicas) = factor(of_replica, ipus) else {
             let problem = format!("{ipus} IPUs are listed, of {replicas} replicas");
             return Err(cell(TABLE, "ipus_per_replica", of_replica, problem));
         };
