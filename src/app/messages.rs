@@ -126,16 +126,10 @@ pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
     // The text of an error can contain names from a file, which are made printable here, and line
     // ends that the program itself wrote.
-    let text = format!("{error:#}");
-    let text = format!(
-        "{} {}",
-        look.toned(Severity::Bad, "error:"),
-        text.split('\n')
-            .map(printable)
-            .collect::<Vec<_>>()
-            .join("\n")
-    );
-    let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
+    let lines: Vec<String> = format!("{error:#}").split('\n').map(printable).collect();
+    let head = look.toned(Severity::Bad, "error:");
+    let text = look.fitted(&format!("{head} {}", lines.join("\n")));
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Width in columns that the program assumes if the width of the terminal is unknown.

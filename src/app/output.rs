@@ -195,7 +195,8 @@ impl<'a> Outputs<'a> {
     /// Prints which row of `plan` is recommended, or why no configuration fits, and suggests
     /// commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
-        if plan.recommended().is_none() {
+        let first = plan.recommended();
+        if first.is_none() {
             self.print_part(ScreenPart::Verdict);
             self.print_rest(self.options.results.solve);
         }
@@ -203,12 +204,11 @@ impl<'a> Outputs<'a> {
             [ScreenPart::Sizes, ScreenPart::Bottlenecks, ScreenPart::Plan].contains(&section.part)
                 || section.id == "tried"
         });
-        let first = plan.recommended();
         self.messages.lines(&match first {
             Some(row) => self.options.after_plan(row, &self.report),
             None => self.options.after_split(&self.report),
         });
-        exit_of(first.is_some() && self.report.has_verdict())
+        exit_of(first.is_some())
     }
 
     /// Prints on standard error all sections of the report that belong to `part`.

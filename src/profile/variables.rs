@@ -92,13 +92,12 @@ impl Variables {
             part.categories.push(category as u8);
             part.classes.push(class);
             if has_names {
-                let label = if persistent.get(class as usize) == Some(&true)
+                let mut label = 0;
+                if persistent.get(class as usize) == Some(&true)
                     && labelled == Some(category as usize)
                 {
-                    labels.number((row.unsigned(5)?, row.optional(6)?))
-                } else {
-                    0
-                };
+                    label = labels.number((row.unsigned(5)?, row.optional(6)?));
+                }
                 part.label_of.push(label);
             }
             Ok(())

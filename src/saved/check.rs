@@ -19,12 +19,10 @@ pub fn steps(model: &Model) -> Result<(), String> {
     ))
 }
 
-/// Checks all parts of a loaded model. Returns a message that names the first part with an invalid
-/// index or a wrong order, or `None` if all parts are valid.
-pub fn problem(model: &Model) -> Option<String> {
-    if let Err(problem) = steps(model) {
-        return Some(problem);
-    }
+/// Checks all parts of a loaded model. The error message names the first part with an invalid index
+/// or a wrong order.
+pub fn all(model: &Model) -> Result<(), String> {
+    steps(model)?;
     let (data, code) = (&model.variables, &model.code_variables);
     let (tiles, groups) = (
         model.target.num_tiles as usize,
@@ -54,7 +52,9 @@ pub fn problem(model: &Model) -> Option<String> {
     ]
     .into_iter()
     .find(|(_, fits)| !fits)
-    .map(|(part, _)| format!("{part}: a position or an order is wrong"))
+    .map_or(Ok(()), |(part, _)| {
+        Err(format!("{part}: a position or an order is wrong"))
+    })
 }
 
 /// The checks of a loaded model: each method returns whether a part of the model, or an index in

@@ -120,9 +120,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         return Err(altered());
     }
     let problem = match postcard::take_from_bytes::<Model>(&content[HEADER..]) {
-        Ok((model, [])) => match check::problem(&model) {
-            None => return Ok(model),
-            Some(problem) => problem,
+        Ok((model, [])) => match check::all(&model) {
+            Ok(()) => return Ok(model),
+            Err(problem) => problem,
         },
         Ok((_, rest)) => format!("{} bytes too many", rest.len()),
         Err(error) => error.to_string(),

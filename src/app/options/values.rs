@@ -41,10 +41,8 @@ pub fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     };
     let mut tiles = Vec::new();
     for part in list.split(',') {
-        let (from, to) = match part.split_once('-') {
-            Some((from, to)) => (number(from)?, number(to)?),
-            None => (number(part)?, number(part)?),
-        };
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (number(from)?, number(to)?);
         if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
             return Err(BadValue::new(format!(
                 "'{part}' is not a range of tiles; give the lower number first, such as 5-9"
@@ -113,11 +111,13 @@ fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<O
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
 /// per second.
 pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
-    let number: Option<f64> = text.trim().parse().ok();
-    let number = number.map(|number| (number * 1e9).round());
-    match number.filter(|number| (1.0..=1e15).contains(number)) {
-        Some(number) => Ok(number as u64),
-        None => Err(BadValue::new(format!(
+    let bytes = text
+        .trim()
+        .parse()
+        .map(|number: f64| (number * 1e9).round());
+    match bytes {
+        Ok(bytes) if (1.0..=1e15).contains(&bytes) => Ok(bytes as u64),
+        _ => Err(BadValue::new(format!(
             "'{text}' is not a number of GB in a second above 0 and up to 1,000,000; write it like 29.5"
         ))),
     }

@@ -130,17 +130,14 @@ fn read_deltas(
 /// sum is 0 bytes.
 fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
-    let mut sums = Deltas::with_capacity(deltas.len());
-    for (step, delta) in deltas {
-        match sums.last_mut() {
-            // The sum stays far below overflow, since both the size of a change and the number of
-            // rows are bounded.
-            Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
-            _ => sums.push((step, delta)),
-        }
-    }
-    sums.retain(|&(_, delta)| delta != 0);
-    sums
+    deltas
+        .chunk_by(|one, next| one.0 == next.0)
+        .map(|of_step| {
+            let changes = of_step.iter().map(|&(_, delta)| delta);
+            (of_step[0].0, changes.fold(0, i64::saturating_add))
+        })
+        .filter(|&(_, delta)| delta != 0)
+        .collect()
 }
 
 /// Adds up `deltas`, the changes of live bytes on the IPU `ipu`. Returns pairs of a step index and
