@@ -19,6 +19,8 @@ pub struct Cells<'r> {
     pub row: &'r Row<'r>,
     pub table: &'static str,
     pub columns: Columns,
+    /// Number of tiles of the target.
+    pub tiles: u32,
     /// Number of bytes of texts and blobs that the scan may still read, counted over all rows of
     /// the table.
     pub payload_left: &'r Cell<u64>,
@@ -86,12 +88,12 @@ impl<'r> Cells<'r> {
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// Returns the tile index in `column`. An index that is not below `tiles`, the number of tiles,
-    /// is an error.
+    /// Returns the tile index in `column`. An index that is not below the number of tiles is an
+    /// error.
     #[inline]
-    pub fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
+    pub fn tile(&self, column: usize) -> Result<u32> {
         let tile = self.unsigned(column)?;
-        if tile >= u64::from(tiles) {
+        if tile >= u64::from(self.tiles) {
             return Err(self.problem(column, format!("there is no tile {tile}")));
         }
         Ok(tile as u32)
@@ -190,15 +192,15 @@ impl<'r> Cells<'r> {
     }
 
     /// Decodes the blob in `column`, a run-length list (see `encoding.rs`) with one value for each
-    /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {
-        TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
+    /// tile. An empty blob means 0 on all tiles.
+    pub fn tile_runs(&self, column: usize) -> Result<TileBytes> {
+        TileBytes::from_rle(self.blob(column)?, self.tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob in `column`, a list of varints (see `encoding.rs`) with one value for each
-    /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes> {
-        TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
+    /// tile. An empty blob means 0 on all tiles.
+    pub fn tile_list(&self, column: usize) -> Result<TileBytes> {
+        TileBytes::from_list(self.blob(column)?, self.tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob in `column`, a list of at most `limit` varints (see `encoding.rs`).

@@ -9,7 +9,7 @@
 //! is deduced from the schema (assumed).
 
 use super::encoding::{BlobError, Runs};
-use super::{Database, Program, ProgramKind, Programs, Target, or_warn};
+use super::{Database, Program, ProgramKind, Programs, or_warn};
 use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
@@ -48,11 +48,10 @@ impl Cycles {
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
-        target: &Target,
         warnings: &mut Vec<Warning>,
     ) -> Self {
         let executed = read_executed(database, programs);
-        let estimated = read_estimates(database, programs, target);
+        let estimated = read_estimates(database, programs);
         let repeats = read_repeats(database, programs);
         Self {
             executed: or_warn(executed, "executed cycles", warnings),
@@ -134,18 +133,13 @@ pub fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u
 
 /// Reads the compiler's estimate for each program, and returns it in the form of
 /// [`Cycles::estimated`].
-fn read_estimates(
-    database: &Database,
-    programs: &Programs,
-    target: &Target,
-) -> Result<Option<Vec<u64>>> {
-    let tiles = target.tiles_per_ipu;
+fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec<u64>>> {
     // Maps the id of a row to the cycles of the slowest tile in the row. Tiles wait for each other
     // between two steps, so a step takes as long as its slowest tile.
     let mut slowest = FxHashMap::default();
     if database.has_table(SLOWEST) {
         slowest = database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
-            slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
+            slowest_tile(row.blob(1)?, row.tiles).map_err(row.bad_blob(1))
         })?;
     }
     // In a real profile, the column `cycles_by_tile_ids` of exchanges is a plain list (without run
@@ -155,7 +149,7 @@ fn read_estimates(
         &["compute_set", "cycles_by_tile_ids"],
         &["compute_set", "cycles_by_tile"],
     ];
-    let estimates = |table, places| estimates_in(database, table, places, &slowest, tiles);
+    let estimates = |table, places| estimates_in(database, table, places, &slowest);
     let sets = estimates("compute_sets", places)?;
     if sets.is_empty() {
         return Ok(None);
@@ -180,20 +174,19 @@ const SLOWEST: &str = "compilation_cycles_by_tile";
 /// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name the key column and
 /// a column of estimates. From format 3.2 on, the estimates column of `ids` lists one id per IPU of
 /// a row of `compilation_cycles_by_tile`; `slowest` maps this id to the cycles of the slowest tile.
-/// In older formats, the estimates column of `in_place` has the cycles of each of `tiles` tiles.
+/// In older formats, the estimates column of `in_place` has the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,
     [ids, in_place]: [&'static [&'static str; 2]; 2],
     slowest: &FxHashMap<u64, u64>,
-    tiles: u32,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
     // A table may have both columns of estimates; the unused column then holds NULL.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {
-            let slowest = slowest_tile(blob, tiles).map_err(row.bad_blob(1));
+            let slowest = slowest_tile(blob, row.tiles).map_err(row.bad_blob(1));
             cycles.insert(row.unsigned(0)?, slowest?);
         }
         Ok(())

@@ -8,7 +8,7 @@
 //! row of the table exactly once.
 
 use super::cells::{Columns, disordered, sqlite};
-use super::{Cells, FormatVersion, Ids, ProfileFile};
+use super::{Cells, FormatVersion, Ids, ProfileFile, Target};
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
 use crate::progress::{Progress, Task};
 use rayon::prelude::*;
@@ -29,12 +29,15 @@ pub struct Database {
     /// The progress of reading the profile, counted in rows of large tables.
     rows: Task,
     pub version: FormatVersion,
+    /// The machine that the model was compiled for. Blobs must have one value for each of its
+    /// tiles.
+    pub target: Target,
 }
 
 impl Database {
-    /// Opens the profile at `path`, and reads the names of its tables and its report format. Writes
-    /// nothing, neither to the file nor beside it (see [`ProfileFile`]). Reports the number of rows
-    /// read to `progress`.
+    /// Opens the profile at `path`, and reads the names of its tables, its report format and its
+    /// target. Writes nothing, neither to the file nor beside it (see [`ProfileFile`]). Reports the
+    /// number of rows read to `progress`.
     pub fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
@@ -50,8 +53,10 @@ impl Database {
             schema,
             rows: progress.begin("reading profile.pop", rows),
             version: FormatVersion::default(),
+            target: Target::default(),
         };
         database.version = FormatVersion::read(&database)?;
+        database.target = Target::read(&database)?;
         Ok(database)
     }
 
@@ -234,6 +239,7 @@ impl Database {
                     row,
                     table,
                     columns,
+                    tiles: self.target.num_tiles,
                     payload_left: &payload_left,
                 })?
             {}

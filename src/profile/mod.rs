@@ -151,15 +151,14 @@ impl Profile {
     /// # Errors
     /// The same errors as [`Profile::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
-        let database = Database::open(path, progress)?;
+        let mut database = Database::open(path, progress)?;
         let version = database.version;
-        let mut target = Target::read(&database)?;
-        let one_replica = target.take_one_replica(&database)?;
-        target.check_single_ipu()?;
+        let one_replica = Target::take_one_replica(&mut database)?;
+        database.target.check_single_ipu()?;
         let mut warnings: Vec<Warning> = version.warning().into_iter().chain(one_replica).collect();
         let made = BuildInfo::read(&database, &mut warnings);
-        let programs = Programs::read(&database, &target)?;
-        let cycles = Cycles::read(&database, &programs, &target, &mut warnings);
+        let programs = Programs::read(&database)?;
+        let cycles = Cycles::read(&database, &programs, &mut warnings);
         let steps = liveness::read_steps(&database, &programs)?;
         let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
@@ -168,14 +167,14 @@ impl Profile {
             .zip(&missed_steps)
             .map(|(class, missed)| classes.lasts(class) || missed.is_some())
             .collect();
-        let variables = Variables::read(&database, &target, &persistent, &class_ids)?;
+        let variables = Variables::read(&database, &persistent, &class_ids)?;
         let (exchanged, compute_sets) = rayon::join(
             || variable_lists::read_regions(&database, &variables),
             || variable_lists::read_compute_sets(&database, &variables),
         );
         let (region_variables, outside) = exchanged?;
         let compute_set_variables = compute_sets?;
-        let recorded = Recorded::read(&database, &target)?;
+        let recorded = Recorded::read(&database)?;
         let live_by_step = compiled::live_by_step(&database, &step_ids);
         database.source.check_unchanged()?;
         Ok(Self {
@@ -186,9 +185,9 @@ impl Profile {
             warnings,
             cycles,
             made,
-            names: VariableNames(database.source.clone()),
+            names: VariableNames(database.source),
             version,
-            target,
+            target: database.target,
             programs,
             steps,
             classes,

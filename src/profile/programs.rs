@@ -1,7 +1,7 @@
 //! Reads the program tree (`programs`, `program_types`, `control_programs`) with its compute sets,
 //! the code bytes of programs, and the details of each type of program (`program_type_*`).
 
-use super::{Cells, Database, Ids, Target, TileBytes};
+use super::{Cells, Database, Ids, TileBytes};
 use crate::message::{Result, unusable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -110,13 +110,12 @@ impl Programs {
 
     /// Reads the program tree with its compute sets, vertices, and the data in the tables of
     /// program types.
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self> {
-        let tiles = target.num_tiles;
-        let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
-        let (set_ids, compute_sets) = read_compute_sets(database, tiles, &type_ids)?;
+    pub(super) fn read(database: &Database) -> Result<Self> {
+        let (type_ids, vertex_types) = read_vertex_types(database)?;
+        let (set_ids, compute_sets) = read_compute_sets(database, &type_ids)?;
         let ids = read_ids(database)?;
-        let details = Details::read(database, tiles, &set_ids, &ids)?;
-        let mut all = read_programs(database, tiles, &ids, &details)?;
+        let details = Details::read(database, &set_ids, &ids)?;
+        let mut all = read_programs(database, &ids, &details)?;
         leave_children_out(&mut all);
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
             row.position(1, &ids, "programs")
@@ -149,12 +148,7 @@ fn read_ids(database: &Database) -> Result<Ids> {
     Ok(ids)
 }
 
-fn read_programs(
-    database: &Database,
-    tiles: u32,
-    ids: &Ids,
-    details: &Details,
-) -> Result<Vec<Program>> {
+fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Vec<Program>> {
     // Types of programs are identified by name, since their ids differ from profile to profile.
     let types = database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
@@ -186,7 +180,7 @@ fn read_programs(
             .into_iter()
             .map(child)
             .collect::<Result<_, _>>()?;
-        let control_code = row.tile_runs(5, tiles)?;
+        let control_code = row.tile_runs(5)?;
         Ok(Program {
             id: row.unsigned(0)?,
             name: row.text(6)?.into(),
@@ -223,7 +217,7 @@ fn leave_children_out(programs: &mut [Program]) {
     }
 }
 
-fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>)> {
+fn read_vertex_types(database: &Database) -> Result<(Ids, Vec<VertexType>)> {
     let table = "vertex_types";
     let (ids, mut types) = database.indexed(table, &["id", "name", "size"], |row| {
         Ok(VertexType {
@@ -235,7 +229,7 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
     let columns = &["vertex_type", "code_bytes"];
     database.by_id("memory_by_vertex_type", columns, |row| {
         let position = row.position(0, &ids, table)?;
-        types[position as usize].code = row.tile_list(1, tiles)?;
+        types[position as usize].code = row.tile_list(1)?;
         Ok(())
     })?;
     Ok((ids, types))
@@ -246,11 +240,7 @@ pub const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
 /// Reads the compute sets with their vertices. Also returns a map from the id of a compute set to
 /// its index in the list. `vertex_types` maps the id of a vertex type to its index.
-fn read_compute_sets(
-    database: &Database,
-    tiles: u32,
-    vertex_types: &Ids,
-) -> Result<(Ids, Vec<ComputeSet>)> {
+fn read_compute_sets(database: &Database, vertex_types: &Ids) -> Result<(Ids, Vec<ComputeSet>)> {
     let table = "compute_sets";
     let all = &["compute_set", "name", "debug_id", "vertex_counts"];
     let columns = database.columns(table, all, 2)?;
@@ -275,7 +265,7 @@ fn read_compute_sets(
     database.rows("vertex_instances", columns, |row| {
         let set = row.position(0, &ids, table)?;
         let vertex_type = row.position(1, vertex_types, "vertex_types")?;
-        let instances = row.tile_runs(2, tiles)?;
+        let instances = row.tile_runs(2)?;
         sets[set as usize].vertices.push((vertex_type, instances));
         row.check_first(seen.insert((set, vertex_type)))
     })?;
@@ -291,7 +281,7 @@ fn read_compute_sets(
         database.by_id(VERTEX_MEMORY, columns, |row| {
             let set = row.position(0, &ids, table)?;
             let parts: Vec<TileBytes> = (1..columns.len())
-                .map(|column| row.tile_runs(column, tiles))
+                .map(|column| row.tile_runs(column))
                 .collect::<Result<_, _>>()?;
             sets[set as usize].memory = Some(row.sum(&parts)?);
             Ok(())
@@ -347,15 +337,15 @@ struct Details {
 }
 
 impl Details {
-    /// Reads the `program_type_*` tables. `tiles` is the number of tiles; `compute_sets` and
-    /// `programs` map the ids of compute sets and programs to their indices.
-    fn read(database: &Database, tiles: u32, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
+    /// Reads the `program_type_*` tables. `compute_sets` and `programs` map the ids of compute sets
+    /// and programs to their indices.
+    fn read(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
         let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
             row.position(1, compute_sets, "compute_sets")
                 .map(ProgramKind::OnTileExecute)
         })?;
         let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
-            row.tile_runs(1, tiles).map(ProgramKind::DoExchange)
+            row.tile_runs(1).map(ProgramKind::DoExchange)
         })?;
         let kinds = [
             (ON_TILE_EXECUTE, executes),

@@ -2,7 +2,7 @@
 //! these records.
 
 use super::cells::cell;
-use super::{Database, TILES, Target, TileBytes};
+use super::{Database, TILES, TileBytes};
 use crate::message::Result;
 use serde::{Deserialize, Serialize};
 
@@ -118,10 +118,10 @@ impl Recorded {
     }
 
     /// Reads the recorded memory of tiles and categories.
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self> {
+    pub(super) fn read(database: &Database) -> Result<Self> {
         Ok(Self {
-            tiles: read_tiles(database, target.num_tiles)?,
-            categories: read_categories(database, target.num_tiles)?,
+            tiles: read_tiles(database)?,
+            categories: read_categories(database)?,
         })
     }
 }
@@ -152,16 +152,16 @@ const COLUMNS: &[&str] = &[
 ];
 const REQUIRED: usize = 4;
 
-/// Reads the recorded memory of each of `count` tiles, in the order of tiles. The list is empty if
-/// the table is missing or has no rows; otherwise, each tile must have a row.
-fn read_tiles(database: &Database, count: u32) -> Result<Vec<RecordedTile>> {
+/// Reads the recorded memory of each tile, in the order of tiles. The list is empty if the table is
+/// missing or has no rows; otherwise, each tile must have a row.
+fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
     if !database.has_table(TILES) {
         return Ok(Vec::new());
     }
     let columns = database.columns(TILES, COLUMNS, REQUIRED)?;
-    let mut tiles = vec![None; count as usize];
+    let mut tiles = vec![None; database.target.num_tiles as usize];
     database.by_id(TILES, columns, |row| {
-        let tile = row.tile(0, count)? as usize;
+        let tile = row.tile(0)? as usize;
         let bytes = |column| row.small(column).map(u64::from);
         let mut recorded = RecordedTile {
             total: bytes(1)?,
@@ -195,9 +195,9 @@ fn read_tiles(database: &Database, count: u32) -> Result<Vec<RecordedTile>> {
 /// The table of the recorded memory of categories.
 pub const CATEGORIES: &str = "memory_by_category";
 
-/// Reads the recorded memory of each category on `tiles` tiles; returns an empty list if the profile
-/// lacks the table.
-fn read_categories(database: &Database, tiles: u32) -> Result<Vec<RecordedCategory>> {
+/// Reads the recorded memory of each category; returns an empty list if the profile lacks the
+/// table.
+fn read_categories(database: &Database) -> Result<Vec<RecordedCategory>> {
     if !database.has_table(CATEGORIES) {
         return Ok(Vec::new());
     }
@@ -216,7 +216,7 @@ fn read_categories(database: &Database, tiles: u32) -> Result<Vec<RecordedCatego
         row.check_first(categories.iter().all(|category| category.name != name))?;
         row.check_categories(categories.len())?;
         let kinds: Vec<TileBytes> = (1..columns.len())
-            .map(|column| row.tile_list(column, tiles))
+            .map(|column| row.tile_list(column))
             .collect::<Result<_, _>>()?;
         categories.push(RecordedCategory {
             name,

@@ -109,7 +109,7 @@ pub fn listed_tiles(database: &Database) -> Result<u64> {
 }
 
 /// The machine that a model was compiled for (`target_info`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Number of tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
     pub tiles_per_ipu: u32,
@@ -153,16 +153,17 @@ impl Target {
     }
 
     /// If the model was compiled for replicas of one IPU each and the profile lists the tiles of
-    /// one replica only, reduces the target to one replica and returns a warning. Otherwise,
-    /// changes nothing. All replicas run the same program on the same tiles, so results for one
+    /// one replica only, reduces the target of `database` to one replica and returns a warning.
+    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results for one
     /// replica hold for all.
     ///
     /// # Errors
     /// If the model was compiled for replicas of one IPU each, but the profile does not list
     /// exactly the tiles of one replica.
-    pub(super) fn take_one_replica(&mut self, database: &Database) -> Result<Option<Warning>> {
-        let replicas = self.num_replicas;
-        let (of_ipu, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
+    pub(super) fn take_one_replica(database: &mut Database) -> Result<Option<Warning>> {
+        let target = &database.target;
+        let replicas = target.num_replicas;
+        let (of_ipu, all) = (u64::from(target.tiles_per_ipu), u64::from(target.num_tiles));
         let is_one_ipu_each = all == of_ipu || Some(all) == of_ipu.checked_mul(replicas);
         if replicas <= 1 || !is_one_ipu_each {
             return Ok(None);
@@ -179,8 +180,9 @@ impl Target {
                  replication to split it, or judge it as it is with --fit"
             ));
         }
-        self.num_tiles = self.tiles_per_ipu;
-        (self.num_ipus, self.num_replicas) = (1, 1);
+        let target = &mut database.target;
+        target.num_tiles = target.tiles_per_ipu;
+        (target.num_ipus, target.num_replicas) = (1, 1);
         Ok(Some(Warning::new(format!(
             "the profile was compiled for {replicas} identical replicas of one IPU each, and \
              results are for one of them, with the code that exchanges gradients between them and \
@@ -321,9 +323,9 @@ impl Outline {
     pub fn read(path: &Path) -> Result<Self> {
         let database = Database::open(path, &Progress::new())?;
         Ok(Self {
-            target: Target::read(&database)?,
             has_variables: database.has_rows("vars_info")?,
             is_executed: database.has_rows("steps")?,
+            target: database.target,
         })
     }
 }

@@ -5,7 +5,7 @@
 //! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
 
 use super::cells::no_variables;
-use super::{Database, Ids, ProfileFile, Target};
+use super::{Database, Ids, ProfileFile};
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
@@ -66,12 +66,7 @@ impl Variables {
     /// Reads the table of lowered variables. `persistent` has one entry per equivalence class:
     /// whether the variables of the class have labels. `class_ids` maps the id of a class to its
     /// index.
-    pub(super) fn read(
-        database: &Database,
-        target: &Target,
-        persistent: &[bool],
-        class_ids: &Ids,
-    ) -> Result<Self> {
+    pub(super) fn read(database: &Database, persistent: &[bool], class_ids: &Ids) -> Result<Self> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
         }
@@ -84,7 +79,7 @@ impl Variables {
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let init = <(Self, LabelKeys)>::default;
         let parts = database.scan_ranges(TABLE, columns, init, |row, (part, labels)| {
-            part.tiles.push(row.tile(1, target.num_tiles)? as u16);
+            part.tiles.push(row.tile(1)? as u16);
             let category = row.position(3, &category_ids, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);

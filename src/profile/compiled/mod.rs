@@ -71,14 +71,13 @@ impl CompiledProfile {
     /// # Errors
     /// The same errors as [`CompiledProfile::read`].
     pub(crate) fn read_with(path: &Path, with_programs: bool, progress: &Progress) -> Result<Self> {
-        let database = Database::open(path, progress)?;
-        let mut target = Target::read(&database)?;
-        target.check_sizes()?;
-        let ipus = Ipus::read(&database, &mut target)?;
+        let mut database = Database::open(path, progress)?;
+        database.target.check_sizes()?;
+        let ipus = Ipus::read(&mut database)?;
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
         warnings.extend(database.version.warning());
-        let Recorded { tiles, categories } = Recorded::read(&database, &target)?;
+        let Recorded { tiles, categories } = Recorded::read(&database)?;
         let steps = if live::is_there(&database) || database.has_rows(VARIABLES)? {
             live::read_steps(&database)?
         } else {
@@ -88,12 +87,12 @@ impl CompiledProfile {
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
         let live = live::read(&database, ipus, &tiles, &steps, &mut warnings)?;
         let variables = variable_sums::read(&database, ipus, &tiles, &steps)?;
-        let programs = with_programs.then(|| Programs::read(&database, &target));
+        let programs = with_programs.then(|| Programs::read(&database));
         let programs = or_warn(programs.transpose(), "layers on IPUs", &mut warnings);
         database.source.check_unchanged()?;
         Ok(Self {
             programs,
-            target,
+            target: database.target,
             ipus,
             tiles,
             categories,
@@ -133,11 +132,12 @@ const TABLE: &str = "target_info";
 
 impl Ipus {
     /// Derives the listed IPUs from the rows of `memory_by_tile`, and sets `num_tiles` and
-    /// `num_ipus` of `target` to the numbers of listed tiles and IPUs.
+    /// `num_ipus` of the target of `database` to the numbers of listed tiles and IPUs.
     ///
     /// # Errors
-    /// If the listed tiles do not make whole IPUs, or contradict the numbers in `target`.
-    fn read(database: &Database, target: &mut Target) -> Result<Self> {
+    /// If the listed tiles do not make whole IPUs, or contradict the numbers in the target.
+    fn read(database: &mut Database) -> Result<Self> {
+        let target = &database.target;
         let listed = listed_tiles(database)?;
         if listed == 0 {
             return Err(no_row(TILES));
@@ -171,8 +171,6 @@ impl Ipus {
                 format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs"),
             ));
         }
-        target.num_tiles = listed as u32;
-        target.num_ipus = ipus;
         let mut of_replica = ipus;
         if replicas > 1 {
             of_replica = database
@@ -186,6 +184,9 @@ impl Ipus {
             let problem = format!("{ipus} IPUs are listed, of {replicas} replicas");
             return Err(cell(TABLE, "ipus_per_replica", of_replica, problem));
         };
+        let target = &mut database.target;
+        target.num_tiles = listed as u32;
+        target.num_ipus = ipus;
         Ok(Self {
             count: ipus as u32,
             tiles_per_ipu: target.tiles_per_ipu,

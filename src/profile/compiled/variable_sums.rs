@@ -163,7 +163,7 @@ pub fn read(
         chosen: vec![Vec::new(); ipus.count as usize],
     };
     let parts = database.scan_ranges(TABLE, columns, init, |row, sums| {
-        let tile = row.tile(0, tiles.len() as u32)?;
+        let tile = row.tile(0)?;
         let bytes = row.small(1)?;
         let category = row.position(2, &category_ids, CATEGORIES)? as u8;
         let class = class_ids.position(row.unsigned(3)?);
