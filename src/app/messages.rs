@@ -68,18 +68,11 @@ impl Messages {
         self.write(0, capital(&text.to_string()));
     }
 
-    /// Writes text that the user may copy, without breaking its lines, unless `-q` is set.
+    /// Writes text that the user may copy, such as commands, without breaking its lines. Writes
+    /// nothing if the text is empty, or with `-q`.
     pub fn verbatim(&self, text: &str) {
-        if self.level >= 0 {
+        if self.level >= 0 && !text.is_empty() {
             let _ = writeln!(io::stderr().lock(), "{text}");
-        }
-    }
-
-    /// Writes lines that the user may copy, such as commands, to standard error. Writes nothing
-    /// with `-q`.
-    pub fn lines(&self, lines: &[String]) {
-        for line in lines {
-            self.verbatim(line);
         }
     }
 

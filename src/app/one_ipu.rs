@@ -85,7 +85,7 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
     if is_answered {
-        messages.lines(&run.options.after_one_ipu());
+        messages.verbatim(&run.options.after_one_ipu());
     }
     Ok(is_answered)
 }

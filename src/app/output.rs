@@ -169,7 +169,7 @@ impl<'a> Outputs<'a> {
         if let Some(text) = self.options.lower_proportion(report) {
             self.messages.summary(format!("{text}"));
         }
-        self.messages.lines(&self.options.after_split(report));
+        self.messages.verbatim(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
     }
 
@@ -184,9 +184,7 @@ impl<'a> Outputs<'a> {
         }
         for form in results.forms() {
             let emitted = emit::emit(form, &self.report, &self.options.module_root);
-            if !emitted.notes.is_empty() {
-                self.messages.verbatim(emitted.notes.trim_end());
-            }
+            self.messages.verbatim(emitted.notes.trim_end());
             sections.text(&form.section(), emitted.text.into_bytes())?;
         }
         Ok(sections.flush()?)
@@ -204,7 +202,7 @@ impl<'a> Outputs<'a> {
             [ScreenPart::Sizes, ScreenPart::Bottlenecks, ScreenPart::Plan].contains(&section.part)
                 || section.id == "tried"
         });
-        self.messages.lines(&match first {
+        self.messages.verbatim(&match first {
             Some(row) => self.options.after_plan(row, &self.report),
             None => self.options.after_split(&self.report),
         });
