@@ -37,9 +37,10 @@ impl Command {
     /// Removes the argument that gives `constraint`, which is written as on the command line.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
-            let own = argument.split_once('=');
-            let own = own.and_then(|(option, value)| LayerConstraint::parse(option, value));
-            own.is_some_and(|own| own.to_string() == constraint)
+            argument
+                .split_once('=')
+                .and_then(|(option, value)| LayerConstraint::parse(option, value))
+                .is_some_and(|own| own.to_string() == constraint)
         };
         if let Some(index) = self.0.iter().position(is_it) {
             self.0.remove(index);

@@ -97,13 +97,13 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 /// If a file cannot be read or understood; the error names the file.
 pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
     let sizes = options.time.micro_batch.iter();
-    let sizes = sizes.map(|own| (&own.profile, Setting::MicroBatch(own.value)));
     let proportions = options.pipeline.amp.iter();
-    let proportions = proportions.map(|own| (&own.profile, Setting::Proportion(own.value)));
     sizes
-        .chain(proportions)
-        .filter_map(|(profile, setting)| Some((profile.as_ref()?, setting)))
-        .map(|(profile, setting)| read_one(options, profile, setting, messages))
+        .map(|own| (&own.profile, Setting::MicroBatch(own.value)))
+        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))))
+        .filter_map(|(profile, setting)| {
+            Some(read_one(options, profile.as_ref()?, setting, messages))
+        })
         .collect()
 }
 

@@ -140,8 +140,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         request,
         messages,
     };
-    let earlier = run.options.exports.compare.as_deref();
-    let earlier = earlier.map(output::read_earlier).transpose()?;
+    let compare = run.options.exports.compare.as_deref();
+    let earlier = compare.map(output::read_earlier).transpose()?;
     if run.options.results.fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options)
     {
         return fit::run(&run, earlier, out);
@@ -210,8 +210,7 @@ impl Run {
         let memory = layers.memory()?;
         let tables = output::tables(&self.options, layers, &memory)?;
         let model = layers.model();
-        let peak = model.memory_peak.iter();
-        let peak = peak.filter(|_| self.options.tables.diagnose);
+        let peak = model.memory_peak.as_ref();
         let idle = layers.idle_ipus(&self.request);
         if !idle.is_empty() {
             let idle: Vec<String> = idle.iter().map(usize::to_string).collect();
@@ -225,8 +224,9 @@ impl Run {
             self.messages.warning(None, &warning);
         }
         let report = self.report(searched)?;
-        let outcome = searched.result.as_ref().map(|result| &result.outcome);
-        if let Some(Outcome::Greedy(greedy)) = outcome {
+        if let Some(result) = &searched.result
+            && let Outcome::Greedy(greedy) = &result.outcome
+        {
             self.messages.summary(format!(
                 "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
                 if greedy.fits { "settled" } else { "gave up" },
@@ -237,8 +237,8 @@ impl Run {
         Ok(Outputs {
             tables,
             diagnosis: peak
-                .flat_map(|peak| diagnosis(model, &memory, peak))
-                .collect(),
+                .filter(|_| self.options.tables.diagnose)
+                .map_or_else(Vec::new, |peak| diagnosis(model, &memory, peak).into()),
             ..Outputs::new(self, report)
         })
     }

@@ -50,13 +50,22 @@ impl Cycles {
         programs: &Programs,
         warnings: &mut Vec<Warning>,
     ) -> Self {
-        let executed = read_executed(database, programs);
-        let estimated = read_estimates(database, programs);
-        let repeats = read_repeats(database, programs);
         Self {
-            executed: or_warn(executed, "executed cycles", warnings),
-            estimated: or_warn(estimated, "cycle estimates", warnings),
-            repeats: or_warn(repeats, "counts of loops", warnings),
+            executed: or_warn(
+                read_executed(database, programs),
+                "executed cycles",
+                warnings,
+            ),
+            estimated: or_warn(
+                read_estimates(database, programs),
+                "cycle estimates",
+                warnings,
+            ),
+            repeats: or_warn(
+                read_repeats(database, programs),
+                "counts of loops",
+                warnings,
+            ),
         }
     }
 }
@@ -120,8 +129,8 @@ pub fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u
         row.check_ipu(1, ipu as u64, ipus.into())?;
         let sum = &mut cycles[ipu as usize];
         *sum = sum.saturating_add(row.unsigned(2)?);
-        if *sum > limits::CYCLES {
-            let most = limits::CYCLES;
+        let most = limits::CYCLES;
+        if *sum > most {
             let problem = format!("all steps of an IPU take more than {most} cycles");
             return Err(row.problem(2, problem));
         }

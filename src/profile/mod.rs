@@ -125,11 +125,14 @@ impl Profile {
     /// [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
-        let of_sets = of_sets.iter();
-        let of_regions = of_regions.iter();
+        let of_sets = of_sets.into_iter();
         of_sets
-            .map(|&list| self.compute_set_variables.members(list))
-            .chain(of_regions.map(|&list| self.region_variables.members(list)))
+            .map(|list| self.compute_set_variables.members(list))
+            .chain(
+                of_regions
+                    .into_iter()
+                    .map(|list| self.region_variables.members(list)),
+            )
             .collect()
     }
 

@@ -143,9 +143,10 @@ impl Model {
         };
         let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
         let exists = |part: &ClusterCycles| {
-            let operation = self.operations.get(part.operation as usize);
-            let group = operation.and_then(|own| self.operation_groups.get(own.group as usize));
-            group.is_some_and(|group| (part.cluster as usize) < group.clusters.len())
+            self.operations
+                .get(part.operation as usize)
+                .and_then(|own| self.operation_groups.get(own.group as usize))
+                .is_some_and(|group| (part.cluster as usize) < group.clusters.len())
         };
         let is_part = |cycles: &WorkCycles| cycles.exchange.max(cycles.later) <= cycles.all;
         all.len() == self.operations.len()
@@ -177,9 +178,8 @@ impl Model {
 
     fn fit_bytes_by_tile(&self) -> bool {
         let categories = self.recorded.categories.iter();
-        let of_categories = categories.flat_map(|own| [&own.bytes, &own.overlapped]);
         let code = self.vertex_code.iter().chain(&self.recorded_code);
-        self.are_on_tiles(code.chain(of_categories))
+        self.are_on_tiles(code.chain(categories.flat_map(|own| [&own.bytes, &own.overlapped])))
     }
 
     fn fit_peak(&self) -> bool {

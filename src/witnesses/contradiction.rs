@@ -317,8 +317,10 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 /// bytes together could change a verdict. `free` has one entry per verdict of the report: the bytes
 /// that are left under the limit, or minus the bytes by which the limit is exceeded.
 pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
-    let bytes = all.iter().filter_map(|found| found.bytes);
-    let bytes = bytes.fold(0, u64::saturating_add);
+    let bytes = all
+        .iter()
+        .filter_map(|found| found.bytes)
+        .fold(0, u64::saturating_add);
     let turns = |free: i64| match u64::try_from(free) {
         Ok(free) => bytes > free,
         Err(_) => bytes >= free.unsigned_abs(),

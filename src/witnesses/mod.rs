@@ -50,8 +50,9 @@ pub fn check_profile(
 pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
     let tiles = &profile.tiles;
     let mut found = check_record(tiles, &profile.categories, &profile.target);
-    let sums = profile.variables.iter();
-    found.extend(sums.filter_map(|sums| recorded_totals(tiles, &sums.totals)));
+    if let Some(sums) = &profile.variables {
+        found.extend(recorded_totals(tiles, &sums.totals));
+    }
     found
 }
 
@@ -60,8 +61,10 @@ pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
 /// largest difference; `None` if all totals agree.
 pub fn recorded_totals(recorded: &[RecordedTile], computed: &[u64]) -> Option<Contradiction> {
     let fullest = recorded.iter().map(|tile| tile.total).max()?;
-    let numbers = recorded.iter().zip(computed);
-    let numbers = numbers.map(|(recorded, &taken)| [recorded.total, taken]);
+    let numbers = recorded
+        .iter()
+        .zip(computed)
+        .map(|(recorded, &taken)| [recorded.total, taken]);
     worst(Witness::OneStage, TILES, fullest, numbers)
 }
 

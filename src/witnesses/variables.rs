@@ -96,8 +96,9 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
         sums[usize::from(category)][usize::from(tile)] += u64::from(bytes);
     }
     let categories = || recorded.categories.iter();
-    let others = categories().map(|category| &category.name);
-    let others = others.filter(|name| !names.contains(name));
+    let others = categories()
+        .map(|category| &category.name)
+        .filter(|name| !names.contains(name));
     names
         .iter()
         .zip(&sums)
@@ -132,10 +133,13 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     for &(step, change) in &profile.live_by_step {
         recorded[step as usize] = change;
     }
-    let computed = (0u32..).zip(of_classes);
-    let computed = classes.changes(computed.filter(|&(class, _)| !classes.is_always_live(class)));
-    let changes = recorded.into_iter().zip(computed);
-    let changes: Vec<[i64; 2]> = changes.map(<[i64; 2]>::from).collect();
+    let of_classes = (0u32..).zip(of_classes);
+    let computed = of_classes.filter(|&(class, _)| !classes.is_always_live(class));
+    let changes: Vec<[i64; 2]> = recorded
+        .into_iter()
+        .zip(classes.changes(computed))
+        .map(<[i64; 2]>::from)
+        .collect();
     let (step, numbers, highest) = furthest(&changes)?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
     // The difference is only known for all tiles together, as a share of the most live bytes at any
@@ -165,9 +169,12 @@ fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     });
     let live: Vec<[u64; 2]> = live.collect();
     let highest = *live.iter().flatten().max()?;
-    let differences = live.iter().enumerate().rev();
-    let (step, numbers) = differences.max_by_key(|(_, [one, other])| one.abs_diff(*other))?;
-    Some((step, *numbers, highest))
+    let (step, numbers) = live
+        .into_iter()
+        .enumerate()
+        .rev()
+        .max_by_key(|(_, [one, other])| one.abs_diff(*other))?;
+    Some((step, numbers, highest))
 }
 
 #[cfg(test)]

@@ -85,9 +85,8 @@ pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
         // which run the same program.
         deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     }
-    let of_first = deltas.remove(&Some(0));
-    let found = of_first.or_else(|| deltas.remove(&None));
-    Ok(summed_by_step(found.unwrap_or_default()))
+    let of_first = deltas.remove(&Some(0)).or_else(|| deltas.remove(&None));
+    Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
 /// Reads the ids of the liveness steps, ascending. The index of a step is the index of its id in
@@ -146,10 +145,8 @@ fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
         live = live.saturating_add(delta);
-        let bytes = u64::try_from(live);
-        let bytes =
-            bytes.map_err(|_| format!("below 0 bytes are live at step {step} on IPU {ipu}"));
-        Ok((step, bytes?))
+        let problem = |_| format!("below 0 bytes are live at step {step} on IPU {ipu}");
+        Ok((step, u64::try_from(live).map_err(problem)?))
     };
     deltas.iter().map(point).collect()
 }
@@ -168,8 +165,10 @@ fn curves(
     ipus: Ipus,
     tiles: &[RecordedTile],
 ) -> Result<Vec<Vec<(u32, u64)>>, String> {
-    let curves = (0..).zip(of_ipus).map(|(ipu, deltas)| curve(ipu, deltas));
-    let curves = curves.collect::<Result<Vec<_>, _>>()?;
+    let curves: Vec<_> = (0..)
+        .zip(of_ipus)
+        .map(|(ipu, deltas)| curve(ipu, deltas))
+        .collect::<Result<_, _>>()?;
     if !of_all.is_empty() {
         let negated = |(step, delta): (u32, i64)| (step, delta.saturating_neg());
         let mut differences = of_ipus.concat();
