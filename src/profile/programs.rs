@@ -114,7 +114,7 @@ impl Programs {
         let (type_ids, vertex_types) = read_vertex_types(database)?;
         let (set_ids, compute_sets) = read_compute_sets(database, &type_ids)?;
         let ids = read_ids(database)?;
-        let details = Details::read(database, &set_ids, &ids)?;
+        let details = read_details(database, &set_ids, &ids)?;
         let mut all = read_programs(database, &ids, &details)?;
         leave_children_out(&mut all);
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
@@ -170,7 +170,7 @@ fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Ve
     database.rows("programs", columns, |row| {
         let kind = &types[row.position(1, &type_ids, "program_types")? as usize];
         let variant_index = row.optional(2)?;
-        let (kind, regions) = details.kind(&row, kind, variant_index)?;
+        let (kind, regions) = kind_of(details, &row, kind, variant_index)?;
         let child = |id: u64| {
             ids.position(id)
                 .ok_or_else(|| row.problem(3, format!("there is no program with the id {id}")))
@@ -324,86 +324,75 @@ impl ProgramKind {
     }
 }
 
-/// The data in the `program_type_*` tables. `programs.variant_index` refers to a row of these
-/// tables by the id of the row.
-struct Details {
-    /// Maps the table of a program type and the id of a row to the kind of the program. Only the
-    /// tables of programs that run a compute set, exchange data between tiles or call a function
-    /// are included.
-    kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
-    /// Maps the table of a program type and the id of a row to the ids of the region sets that the
-    /// program moves.
-    regions: FxHashMap<(&'static str, u64), Arc<[u64]>>,
+/// Maps the table of a program type and the id of a row to the kind of the program and the ids of
+/// the region sets that the program moves. `programs.variant_index` refers to the row. The kind is
+/// `None` for a program that neither runs a compute set nor exchanges data between tiles nor calls a
+/// function.
+type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<[u64]>)>;
+
+/// Reads the `program_type_*` tables. `compute_sets` and `programs` map the ids of compute sets and
+/// programs to their indices.
+fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Details> {
+    let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
+        let set = row.position(1, compute_sets, "compute_sets");
+        set.map(ProgramKind::OnTileExecute)
+    })?;
+    let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
+        row.tile_runs(1).map(ProgramKind::DoExchange)
+    })?;
+    let calls = read_calls(database, programs)?;
+    let mut details: FxHashMap<_, (Option<ProgramKind>, Vec<u64>)> = FxHashMap::default();
+    for (table, kinds) in [
+        (ON_TILE_EXECUTE, executes),
+        (DO_EXCHANGE, exchanges),
+        (CALL, calls),
+    ] {
+        let kinds = kinds.into_iter();
+        details.extend(kinds.map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))));
+    }
+    for (table, columns, owner) in REGION_COLUMNS {
+        // The table of a program type that the model does not use may be missing.
+        if !database.has_table(table) {
+            continue;
+        }
+        database.rows(table, columns, |row| {
+            let (_, regions) = details.entry((owner, row.unsigned(0)?)).or_default();
+            for column in 1..columns.len() {
+                regions.extend(row.optional(column)?);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(details
+        .into_iter()
+        .map(|(row, (kind, regions))| (row, (kind, regions.into())))
+        .collect())
 }
 
-impl Details {
-    /// Reads the `program_type_*` tables. `compute_sets` and `programs` map the ids of compute sets
-    /// and programs to their indices.
-    fn read(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
-        let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
-            row.position(1, compute_sets, "compute_sets")
-                .map(ProgramKind::OnTileExecute)
-        })?;
-        let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
-            row.tile_runs(1).map(ProgramKind::DoExchange)
-        })?;
-        let kinds = [
-            (ON_TILE_EXECUTE, executes),
-            (DO_EXCHANGE, exchanges),
-            (CALL, read_calls(database, programs)?),
-        ];
-        let mut regions: FxHashMap<_, Vec<u64>> = FxHashMap::default();
-        for (table, columns, owner) in REGION_COLUMNS {
-            // The table of a program type that the model does not use may be missing.
-            if !database.has_table(table) {
-                continue;
-            }
-            database.rows(table, columns, |row| {
-                let of_program = regions.entry((owner, row.unsigned(0)?)).or_default();
-                for column in 1..columns.len() {
-                    of_program.extend(row.optional(column)?);
-                }
-                Ok(())
-            })?;
-        }
-        let regions = regions.into_iter().map(|(row, ids)| (row, ids.into()));
-        Ok(Self {
-            kinds: kinds.into_iter().collect(),
-            regions: regions.collect(),
-        })
-    }
-
-    /// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
-    /// region sets that the program moves. `kind` is the name of the program's type.
-    /// `variant_index`, from column 2, is the id of the program's row in the table of that type. If
-    /// the type has a table and the table lacks this row, the result is an error.
-    fn kind(
-        &self,
-        row: &Cells<'_>,
-        kind: &str,
-        variant_index: Option<u64>,
-    ) -> Result<(ProgramKind, Arc<[u64]>)> {
-        let table = match kind {
-            "OnTileExecute" => ON_TILE_EXECUTE,
-            "DoExchange" => DO_EXCHANGE,
-            "GlobalExchange" => GLOBAL_EXCHANGE,
-            "StreamCopyMid" => STREAM_COPY_MID,
-            "CodeCopy" => CODE_COPY,
-            "Call" => CALL,
-            _ => return Ok((ProgramKind::Other(kind.into()), Arc::default())),
-        };
-        let missing = || row.problem(2, format!("`{table}` has no such row"));
-        let index = variant_index.ok_or_else(missing)?;
-        let regions = self.regions.get(&(table, index));
-        let found = match self.kinds.get(table) {
-            Some(rows) => rows.get(&index).cloned(),
-            None => regions.map(|_| ProgramKind::Other(kind.into())),
-        };
-        Ok((
-            found.ok_or_else(missing)?,
-            regions.cloned().unwrap_or_default(),
-        ))
-    }
+/// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
+/// region sets that the program moves. `name` is the name of the program's type. `variant_index`,
+/// from column 2, is the id of the program's row in the table of that type. If the type has a table
+/// and the table lacks this row, the result is an error.
+fn kind_of(
+    details: &Details,
+    row: &Cells<'_>,
+    name: &str,
+    variant_index: Option<u64>,
+) -> Result<(ProgramKind, Arc<[u64]>)> {
+    let table = match name {
+        "OnTileExecute" => ON_TILE_EXECUTE,
+        "DoExchange" => DO_EXCHANGE,
+        "GlobalExchange" => GLOBAL_EXCHANGE,
+        "StreamCopyMid" => STREAM_COPY_MID,
+        "CodeCopy" => CODE_COPY,
+        "Call" => CALL,
+        _ => return Ok((ProgramKind::Other(name.into()), Arc::default())),
+    };
+    let (kind, regions) = variant_index
+        .and_then(|index| details.get(&(table, index)))
+        .ok_or_else(|| row.problem(2, format!("`{table}` has no such row")))?;
+    let other = || ProgramKind::Other(name.into());
+    Ok((kind.clone().unwrap_or_else(other), regions.clone()))
 }
 
 /// Reads the body of each call. Returns a map from the id of a row of `program_type_call` to the
