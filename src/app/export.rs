@@ -36,15 +36,10 @@ fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writ
         .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
-/// Returns whether the path is `-`, which stands for standard output.
-fn is_standard_output(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
 /// Returns the number of requested exports that go to standard output.
 pub fn count_on_standard_output(options: &Options) -> usize {
     exports(options)
-        .filter(|(_, path, _)| is_standard_output(path))
+        .filter(|(_, path, _)| *path == Path::new("-"))
         .count()
 }
 
@@ -55,7 +50,7 @@ pub fn count_on_standard_output(options: &Options) -> usize {
 pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();
-    if saved.is_some_and(is_standard_output) {
+    if saved == Some(Path::new("-")) {
         return Err(usage(
             "--save-to-file - would mix with results on standard output; name a file, or ./- for \
              one of this name",
@@ -63,15 +58,16 @@ pub fn check(options: &Options) -> Result<()> {
     }
     let forms = exports(options)
         .map(|(option, path, _)| (option, path))
-        .filter(|(_, path)| !is_standard_output(path));
+        .filter(|(_, path)| *path != Path::new("-"));
     let saved = saved.map(|path| ("--save-to-file", path));
     for (option, path) in saved.into_iter().chain(forms) {
         let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
         };
-        let mut same = used.iter().filter(|(_, path)| *path == written);
-        let same = same.find_map(|&(other, _)| (!is_itself(other)).then_some(other));
+        let same = used
+            .iter()
+            .find(|(other, path)| *path == written && !is_itself(*other));
         if companions(&target(&options.input.profile)).contains(&written) {
             return Err(usage(format!(
                 "{option} names {}, which SQLite would read as changes to the profile; give \
@@ -80,6 +76,7 @@ pub fn check(options: &Options) -> Result<()> {
             )));
         }
         let is_stdout = stdout::is_file(&written);
+        let same = same.map(|&(other, _)| other);
         if let Some(other) = same.or(is_stdout.then_some("standard output")) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
@@ -125,7 +122,7 @@ pub fn write(
     let mut files = Vec::new();
     for (option, path, write) in exports(options) {
         let bytes = write(report)?;
-        if is_standard_output(path) {
+        if path == Path::new("-") {
             sections.text(option.trim_start_matches('-'), bytes)?;
         } else {
             files.push((path, bytes));

@@ -134,10 +134,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
     further::check(&options)?;
-    let request = options.request();
     let mut run = Run {
+        request: options.request(),
         options,
-        request,
         messages,
     };
     let compare = run.options.exports.compare.as_deref();

@@ -193,9 +193,8 @@ impl Database {
     ) -> Result<FxHashMap<u64, T>> {
         self.require(table, columns)?;
         let mut values = FxHashMap::default();
-        let ids: Vec<u64> = ids.into_iter().collect();
+        let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
         for ids in ids.chunks(LOOKED_UP) {
-            let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let condition = format!("WHERE \"{}\" IN ({})", columns[0], ids.join(", "));
             let sql = select(table, columns, "", &condition);
             self.query(table, columns, &sql, [], |row| {

@@ -84,9 +84,10 @@ impl LiveClasses {
     /// twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
-        let all_steps = |&always: &bool| (always && steps > 0).then_some((0, steps));
-        let of_class = |always| all_steps(always).into_iter().collect();
-        let mut merged: Vec<Vec<_>> = always_live.iter().map(of_class).collect();
+        let mut merged: Vec<Vec<_>> = always_live
+            .iter()
+            .map(|&always| Vec::from_iter((always && steps > 0).then_some((0, steps))))
+            .collect();
         for (class, from, to) in ranges {
             if always_live.get(class as usize) != Some(&false) {
                 continue;

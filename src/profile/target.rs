@@ -211,18 +211,14 @@ impl Target {
     /// tiles.
     pub(super) fn check_sizes(&self) -> Result<()> {
         let unlike = |column, value: u64, what| {
-            Err(cell(
-                "target_info",
-                column,
-                value,
-                format!("no machine has {what}"),
-            ))
+            let problem = format!("no machine has {what}");
+            Err(cell("target_info", column, value, problem))
         };
         if !(1..=limits::BYTES_OF_TILE).contains(&self.bytes_per_tile) {
             return unlike("bytes_per_tile", self.bytes_per_tile, "tiles of that size");
         }
         if self.tiles_per_ipu > limits::TILES_OF_IPU {
-            let tiles = u64::from(self.tiles_per_ipu);
+            let tiles = self.tiles_per_ipu.into();
             return unlike("tiles_per_ipu", tiles, "IPUs of that many tiles");
         }
         Ok(())

@@ -129,11 +129,10 @@ pub fn read_regions(
             let id = row.unsigned(0)?;
             let is_repeated = lists.ends_with(id, member);
             lists.push(id, member);
-            let regions = if columns.len() > 2 {
-                row.raw_text(2)?
-            } else {
-                None
-            };
+            let mut regions = None;
+            if columns.len() > 2 {
+                regions = row.raw_text(2)?;
+            }
             if is_repeated
                 || regions.and_then(end_of_regions).unwrap_or(0)
                     > variables.bytes[member as usize].into()

@@ -88,25 +88,22 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
     if recorded.categories.is_empty() {
         return None;
     }
-    let names = &variables.category_names;
-    let without_variables = vec![0; recorded.tiles.len()];
-    let mut sums = vec![without_variables.clone(); names.len()];
+    let categories = recorded.categories.iter();
+    let others = categories.clone().map(|category| &category.name);
+    let mut names: Vec<&String> = variables.category_names.iter().collect();
+    names.extend(others.filter(|name| !variables.category_names.contains(name)));
+    let mut sums = vec![vec![0; recorded.tiles.len()]; names.len()];
     let of_variables = variables.categories.iter().zip(&variables.tiles);
     for ((&category, &tile), &bytes) in of_variables.zip(&variables.bytes) {
         sums[usize::from(category)][usize::from(tile)] += u64::from(bytes);
     }
-    let categories = || recorded.categories.iter();
-    let others = categories()
-        .map(|category| &category.name)
-        .filter(|name| !names.contains(name));
     names
-        .iter()
-        .zip(&sums)
-        .chain(others.map(|name| (name, &without_variables)))
+        .into_iter()
+        .zip(sums)
         .filter_map(|(name, sums)| {
-            let found = categories().find(|category| category.name == *name);
+            let found = categories.clone().find(|category| category.name == *name);
             let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
-            let numbers = (0u32..).zip(sums).map(|(tile, &sum)| [recorded(tile), sum]);
+            let numbers = (0u32..).zip(sums).map(|(tile, sum)| [recorded(tile), sum]);
             Some(
                 worst(Witness::Categories, CATEGORIES, fullest, numbers)?
                     .in_row(format!("category `{name}`")),
