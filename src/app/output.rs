@@ -143,10 +143,8 @@ impl<'a> Outputs<'a> {
         if report.sweep.is_some() {
             sections.table(&for_readers(sweep_table(report)))?;
         }
-        if let Some(plan) = &report.plan {
-            if plan.recommended().is_some() {
-                self.print_part(ScreenPart::Recommendation);
-            }
+        if report.plan.is_some() {
+            self.print_part(ScreenPart::Recommendation);
             let table = plan_table(report);
             if !(table.rows.is_empty() && is_aligned) {
                 sections.table(&for_readers(table))?;
