@@ -165,7 +165,7 @@ impl<'a> Outputs<'a> {
         self.print_part(ScreenPart::Sizes);
         self.print_part(ScreenPart::Plan);
         if let Some(text) = self.options.lower_proportion(report) {
-            self.messages.summary(format!("{text}"));
+            self.messages.summary(text);
         }
         self.messages.verbatim(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))

@@ -357,8 +357,7 @@ struct ScannedRange<T> {
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
     /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
-    /// Returns the collections of all ranges in rowid order; an empty list if the table has no
-    /// rows.
+    /// Returns the collections of all ranges in rowid order.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
@@ -367,17 +366,13 @@ impl Database {
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
-        let rowid = self.with_connection(|connection| Ok(self.schema.rowid(connection, table)))?;
-        let Some(rowid) = rowid else {
+        let rowids = self.with_connection(|connection| {
+            rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
+        })?;
+        let Some((rowid, bounds)) = rowids else {
             let mut filled = init();
             self.rows(table, columns, |row| visit(row, &mut filled))?;
             return Ok(vec![filled]);
-        };
-        let bounds = self.with_connection(|connection| {
-            rowid_bounds(connection, table, rowid).map_err(sqlite(table))
-        })?;
-        let Some(bounds) = bounds else {
-            return Ok(Vec::new());
         };
         let sql = select(
             table,
@@ -448,13 +443,16 @@ fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Resul
     Ok(parts.into_iter().map(|part| part.filled).collect())
 }
 
-/// Returns the smallest and the largest rowid of `table`; `None` if the table has no rows. `rowid`
-/// is a name by which SQL can select the rowid.
+/// Returns a name by which SQL can select the rowid of `table`, and the smallest and the largest
+/// rowid. Returns `None` if the table has no rowids or no rows.
 fn rowid_bounds(
     connection: &Connection,
+    schema: &Schema,
     table: &str,
-    rowid: &str,
-) -> rusqlite::Result<Option<(i64, i64)>> {
+) -> rusqlite::Result<Option<(&'static str, (i64, i64))>> {
+    let Some(rowid) = schema.rowid(connection, table) else {
+        return Ok(None);
+    };
     let bound = |order| -> rusqlite::Result<Option<i64>> {
         connection.query_row(
             &format!("SELECT {order}({rowid}) FROM \"{table}\""),
@@ -462,7 +460,8 @@ fn rowid_bounds(
             |row| row.get(0),
         )
     };
-    Ok(bound("min")?.zip(bound("max")?))
+    let bounds = bound("min")?.zip(bound("max")?);
+    Ok(bounds.map(|bounds| (rowid, bounds)))
 }
 
 /// Returns an upper bound on the number of rows of all large tables, computed from their smallest
@@ -470,8 +469,7 @@ fn rowid_bounds(
 /// rows are read.
 fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
-        let (first, last) =
-            rowid_bounds(connection, table, schema.rowid(connection, table)?).ok()??;
+        let (_, (first, last)) = rowid_bounds(connection, schema, table).ok()??;
         Some(last.abs_diff(first).saturating_add(1))
     };
     LARGE_TABLES
