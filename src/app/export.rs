@@ -13,11 +13,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A function that returns the text of a report in one form, such as JSON.
-type Writer = fn(&Report) -> io::Result<Vec<u8>>;
+pub type Writer = fn(&Report) -> io::Result<Vec<u8>>;
 
 /// Returns one entry per requested export: its option, its path, and the function that writes a
 /// report in the form of the export.
-fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
+pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
         ("--export-json", &exports.export_json, |report| {
@@ -34,13 +34,6 @@ fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writ
     forms
         .into_iter()
         .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
-}
-
-/// Returns the number of requested exports that go to standard output.
-pub fn count_on_standard_output(options: &Options) -> usize {
-    exports(options)
-        .filter(|(_, path, _)| *path == Path::new("-"))
-        .count()
 }
 
 /// Returns an error if the command would overwrite a file that it also reads, or would write one

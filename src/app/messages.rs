@@ -35,11 +35,6 @@ impl Messages {
         }
     }
 
-    /// Returns the style of tables on standard output: units, width and colours.
-    pub fn look_of_results(&self) -> TextStyle {
-        look(self.look.units, &io::stdout())
-    }
-
     /// Writes a warning, even with `-q`. `file` is the name of the file that the warning is about;
     /// `None` if it is about no file.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
@@ -131,7 +126,7 @@ const USUAL_WIDTH: usize = 80;
 /// Returns the style of text on `stream`: units, width, colours. The environment variable `COLUMNS`
 /// sets the width, even if the stream is not a terminal. The variables `NO_COLOR`, `CLICOLOR` and
 /// `TERM` decide whether colours are used.
-fn look(units: Units, stream: &impl RawStream) -> TextStyle {
+pub fn look(units: Units, stream: &impl RawStream) -> TextStyle {
     let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok())

@@ -3,7 +3,7 @@
 
 use super::input::read_bounded;
 use super::stdout::Sections;
-use super::{Exit, Messages, Options, Run, export};
+use super::{Exit, Messages, Options, Run, export, messages};
 use crate::analysis::Layers;
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -17,7 +17,7 @@ use crate::report::{
     terminal,
 };
 use anyhow::{Context, Result};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// All results of a run, ready to be printed.
@@ -64,7 +64,7 @@ impl<'a> Outputs<'a> {
     /// Prints all results: results for programs to `out`, results for people to standard error.
     /// Returns exit code 3 if the report has no verdict, otherwise the exit code of the verdict.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
-        let look = self.messages.look_of_results();
+        let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
         let exit = self.print_all(&mut sections)?;
         sections.finish()?;
@@ -123,8 +123,8 @@ impl<'a> Outputs<'a> {
         let search = usize::from(results.sweep) + usize::from(results.plan);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
-        let exports = export::count_on_standard_output(self.options);
-        tables + solved + search + results.forms().len() + exports + compared
+        let exports = export::exports(self.options).filter(|(_, path, _)| *path == Path::new("-"));
+        tables + solved + search + results.forms().len() + exports.count() + compared
     }
 
     /// Prints the requested ones of these results: the table of `--sweep`, which has the best split

@@ -229,7 +229,9 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
-        let payload_left = Cell::new(self.source.max_payload());
+        // Reading one table of an intact file can yield more bytes of texts and blobs than the file
+        // has, since texts in UTF-16 grow by half when they are read, and a cell may be read twice.
+        let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
             let mut rows = statement.query(parameters).map_err(&failed)?;

@@ -20,7 +20,7 @@ pub struct ProfileFile {
     /// file itself, not beside a link to the file.
     pub path: PathBuf,
     /// Size of the profile in bytes.
-    length: u64,
+    pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
     /// The first [`HEADER`] bytes of the profile; fewer if the file is shorter.
@@ -81,13 +81,6 @@ impl ProfileFile {
             "the file changed while it was read; let the process that writes it finish, and try \
              again",
         )
-    }
-
-    /// Returns an upper bound on the bytes of texts and blobs that reading one table of an intact
-    /// file can yield. The bound is higher than the size of the file, since texts in UTF-16 grow by
-    /// half when they are read, and a cell may be read twice.
-    pub fn max_payload(&self) -> u64 {
-        self.length.saturating_mul(4)
     }
 
     /// Opens a connection to the profile with every protection of SQLite against untrusted files
