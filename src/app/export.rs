@@ -1,7 +1,7 @@
 //! Writes the report to the files of `--export-json`, `--export-markdown` and `--export-html`, and
 //! refuses file names with which the command would overwrite its own input or output.
 
-use super::input::{BESIDE, beside, debug_path};
+use super::input::{BESIDE, debug_path};
 use super::stdout::{self, Sections};
 use super::{Messages, Options};
 use crate::atomic::{self, target};
@@ -85,7 +85,8 @@ pub fn check(options: &Options) -> Result<()> {
 /// Returns one entry per file that the command reads or may read: the argument or option that names
 /// the file, and the path of the file with all links followed.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
-    let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
+    let [framework, app] =
+        BESIDE.map(|name| (name, Some(options.input.profile.with_file_name(name))));
     [
         ("PROFILE", Some(options.input.profile.clone())),
         (

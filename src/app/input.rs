@@ -70,11 +70,6 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
 /// Names of the files that frameworks write into the folder of the profile.
 pub const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
-/// Returns the path of the file `name` in the folder of the profile.
-pub fn beside(profile: &Path, name: &str) -> PathBuf {
-    profile.parent().unwrap_or(Path::new("")).join(name)
-}
-
 /// Reads the files that [`BESIDE`] names into `provenance`, if they exist and a report needs them.
 /// For each file that exists but cannot be read, prints a warning and adds it to `warnings`.
 pub fn read_beside(
@@ -100,7 +95,7 @@ pub fn read_beside(
 
 /// Reads the small JSON file `name` in the folder of the profile; `None` if there is no such file.
 fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
-    let path = beside(profile, name);
+    let path = profile.with_file_name(name);
     if !path.is_file() {
         return Ok(None);
     }
@@ -123,8 +118,8 @@ pub fn debug_path(options: &Options) -> Result<PathBuf> {
     }
     let profile = &options.input.profile;
     let places = [
-        beside(profile, "debug.cbor"),
-        beside(profile, "..").join("debug.cbor"),
+        profile.with_file_name("debug.cbor"),
+        profile.with_file_name("..").join("debug.cbor"),
     ];
     if let Some(found) = places.into_iter().find(|place| place.is_file()) {
         return Ok(found);

@@ -67,12 +67,6 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
-}
-
 /// Runs the command with `arguments` and returns its exit code. The first argument is the name of
 /// the command. Results go to standard output, everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -84,7 +78,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         messages::error(&error);
         Exit::of(&error)
     });
-    exit.into()
+    ExitCode::from(exit as u8)
 }
 
 /// Does what the command line requests, and returns the exit code.
