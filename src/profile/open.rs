@@ -213,7 +213,7 @@ fn check_unfinished(path: &Path) -> Result<()> {
     // SQLite may keep a journal whose changes are complete; it then fills the header of the journal
     // with zeros.
     let mut start = Vec::new();
-    if journal.metadata().is_ok_and(|metadata| metadata.is_file()) {
+    if journal.is_file() {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;
     }
     if !has_log && start != JOURNAL {

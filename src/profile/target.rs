@@ -84,13 +84,13 @@ fn only_row<T>(
     read: impl Fn(Cells<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut rows = database.rows(table, columns, read)?;
-    match (rows.pop(), rows.is_empty()) {
-        (Some(row), true) => Ok(row),
-        (Some(_), false) => unusable(format!(
-            "table `{table}` has several rows instead of one; {PROFILE_AGAIN}"
-        )),
-        (None, _) => Err(no_row(table)),
+    let row = rows.pop().ok_or_else(|| no_row(table))?;
+    if rows.is_empty() {
+        return Ok(row);
     }
+    unusable(format!(
+        "table `{table}` has several rows instead of one; {PROFILE_AGAIN}"
+    ))
 }
 
 /// Name of the table with the recorded memory of each tile.
@@ -99,13 +99,9 @@ pub const TILES: &str = "memory_by_tile";
 /// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
 /// table has no rows.
 pub fn listed_tiles(database: &Database) -> Result<u64> {
-    Ok(database
-        .rows(TILES, &["tile"], |row| {
-            Ok(row.unsigned(0)?.saturating_add(1))
-        })?
-        .into_iter()
-        .max()
-        .unwrap_or(0))
+    let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
+    let last = tiles.into_iter().max();
+    Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The machine that a model was compiled for (`target_info`).

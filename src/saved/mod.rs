@@ -32,7 +32,7 @@ mod check;
 mod tests;
 mod variables;
 
-use crate::atomic::{self, WriteError, file_metadata, first_bytes};
+use crate::atomic::{self, file_metadata, first_bytes};
 use crate::message::{FileError, Result, SAVE_AGAIN, unusable};
 use crate::model::Model;
 use flate2::Crc;
@@ -63,8 +63,7 @@ const CHECKSUM: usize = 4;
 /// If the folder cannot be written to, `path` is not a regular file, or the model exceeds a limit
 /// of the format.
 pub fn save(model: &Model, path: &Path) -> Result<()> {
-    let failed = |error: WriteError| FileError::new(error.to_string());
-    atomic::write(path, &to_bytes(model)?).map_err(failed)
+    atomic::write(path, &to_bytes(model)?).map_err(|error| FileError::new(error.to_string()))
 }
 
 /// Loads the model that [`save`] wrote to `path`.
