@@ -231,7 +231,7 @@ impl Run {
             tables,
             diagnosis: peak
                 .filter(|_| self.options.tables.diagnose)
-                .map_or_else(Vec::new, |peak| diagnosis(model, &memory, peak).into()),
+                .map_or_else(Vec::new, |peak| diagnosis(model, &memory, peak)),
             ..Outputs::new(self, report)
         })
     }
