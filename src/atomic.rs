@@ -115,11 +115,10 @@ fn folder_of(path: &Path) -> &Path {
 pub fn file_metadata(path: &Path) -> io::Result<Metadata> {
     let metadata = fs::metadata(path)?;
     if metadata.is_file() {
-        Ok(metadata)
-    } else {
-        let error = "it is not a regular file";
-        Err(io::Error::new(ErrorKind::InvalidInput, error))
+        return Ok(metadata);
     }
+    let problem = "it is not a regular file";
+    Err(io::Error::new(ErrorKind::InvalidInput, problem))
 }
 
 /// Returns the first `count` bytes of the file at `path`, or all bytes if the file has fewer.

@@ -10,7 +10,7 @@ use std::thread;
 /// variable `RAYON_NUM_THREADS` demands, but no more than there are processors; without the
 /// variable, it has one thread for each processor. If the system refuses to start a thread, as
 /// under `ulimit -v`, the calling thread does all work.
-pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let wanted = std::env::var("RAYON_NUM_THREADS")
         .ok()
@@ -30,12 +30,12 @@ pub(crate) fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Returns a list of `count` copies of `value`. All threads fill it.
-pub(crate) fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
+pub fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }
 
 /// Concatenates `parts` in their order, and frees the memory of each part as soon as it is copied.
-pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
+pub fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> {
     let mut all = Vec::with_capacity(parts.iter().map(Vec::len).sum());
     for part in parts {
         all.par_extend(part.par_iter().copied());
@@ -45,7 +45,7 @@ pub(crate) fn concatenated<T: Copy + Send + Sync>(parts: Vec<Vec<T>>) -> Vec<T> 
 
 /// Splits `0..count` into at most `parts` consecutive ranges of equal length (the last one may be
 /// shorter). Returns no range if `count` is 0.
-pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
+pub fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
     let at_once = count.div_ceil(parts.max(1)).max(1);
     (0..count)
         .step_by(at_once)
@@ -55,7 +55,7 @@ pub(crate) fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
 
 /// Splits `list` into consecutive slices with the given `lengths`, in order. Panics if the lengths
 /// add up to more than the length of the list.
-pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+pub fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = list;
     let part = |length| {
         let (part, after) = std::mem::take(&mut rest).split_at_mut(length);
@@ -68,7 +68,7 @@ pub(crate) fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) 
 /// Splits `0..count` into at most `parts` ranges of about equal size, calls `of_part` for all of
 /// them in parallel, and joins the results in the order of the ranges with `join`. Returns `None`
 /// if `count` is 0.
-pub(crate) fn by_parts<T: Send>(
+pub fn by_parts<T: Send>(
     count: usize,
     parts: usize,
     of_part: impl Fn(Range<usize>) -> T + Send + Sync,

@@ -70,8 +70,8 @@ impl Progress {
     /// unknown.
     pub fn begin(&self, what: &'static str, total: u64) -> Task {
         let template = if total > 0 { BAR } else { SPINNER };
-        let style = ProgressStyle::with_template(template);
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style =
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = self.bars.add(ProgressBar::new(total));
         bar.set_style(style.progress_chars("=> ").tick_chars("-\\|/ "));
         bar.set_prefix(what);

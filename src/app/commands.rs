@@ -1,6 +1,6 @@
 //! Suggests commands after a run, as lines that the user can copy.
 
-use super::options::Options;
+use super::Options;
 use crate::analysis::LayerConstraint;
 use crate::escape::shell;
 use crate::model::{Framework, Rules};
@@ -37,9 +37,10 @@ impl Command {
     /// Removes the argument that gives `constraint`, which is written as on the command line.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
-            let own = argument.split_once('=');
-            let own = own.and_then(|(option, value)| LayerConstraint::parse(option, value));
-            own.is_some_and(|own| own.to_string() == constraint)
+            argument
+                .split_once('=')
+                .and_then(|(option, value)| LayerConstraint::parse(option, value))
+                .is_some_and(|own| own.to_string() == constraint)
         };
         if let Some(index) = self.0.iter().position(is_it) {
             self.0.remove(index);
@@ -91,12 +92,12 @@ impl Options {
         changed.to_string()
     }
 
-    /// Returns the lines to print after a plan whose recommended row is `row`. The lines have
-    /// commands that write the configuration and the page of the split in that row and, unless each
-    /// IPU has its own memory limit, a command for a plan on twice as many IPUs. `report` has the
-    /// framework of the configuration.
-    pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> Vec<String> {
-        let mut lines = configuration_and_page(&row.command, report);
+    /// Returns the text to print after a plan whose recommended row is `row`. The text has commands
+    /// that write the configuration and the page of the split in that row and, unless each IPU has
+    /// its own memory limit, a command for a plan on twice as many IPUs. `report` has the framework
+    /// of the configuration.
+    pub(super) fn after_plan(&self, row: &BestSplit, report: &Report) -> String {
+        let mut text = configuration_and_page(&row.command, report);
         let most = report
             .plan
             .as_ref()
@@ -105,16 +106,16 @@ impl Options {
         let limits = self.limits.mem_per_tile.as_ref();
         if limits.is_none_or(|limits| limits.len() == 1) && ipus <= IpuCount::MAX {
             let command = self.own_command().with("--num-ipus", ipus);
-            lines.push(format!("  more IPUs:      {command}"));
+            text += &format!("\n  more IPUs:      {command}");
         }
-        lines
+        text
     }
 
-    /// Returns the lines to print after a search. They have commands that write the configuration
-    /// and the page of the best split; if the best split takes one IPU, a command for a plan on 4
-    /// IPUs; if no split fits, commands with which the model fits. Returns no lines if there is
-    /// nothing to suggest, as after `--emit`.
-    pub(super) fn after_split(&self, report: &Report) -> Vec<String> {
+    /// Returns the text to print after a search. It has commands that write the configuration and
+    /// the page of the best split; if the best split takes one IPU, a command for a plan on 4 IPUs;
+    /// if no split fits, commands with which the model fits. The text is empty if there is nothing
+    /// to suggest, as after `--emit`.
+    pub(super) fn after_split(&self, report: &Report) -> String {
         let results = &self.results;
         let split = report.split.as_ref();
         let is_solved = results.solve && results.emit.is_empty();
@@ -124,7 +125,7 @@ impl Options {
         let is_suggested =
             is_solved && self.exports.export_html.is_none() && self.search.solver == Solver::Ilp;
         match split.filter(|split| is_suggested && split.fits) {
-            None => Vec::new(),
+            None => String::new(),
             Some(split) if split.stages.len() == 1 => self.after_one_ipu(),
             Some(_) => configuration_and_page(&self.changed_command(&[]), report),
         }
@@ -165,53 +166,51 @@ impl Options {
         ))
     }
 
-    /// Returns the lines to print if the model fits on one IPU: a command for a plan on 4 IPUs in
-    /// each replica. Returns no lines if the user gave that command.
-    pub(super) fn after_one_ipu(&self) -> Vec<String> {
+    /// Returns the text to print if the model fits on one IPU: a command for a plan on 4 IPUs in
+    /// each replica. The text is empty if the user gave that command.
+    pub(super) fn after_one_ipu(&self) -> String {
         let ipus = 4 * self.time.replicas;
         let own = self.own_command();
         let command = own.clone().with("--num-ipus", ipus);
         if self.is_bare && command == own {
-            return Vec::new();
+            return String::new();
         }
-        with_head(vec![format!("  on more IPUs:   {command}")])
+        with_head(format!("\n  on more IPUs:   {command}"))
     }
 }
 
-/// Returns the lines to print if no split fits: one command for each changed request with which the
-/// model fits according to `report`. Returns no lines if there is no such request.
-fn after_refusal(report: &Report) -> Vec<String> {
+/// Returns the text to print if no split fits: one command for each changed request with which the
+/// model fits according to `report`. The text is empty if there is no such request.
+fn after_refusal(report: &Report) -> String {
     let Some(refusal) = &report.refusal else {
-        return Vec::new();
+        return String::new();
     };
     let pipeline = report.pipeline.iter();
     let lines = pipeline
         .flat_map(|pipeline| &pipeline.alternatives)
         .chain(&refusal.on_more_ipus)
         .filter(|other| other.fits)
-        .map(|other| format!("  this fits:      {}", other.command));
+        .map(|other| format!("\n  this fits:      {}", other.command));
     with_head(lines.collect())
 }
 
-/// Puts the line `next:` above `lines`, which are suggested commands. An empty list stays empty.
-fn with_head(mut lines: Vec<String>) -> Vec<String> {
-    if !lines.is_empty() {
-        lines.insert(0, "next:".to_owned());
+/// Puts the line `next:` above `lines`, which are suggested commands, each on a new line. An empty
+/// text stays empty.
+fn with_head(lines: String) -> String {
+    if lines.is_empty() {
+        return lines;
     }
-    lines
+    format!("next:{lines}")
 }
 
-/// Returns lines that suggest two commands. Both add options to `command`, which finds the split:
+/// Returns a text that suggests two commands. Both add options to `command`, which finds the split:
 /// the first adds `--emit` with the form of configuration for the framework of `report` (or
 /// `--export-json`, if no form is for that framework), the second adds `--export-html`.
-fn configuration_and_page(command: &str, report: &Report) -> Vec<String> {
+fn configuration_and_page(command: &str, report: &Report) -> String {
     let unsolved = command.trim_end_matches(" --solve");
     let to_paste = match EmitForm::of_report(report) {
-        Some(form) => format!("  configuration:  {unsolved} --emit {}", form.name()),
-        None => format!("  as JSON:        {unsolved} --solve --export-json split.json"),
+        Some(form) => format!("configuration:  {unsolved} --emit {}", form.name()),
+        None => format!("as JSON:        {unsolved} --solve --export-json split.json"),
     };
-    with_head(vec![
-        to_paste,
-        format!("  page:           {unsolved} --solve --export-html report.html"),
-    ])
+    format!("next:\n  {to_paste}\n  page:           {unsolved} --solve --export-html report.html")
 }

@@ -1,10 +1,9 @@
 //! Writes the report to the files of `--export-json`, `--export-markdown` and `--export-html`, and
 //! refuses file names with which the command would overwrite its own input or output.
 
-use super::input::{BESIDE, beside, debug_path};
-use super::messages::Messages;
-use super::options::Options;
+use super::input::{BESIDE, debug_path};
 use super::stdout::{self, Sections};
+use super::{Messages, Options};
 use crate::atomic::{self, target};
 use crate::message::{displayed, usage};
 use crate::profile::companions;
@@ -13,22 +12,23 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A function that writes a report in one form, such as JSON.
-type Writer = fn(&Report, &mut Vec<u8>) -> io::Result<()>;
+/// A function that returns the text of a report in one form, such as JSON.
+pub type Writer = fn(&Report) -> io::Result<Vec<u8>>;
 
 /// Returns one entry per requested export: its option, its path, and the function that writes a
 /// report in the form of the export.
-fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
+pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writer)> {
     let exports = &options.exports;
     let forms: [(_, _, Writer); 3] = [
-        ("--export-json", &exports.export_json, write_json),
-        (
-            "--export-markdown",
-            &exports.export_markdown,
-            |report, out| out.write_all(markdown(report).as_bytes()),
-        ),
-        ("--export-html", &exports.export_html, |report, out| {
-            out.write_all(html(report).as_bytes())
+        ("--export-json", &exports.export_json, |report| {
+            let mut text = Vec::new();
+            write_json(report, &mut text).map(|()| text)
+        }),
+        ("--export-markdown", &exports.export_markdown, |report| {
+            Ok(markdown(report).into_bytes())
+        }),
+        ("--export-html", &exports.export_html, |report| {
+            Ok(html(report).into_bytes())
         }),
     ];
     forms
@@ -36,26 +36,14 @@ fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, Writ
         .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
-/// Returns whether the path is `-`, which stands for standard output.
-fn is_standard_output(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Returns the number of requested exports that go to standard output.
-pub(super) fn count_on_standard_output(options: &Options) -> usize {
-    exports(options)
-        .filter(|(_, path, _)| is_standard_output(path))
-        .count()
-}
-
 /// Returns an error if the command would overwrite a file that it also reads, or would write one
 /// file twice. Also returns an error if SQLite uses the name of a file to write, or if its folder
 /// cannot be written to. Call this function before any work, so that no profile is lost. A saved
 /// model may be saved over itself.
-pub(super) fn check(options: &Options) -> Result<()> {
+pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();
-    if saved.is_some_and(is_standard_output) {
+    if saved == Some(Path::new("-")) {
         return Err(usage(
             "--save-to-file - would mix with results on standard output; name a file, or ./- for \
              one of this name",
@@ -63,15 +51,16 @@ pub(super) fn check(options: &Options) -> Result<()> {
     }
     let forms = exports(options)
         .map(|(option, path, _)| (option, path))
-        .filter(|(_, path)| !is_standard_output(path));
+        .filter(|(_, path)| *path != Path::new("-"));
     let saved = saved.map(|path| ("--save-to-file", path));
     for (option, path) in saved.into_iter().chain(forms) {
         let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
         };
-        let mut same = used.iter().filter(|(_, path)| *path == written);
-        let same = same.find_map(|&(other, _)| (!is_itself(other)).then_some(other));
+        let same = used
+            .iter()
+            .find(|(other, path)| *path == written && !is_itself(*other));
         if companions(&target(&options.input.profile)).contains(&written) {
             return Err(usage(format!(
                 "{option} names {}, which SQLite would read as changes to the profile; give \
@@ -80,6 +69,7 @@ pub(super) fn check(options: &Options) -> Result<()> {
             )));
         }
         let is_stdout = stdout::is_file(&written);
+        let same = same.map(|&(other, _)| other);
         if let Some(other) = same.or(is_stdout.then_some("standard output")) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
@@ -95,7 +85,8 @@ pub(super) fn check(options: &Options) -> Result<()> {
 /// Returns one entry per file that the command reads or may read: the argument or option that names
 /// the file, and the path of the file with all links followed.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
-    let [framework, app] = BESIDE.map(|name| (name, Some(beside(&options.input.profile, name))));
+    let [framework, app] =
+        BESIDE.map(|name| (name, Some(options.input.profile.with_file_name(name))));
     [
         ("PROFILE", Some(options.input.profile.clone())),
         (
@@ -116,7 +107,7 @@ fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
 /// Writes the report in all requested forms. An export whose path is `-` goes to `sections`
 /// (standard output), every other export to its file. Files are written last, so that no file is
 /// written if a form fails.
-pub(super) fn write(
+pub fn write(
     options: &Options,
     report: &Report,
     sections: &mut Sections<'_, impl Write>,
@@ -124,9 +115,8 @@ pub(super) fn write(
 ) -> Result<()> {
     let mut files = Vec::new();
     for (option, path, write) in exports(options) {
-        let mut bytes = Vec::new();
-        write(report, &mut bytes)?;
-        if is_standard_output(path) {
+        let bytes = write(report)?;
+        if path == Path::new("-") {
             sections.text(option.trim_start_matches('-'), bytes)?;
         } else {
             files.push((path, bytes));
@@ -134,7 +124,7 @@ pub(super) fn write(
     }
     for (path, bytes) in files {
         atomic::write(path, &bytes).with_context(|| displayed(path))?;
-        messages.info(format_args!("the report is in {}", displayed(path)));
+        messages.info(format!("the report is in {}", displayed(path)));
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::io::Write;
 /// Reads the profile, the debug contexts if there is a debug file, and, if a report needs them,
 /// `framework.json` and `app.json` beside the profile. `prediction` is the report that `--compare`
 /// names.
-pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
+pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Result<Exit> {
     let (options, messages) = (&run.options, run.messages);
     let read = CompilationOptions {
         debug: debug_path(options).ok(),
@@ -27,7 +27,11 @@ pub(super) fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -
     for (file, warning) in &compilation.warnings {
         messages.warning(Some(file), warning);
     }
-    let (provenance, warnings) = (&mut compilation.provenance, &mut compilation.warnings);
+    let Compilation {
+        provenance,
+        warnings,
+        ..
+    } = &mut compilation;
     read_beside(options, messages, provenance, warnings);
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;

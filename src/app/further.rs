@@ -1,8 +1,7 @@
 //! Reads the further profiles that `--micro-batch SIZE=PROFILE` and `--amp VALUE=PROFILE` name.
 
-use super::messages::Messages;
-use super::options::{OfProfile, Options};
-use super::{input, profile_path};
+use super::options::OfProfile;
+use super::{Messages, Options, input, profile_path};
 use crate::analysis::{FurtherProfile, Setting};
 use crate::message::{displayed, usage};
 use crate::model::Rules;
@@ -13,7 +12,7 @@ use std::path::Path;
 
 /// Returns an error if `--micro-batch` or `--amp` gives the profiles contradictory settings, or if
 /// several profiles are given together with an option that works on one profile only.
-pub(super) fn check(options: &Options) -> Result<()> {
+pub fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
     check_one(proportions, "--amp", ("proportion", "0.6", "0.2"))?;
@@ -96,15 +95,15 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
 ///
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
-pub(super) fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
+pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>> {
     let sizes = options.time.micro_batch.iter();
-    let sizes = sizes.map(|own| (&own.profile, Setting::MicroBatch(own.value)));
     let proportions = options.pipeline.amp.iter();
-    let proportions = proportions.map(|own| (&own.profile, Setting::Proportion(own.value)));
     sizes
-        .chain(proportions)
-        .filter_map(|(profile, setting)| Some((profile.as_ref()?, setting)))
-        .map(|(profile, setting)| read_one(options, profile, setting, messages))
+        .map(|own| (&own.profile, Setting::MicroBatch(own.value)))
+        .chain(proportions.map(|own| (&own.profile, Setting::Proportion(own.value))))
+        .filter_map(|(profile, setting)| {
+            Some(read_one(options, profile.as_ref()?, setting, messages))
+        })
         .collect()
 }
 
@@ -124,7 +123,7 @@ fn read_one(
         Setting::MicroBatch(size) => format!("micro-batches of {size}"),
         Setting::Proportion(value) => format!("available memory proportion {value}"),
     };
-    messages.info(format_args!("{what}: {}", displayed(&own.input.profile)));
+    messages.info(format!("{what}: {}", displayed(&own.input.profile)));
     Ok(FurtherProfile {
         setting,
         analysis: input::read(&mut own, messages)?,

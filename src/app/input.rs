@@ -1,7 +1,6 @@
 //! Reads the files that the options name, and the files of the framework beside the profile.
 
-use super::messages::Messages;
-use super::options::Options;
+use super::{Messages, Options};
 use crate::analysis::{Analysis, FileWarnings, ReadOptions, displayed};
 use crate::atomic::first_bytes;
 use crate::limits;
@@ -16,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Saves the model if `--save-to-file` requests it. Reads `framework.json` and `app.json` beside
 /// the profile if a report needs them. If a saved model has layer regexes, they replace the regexes
 /// in the options, unless the user gave other regexes.
-pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
+pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
     let profile = &options.input.profile;
     let allow_incomplete = options.results.allow_incomplete;
     let mut analysis = if options.saved.load_from_file {
@@ -44,7 +43,7 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
         messages.while_showing(|progress| Analysis::read_with(profile, &debug, read, progress))?
     };
     if let Some((variables, contexts)) = analysis.counts {
-        messages.detail(format_args!(
+        messages.detail(format!(
             "read {variables} variables and {contexts} contexts"
         ));
     }
@@ -57,24 +56,23 @@ pub(super) fn read(options: &mut Options, messages: Messages) -> Result<Analysis
             let _task = progress.begin("saving the model", 0);
             analysis.save(file)
         })?;
-        messages.info(format_args!("the model is saved in {}", displayed(file)));
+        messages.info(format!("the model is saved in {}", displayed(file)));
     }
-    let (provenance, warnings) = (&mut analysis.provenance, &mut analysis.warnings);
+    let Analysis {
+        provenance,
+        warnings,
+        ..
+    } = &mut analysis;
     read_beside(options, messages, provenance, warnings);
     Ok(analysis)
 }
 
 /// Names of the files that frameworks write into the folder of the profile.
-pub(super) const BESIDE: [&str; 2] = ["framework.json", "app.json"];
-
-/// Returns the path of the file `name` in the folder of the profile.
-pub(super) fn beside(profile: &Path, name: &str) -> PathBuf {
-    profile.parent().unwrap_or(Path::new("")).join(name)
-}
+pub const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
 /// Reads the files that [`BESIDE`] names into `provenance`, if they exist and a report needs them.
 /// For each file that exists but cannot be read, prints a warning and adds it to `warnings`.
-pub(super) fn read_beside(
+pub fn read_beside(
     options: &Options,
     messages: Messages,
     provenance: &mut Provenance,
@@ -97,7 +95,7 @@ pub(super) fn read_beside(
 
 /// Reads the small JSON file `name` in the folder of the profile; `None` if there is no such file.
 fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
-    let path = beside(profile, name);
+    let path = profile.with_file_name(name);
     if !path.is_file() {
         return Ok(None);
     }
@@ -114,14 +112,14 @@ fn json_beside(profile: &Path, name: &str) -> Result<Option<Value>, FileError> {
 ///
 /// # Errors
 /// If no debug file is found. If the profile is also unreadable, the error is about the profile.
-pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
+pub fn debug_path(options: &Options) -> Result<PathBuf> {
     if let Some(path) = &options.input.debug {
         return Ok(path.clone());
     }
     let profile = &options.input.profile;
     let places = [
-        beside(profile, "debug.cbor"),
-        beside(profile, "..").join("debug.cbor"),
+        profile.with_file_name("debug.cbor"),
+        profile.with_file_name("..").join("debug.cbor"),
     ];
     if let Some(found) = places.into_iter().find(|place| place.is_file()) {
         return Ok(found);
@@ -135,12 +133,7 @@ pub(super) fn debug_path(options: &Options) -> Result<PathBuf> {
 
 /// Reads a whole file of at most `max` bytes. If the file is larger, the error names the kind of
 /// file that was expected (`what`), and the program that writes such files (`writer`).
-pub(super) fn read_bounded(
-    path: &Path,
-    max: u64,
-    what: &str,
-    writer: &str,
-) -> Result<Vec<u8>, FileError> {
+pub fn read_bounded(path: &Path, max: u64, what: &str, writer: &str) -> Result<Vec<u8>, FileError> {
     let bytes = first_bytes(path, max + 1)?;
     if bytes.len() as u64 > max {
         return unusable(format!(

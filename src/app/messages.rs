@@ -35,17 +35,12 @@ impl Messages {
         }
     }
 
-    /// Returns the style of tables on standard output: units, width and colours.
-    pub fn look_of_results(&self) -> TextStyle {
-        look(self.look.units, &io::stdout())
-    }
-
     /// Writes a warning, even with `-q`. `file` is the name of the file that the warning is about;
     /// `None` if it is about no file.
     pub fn warning(&self, file: Option<&str>, warning: &Warning) {
         let head = self.look.toned(Severity::Notable, "warning:");
         let file = file.map_or(String::new(), |file| format!("{file}: "));
-        self.write(-1, format_args!("{head} {file}{}", printable(warning)));
+        self.write(-1, format!("{head} {file}{}", printable(warning)));
     }
 
     /// Writes a warning with the text `text` that is about no file, even with `-q`.
@@ -68,18 +63,11 @@ impl Messages {
         self.write(0, capital(&text.to_string()));
     }
 
-    /// Writes text that the user may copy, without breaking its lines, unless `-q` is set.
+    /// Writes text that the user may copy, such as commands, without breaking its lines. Writes
+    /// nothing if the text is empty, or with `-q`.
     pub fn verbatim(&self, text: &str) {
-        if self.level >= 0 {
+        if self.level >= 0 && !text.is_empty() {
             let _ = writeln!(io::stderr().lock(), "{text}");
-        }
-    }
-
-    /// Writes lines that the user may copy, such as commands, to standard error. Writes nothing
-    /// with `-q`.
-    pub fn lines(&self, lines: &[String]) {
-        for line in lines {
-            self.verbatim(line);
         }
     }
 
@@ -90,7 +78,7 @@ impl Messages {
 
     /// Writes a detail of the run, such as how long a task took, if `-vv` is set.
     pub fn detail(&self, text: impl Display) {
-        self.write(2, format_args!("{text}"));
+        self.write(2, text);
     }
 
     /// Runs `work` and returns its result. A terminal shows the progress of long tasks meanwhile,
@@ -103,7 +91,7 @@ impl Messages {
         };
         let done = work(&progress);
         for (what, took) in progress.ended() {
-            self.detail(format_args!("{what} took {took:.2?}"));
+            self.detail(format!("{what} took {took:.2?}"));
         }
         done
     }
@@ -126,16 +114,10 @@ pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
     // The text of an error can contain names from a file, which are made printable here, and line
     // ends that the program itself wrote.
-    let text = format!("{error:#}");
-    let text = format!(
-        "{} {}",
-        look.toned(Severity::Bad, "error:"),
-        text.split('\n')
-            .map(printable)
-            .collect::<Vec<_>>()
-            .join("\n")
-    );
-    let _ = writeln!(io::stderr().lock(), "{}", look.fitted(&text));
+    let lines: Vec<String> = format!("{error:#}").split('\n').map(printable).collect();
+    let head = look.toned(Severity::Bad, "error:");
+    let text = look.fitted(&format!("{head} {}", lines.join("\n")));
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Width in columns that the program assumes if the width of the terminal is unknown.
@@ -144,7 +126,7 @@ const USUAL_WIDTH: usize = 80;
 /// Returns the style of text on `stream`: units, width, colours. The environment variable `COLUMNS`
 /// sets the width, even if the stream is not a terminal. The variables `NO_COLOR`, `CLICOLOR` and
 /// `TERM` decide whether colours are used.
-fn look(units: Units, stream: &impl RawStream) -> TextStyle {
+pub fn look(units: Units, stream: &impl RawStream) -> TextStyle {
     let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok())

@@ -67,19 +67,22 @@ impl Exit {
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
-    }
-}
-
 /// Runs the command with `arguments` and returns its exit code. The first argument is the name of
 /// the command. Results go to standard output, everything else to standard error.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let line = match CommandLine::parse_from(arguments) {
-        Ok(line) => line,
-        Err(error) => return print_clap_message(&error),
+    let done = match CommandLine::parse_from(arguments) {
+        Ok(line) => execute(line),
+        Err(error) => print_clap_message(&error),
     };
+    let exit = done.unwrap_or_else(|error| {
+        messages::error(&error);
+        Exit::of(&error)
+    });
+    ExitCode::from(exit as u8)
+}
+
+/// Does what the command line requests, and returns the exit code.
+fn execute(line: CommandLine) -> Result<Exit> {
     // If signals cannot be handled, Ctrl-C still ends the command, but a temporary file could
     // remain.
     let _ = atomic::end_on_signals();
@@ -98,27 +101,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         out.flush()?;
         Ok(exit)
     })
-    .unwrap_or_else(|error| report_failure(&error))
-    .into()
 }
 
 /// Prints the message with which clap ended the parsing of the arguments, and returns the exit
 /// code. An error about the options goes to standard error (exit code 2), the text of `--help` or
 /// `--version` to standard output (exit code 0).
-fn print_clap_message(error: &clap::Error) -> ExitCode {
+fn print_clap_message(error: &clap::Error) -> Result<Exit> {
     let printed = error.print().and_then(|()| io::stdout().flush());
-    let exit = match stdout::unless_closed(printed, ()) {
-        _ if error.use_stderr() => Exit::Usage,
-        Ok(()) => Exit::Done,
-        Err(error) => report_failure(&error.into()),
-    };
-    exit.into()
-}
-
-/// Prints the error that ended the run, and returns the exit code for that error.
-fn report_failure(error: &anyhow::Error) -> Exit {
-    messages::error(error);
-    Exit::of(error)
+    if error.use_stderr() {
+        return Ok(Exit::Usage);
+    }
+    stdout::unless_closed(printed, ())?;
+    Ok(Exit::Done)
 }
 
 /// Runs the command with `options` and returns the exit code. Reads the files that `options` name,
@@ -134,14 +128,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     profile_path::resolve(&mut options, messages)?;
     export::check(&options)?;
     further::check(&options)?;
-    let request = options.request();
     let mut run = Run {
+        request: options.request(),
         options,
-        request,
         messages,
     };
-    let earlier = run.options.exports.compare.as_deref();
-    let earlier = earlier.map(output::read_earlier).transpose()?;
+    let compare = run.options.exports.compare.as_deref();
+    let earlier = compare.map(output::read_earlier).transpose()?;
     if run.options.results.fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options)
     {
         return fit::run(&run, earlier, out);
@@ -152,9 +145,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     let further = ManuallyDrop::new(further::read(&run.options, messages)?);
     run.request = run.options.request();
     if run.request.settle(&analysis)? {
-        run.messages.summary(format_args!(
-            "--layers-per-ipu could also be the IPU of each layer; it counts as numbers of layers"
-        ));
+        run.messages.summary(
+            "--layers-per-ipu could also be the IPU of each layer; it counts as numbers of layers",
+        );
     }
     if run.options.is_bare && one_ipu::answers((&analysis, &further), &run)? {
         return Ok(Exit::Done);
@@ -187,11 +180,11 @@ impl Run {
     /// found, and the warnings about the layers.
     fn describe(&self, layers: &Layers<'_>) {
         if let Some(note) = &layers.note {
-            self.messages.summary(format_args!("layers: {note}"));
+            self.messages.summary(format!("layers: {note}"));
         }
         let (model, layering) = (layers.model(), &layers.layering);
         let layered = layering.layers.iter().filter(|&&layer| layer > 0).count();
-        self.messages.info(format_args!(
+        self.messages.info(format!(
             "{}, {layered} of them in {}, {}, {}",
             counted(model.operations.len(), "operation"),
             counted(layering.len() - 1, "layer"),
@@ -210,12 +203,11 @@ impl Run {
         let memory = layers.memory()?;
         let tables = output::tables(&self.options, layers, &memory)?;
         let model = layers.model();
-        let peak = model.memory_peak.iter();
-        let peak = peak.filter(|_| self.options.tables.diagnose);
+        let peak = model.memory_peak.as_ref();
         let idle = layers.idle_ipus(&self.request);
         if !idle.is_empty() {
             let idle: Vec<String> = idle.iter().map(usize::to_string).collect();
-            self.messages.summary(format_args!(
+            self.messages.summary(format!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",
                 idle.join(", ")
@@ -225,9 +217,10 @@ impl Run {
             self.messages.warning(None, &warning);
         }
         let report = self.report(searched)?;
-        let outcome = searched.result.as_ref().map(|result| &result.outcome);
-        if let Some(Outcome::Greedy(greedy)) = outcome {
-            self.messages.summary(format_args!(
+        if let Some(result) = &searched.result
+            && let Outcome::Greedy(greedy) = &result.outcome
+        {
+            self.messages.summary(format!(
                 "the greedy search {} at {} of the memory of a tile and at least {} in a stage",
                 if greedy.fits { "settled" } else { "gave up" },
                 greedy.proportion,
@@ -237,8 +230,8 @@ impl Run {
         Ok(Outputs {
             tables,
             diagnosis: peak
-                .flat_map(|peak| diagnosis(model, &memory, peak))
-                .collect(),
+                .filter(|_| self.options.tables.diagnose)
+                .map_or_else(Vec::new, |peak| diagnosis(model, &memory, peak)),
             ..Outputs::new(self, report)
         })
     }
@@ -280,11 +273,12 @@ impl Run {
                 .layers
                 .are_switched
                 .then(|| "--layer-name-regex=auto".to_owned());
+            let repeated = self.options.repeated.iter().cloned();
             let pipeline = report.pipeline.iter();
-            what_if.arguments = self.options.repeated.clone();
-            what_if.arguments.extend(by_modules);
-            let chosen = pipeline.flat_map(PipelineFacts::chosen_options);
-            what_if.arguments.extend(chosen);
+            what_if.arguments = repeated
+                .chain(by_modules)
+                .chain(pipeline.flat_map(PipelineFacts::chosen_options))
+                .collect();
         }
         Ok(report)
     }

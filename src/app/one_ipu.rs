@@ -1,9 +1,7 @@
 //! Answers a command line that has no options, only a profile: if the profile is a compiled
 //! pipeline, tells whether it fits; otherwise tells whether the model fits on one IPU.
 
-use super::Run;
-use super::messages::Messages;
-use super::options::Options;
+use super::{Messages, Options, Run};
 use crate::analysis::{Analysis, Answers, FurtherProfile};
 use crate::message::displayed;
 use crate::model::Model;
@@ -17,7 +15,7 @@ use elsa::FrozenVec;
 
 /// Returns whether the profile was compiled for more than one IPU in each replica. Returns `false`
 /// if the profile cannot be read; the error is reported when the profile is read later.
-pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
+pub fn is_compiled_pipeline(options: &Options) -> bool {
     if options.saved.load_from_file {
         return false;
     }
@@ -31,10 +29,7 @@ pub(super) fn is_compiled_pipeline(options: &Options) -> bool {
 ///
 /// # Errors
 /// If options contradict each other, or if the reserve leaves no memory of a tile.
-pub(super) fn answers(
-    (analysis, further): (&Analysis, &[FurtherProfile]),
-    run: &Run,
-) -> Result<bool> {
+pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -> Result<bool> {
     let (messages, model) = (run.messages, &analysis.model);
     let stage = messages.while_showing(|progress| {
         Answers::new((analysis, further), &FrozenVec::new(), progress).on_one_ipu(&run.request)
@@ -60,7 +55,7 @@ pub(super) fn answers(
         Some(_) => "training",
         None => "inference",
     };
-    messages.summary(format_args!(
+    messages.summary(format!(
         "A profile of {work} with {}, compiled for one IPU of {}",
         model.recording.framework,
         counted(model.target.num_tiles, "tile")
@@ -79,18 +74,18 @@ pub(super) fn answers(
         units.short(limit)
     );
     if bytes > limit {
-        messages.summary(format_args!(
+        messages.summary(format!(
             "It does not fit on one IPU, where it needs {needs}"
         ));
         return Ok(false);
     }
     warn_of_gaps(model, limit, messages);
     let success = messages.look.toned(Severity::Good, "SUCCESS:");
-    messages.summary(format_args!(
+    messages.summary(format!(
         "{success} the model fits on one IPU, where it needs {needs}"
     ));
     if is_answered {
-        messages.lines(&run.options.after_one_ipu());
+        messages.verbatim(&run.options.after_one_ipu());
     }
     Ok(is_answered)
 }

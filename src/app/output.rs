@@ -1,12 +1,9 @@
 //! Makes the requested tables of the model, prints all results of a run in a fixed order, and
 //! chooses the exit code.
 
-use super::export;
 use super::input::read_bounded;
-use super::messages::Messages;
-use super::options::Options;
 use super::stdout::Sections;
-use super::{Exit, Run};
+use super::{Exit, Messages, Options, Run, export, messages};
 use crate::analysis::Layers;
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -20,11 +17,11 @@ use crate::report::{
     terminal,
 };
 use anyhow::{Context, Result};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 /// All results of a run, ready to be printed.
-pub(super) struct Outputs<'a> {
+pub struct Outputs<'a> {
     /// The options of the run, which choose the results and their format.
     pub options: &'a Options,
     pub messages: Messages,
@@ -39,7 +36,7 @@ pub(super) struct Outputs<'a> {
 }
 
 /// Reads the report at `path` that `--compare` names. Errors name `--compare` and the path.
-pub(super) fn read_earlier(path: &Path) -> Result<Report> {
+pub fn read_earlier(path: &Path) -> Result<Report> {
     let context = || format!("--compare {}", displayed(path));
     let bytes = read_bounded(path, limits::REPORT, "report", "--export-json");
     read_report(&bytes.with_context(context)?).with_context(context)
@@ -67,7 +64,7 @@ impl<'a> Outputs<'a> {
     /// Prints all results: results for programs to `out`, results for people to standard error.
     /// Returns exit code 3 if the report has no verdict, otherwise the exit code of the verdict.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
-        let look = self.messages.look_of_results();
+        let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
         let exit = self.print_all(&mut sections)?;
         sections.finish()?;
@@ -126,8 +123,8 @@ impl<'a> Outputs<'a> {
         let search = usize::from(results.sweep) + usize::from(results.plan);
         let tables = self.tables.len() + self.diagnosis.len();
         let compared = self.earlier.iter().count() * Comparison::TABLES;
-        let exports = export::count_on_standard_output(self.options);
-        tables + solved + search + results.forms().len() + exports + compared
+        let exports = export::exports(self.options).filter(|(_, path, _)| *path == Path::new("-"));
+        tables + solved + search + results.forms().len() + exports.count() + compared
     }
 
     /// Prints the requested ones of these results: the table of `--sweep`, which has the best split
@@ -146,10 +143,8 @@ impl<'a> Outputs<'a> {
         if report.sweep.is_some() {
             sections.table(&for_readers(sweep_table(report)))?;
         }
-        if let Some(plan) = &report.plan {
-            if plan.recommended().is_some() {
-                self.print_part(ScreenPart::Recommendation);
-            }
+        if report.plan.is_some() {
+            self.print_part(ScreenPart::Recommendation);
             let table = plan_table(report);
             if !(table.rows.is_empty() && is_aligned) {
                 sections.table(&for_readers(table))?;
@@ -170,9 +165,9 @@ impl<'a> Outputs<'a> {
         self.print_part(ScreenPart::Sizes);
         self.print_part(ScreenPart::Plan);
         if let Some(text) = self.options.lower_proportion(report) {
-            self.messages.summary(format_args!("{text}"));
+            self.messages.summary(text);
         }
-        self.messages.lines(&self.options.after_split(report));
+        self.messages.verbatim(&self.options.after_split(report));
         Ok(exit_of(split.fits || !results.wants_verdict()))
     }
 
@@ -187,9 +182,7 @@ impl<'a> Outputs<'a> {
         }
         for form in results.forms() {
             let emitted = emit::emit(form, &self.report, &self.options.module_root);
-            if !emitted.notes.is_empty() {
-                self.messages.verbatim(emitted.notes.trim_end());
-            }
+            self.messages.verbatim(emitted.notes.trim_end());
             sections.text(&form.section(), emitted.text.into_bytes())?;
         }
         Ok(sections.flush()?)
@@ -198,7 +191,8 @@ impl<'a> Outputs<'a> {
     /// Prints which row of `plan` is recommended, or why no configuration fits, and suggests
     /// commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
-        if plan.recommended().is_none() {
+        let first = plan.recommended();
+        if first.is_none() {
             self.print_part(ScreenPart::Verdict);
             self.print_rest(self.options.results.solve);
         }
@@ -206,12 +200,11 @@ impl<'a> Outputs<'a> {
             [ScreenPart::Sizes, ScreenPart::Bottlenecks, ScreenPart::Plan].contains(&section.part)
                 || section.id == "tried"
         });
-        let first = plan.recommended();
-        self.messages.lines(&match first {
+        self.messages.verbatim(&match first {
             Some(row) => self.options.after_plan(row, &self.report),
             None => self.options.after_split(&self.report),
         });
-        exit_of(first.is_some() && self.report.has_verdict())
+        exit_of(first.is_some())
     }
 
     /// Prints on standard error all sections of the report that belong to `part`.
@@ -281,7 +274,7 @@ impl<'a> Outputs<'a> {
 /// # Errors
 /// If `--memory-totals` needs recorded memory that the profile lacks, or if a tile that `--tiles`
 /// names does not exist.
-pub(super) fn tables(
+pub fn tables(
     options: &Options,
     layers: &Layers<'_>,
     memory: &MemoryModel<'_>,

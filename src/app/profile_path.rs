@@ -1,8 +1,7 @@
 //! Finds the profile to read. The path that the user gave may lead to a profile, to a report folder
 //! of Poplar, or to a saved model.
 
-use super::messages::Messages;
-use super::options::Options;
+use super::{Messages, Options};
 use crate::escape::shell;
 use crate::message::{FileError, GIVE_PROFILE, displayed, usage};
 use crate::profile::Outline;
@@ -24,7 +23,7 @@ const NAME: &str = "profile.pop";
 /// # Errors
 /// If a folder has no profile, or has several profiles that can be split, or if `--fit` is given
 /// with a saved model.
-pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
+pub fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
     let path = &options.input.profile;
     if options.saved.load_from_file || !path.is_dir() {
         options.saved.load_from_file |= is_saved(path);
@@ -43,7 +42,7 @@ pub(super) fn resolve(options: &mut Options, messages: Messages) -> Result<()> {
         [only] => only.clone(),
         several => only_profile(several, options)?,
     };
-    messages.summary(format_args!("Reading {}", displayed(&profile)));
+    messages.summary(format!("Reading {}", displayed(&profile)));
     options.input.profile = profile;
     Ok(())
 }

@@ -11,14 +11,14 @@ use std::path::Path;
 
 /// A writer to standard output. Once the reader of the pipe is gone, it drops everything that is
 /// written to it. A closed pipe is not an error, so that the exit code still gives the verdict.
-pub(super) struct ResultWriter<W>(pub(super) W);
+pub struct ResultWriter<W>(pub W);
 
 /// Returns `done`, the result of a write. If the write failed because the reader closed the pipe,
 /// returns `Ok(instead)`.
 ///
 /// # Errors
 /// If standard output cannot be written to for another reason.
-pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
+pub fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
     match done {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(instead),
         done => done.map_err(|error| {
@@ -33,7 +33,7 @@ pub(super) fn unless_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T>
 
 /// Returns whether standard output goes to the file at `path`.
 #[cfg(unix)]
-pub(super) fn is_file(path: &Path) -> bool {
+pub fn is_file(path: &Path) -> bool {
     use std::os::{fd::AsFd, unix::fs::MetadataExt};
     let stdout = io::stdout()
         .as_fd()
@@ -48,7 +48,7 @@ pub(super) fn is_file(path: &Path) -> bool {
 /// Returns whether standard output goes to the file at `path`. Always returns `false` on this
 /// system, where the program cannot find out.
 #[cfg(not(unix))]
-pub(super) fn is_file(_: &Path) -> bool {
+pub fn is_file(_: &Path) -> bool {
     false
 }
 
@@ -66,7 +66,7 @@ impl<W: Write> Write for ResultWriter<W> {
 /// result. No other line looks like that: rows of a table have at least two columns, and comments
 /// in a configuration have at least two words. In JSON, all results become one value: the only
 /// result, or an object with one field per result.
-pub(super) struct Sections<'a, W> {
+pub struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
     /// Style of tables that are aligned for people.

@@ -125,13 +125,6 @@ impl TextKey {
     fn is_list(self) -> bool {
         matches!(self.field, ContextField::Inputs | ContextField::Gradients)
     }
-
-    /// Returns the field that stores the value of this key if `layer` wrote the context; `None` if
-    /// `layer` does not write the key. (In a file, the software layer of a context may come after
-    /// this key.)
-    fn field(self, layer: SoftwareLayer) -> Option<ContextField> {
-        self.layers.contains(&layer).then_some(self.field)
-    }
 }
 
 /// Returns the meaning of the key `text` of a debug context; `None` if the value of the key is not
@@ -165,7 +158,7 @@ fn key(text: &str) -> Option<ContextKey> {
 
 /// A debug context in memory. The default, which has id 0, stands for a missing context.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ContextRecord {
+pub struct ContextRecord {
     /// Id of the debug context, which is never 0.
     pub id: u64,
     /// Id of the parent debug context; 0 for a root.
@@ -190,7 +183,7 @@ pub(super) struct ContextRecord {
 /// The debug context that is being read: its record and its texts. One draft is used for all
 /// contexts, one after the other, so that its buffers are reused.
 #[derive(Default)]
-pub(super) struct Draft {
+pub struct Draft {
     /// The debug context without its texts; `first_field` and `field_count` are not set yet.
     pub record: ContextRecord,
     /// The kept texts of the context, concatenated.
@@ -270,12 +263,14 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context. Each text comes with the field that the key of the
-    /// text means in the software layer of the context.
+    /// Returns the kept texts of the context, each with its field. Leaves out texts whose key the
+    /// software layer of the context does not write. (In a file, the layer of a context may come
+    /// after the texts.)
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
-        self.texts.iter().filter_map(|(key, text)| {
-            Some((key.field(self.record.layer)?, &self.bytes[text.clone()]))
-        })
+        self.texts
+            .iter()
+            .filter(|(key, _)| key.layers.contains(&self.record.layer))
+            .map(|(key, text)| (key.field, &self.bytes[text.clone()]))
     }
 }
 

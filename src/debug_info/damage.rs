@@ -1,12 +1,12 @@
 //! Defines errors that prevent reading a debug file, and signs of damage in a readable file.
 
 use super::document::Texts;
-use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG, Warning};
+use crate::message::{DEBUG_AGAIN, FileError, GIVE_DEBUG};
 use thiserror::Error;
 
 /// Returns the error that the file is a CBOR document, but not a debug file of Poplar. `what`
 /// describes the part of the file that is missing or has a wrong type.
-pub(super) fn shape(what: &str) -> FileError {
+pub fn shape(what: &str) -> FileError {
     FileError::new(format!(
         "this is a CBOR document, but not a debug.cbor: {what}; {GIVE_DEBUG}"
     ))
@@ -14,7 +14,7 @@ pub(super) fn shape(what: &str) -> FileError {
 
 /// Returns the error that the file has too many items for 32-bit indices. `what` is the kind of
 /// item: contexts, texts or names.
-pub(super) fn too_many(what: &str) -> FileError {
+pub fn too_many(what: &str) -> FileError {
     FileError::new(format!(
         "the file holds more than {} {what}, more than any model has; {DEBUG_AGAIN}",
         Texts::LIMIT
@@ -23,7 +23,7 @@ pub(super) fn too_many(what: &str) -> FileError {
 
 /// Guesses the kind of a file from `head`, its first bytes, and returns a phrase such as `a gzip
 /// file`.
-pub(super) fn looks_like(head: &[u8]) -> String {
+pub fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
         // The end of `head` may cut a character of a text in two.
@@ -138,69 +138,6 @@ impl Truncation {
                 self.names
             ),
         }
-    }
-}
-
-/// Signs of damage that were found while a debug file was read. An intact file has no such signs.
-#[derive(Default)]
-pub(super) struct Anomalies {
-    /// Whether the array `contexts` of the debug file was read to its end.
-    pub contexts_complete: bool,
-    /// Whether the string table of the debug file was read to its end.
-    pub table_complete: bool,
-    /// Number of debug contexts that repeat the id of an earlier context.
-    pub duplicates: usize,
-    /// Number of debug contexts without an id, or with id 0.
-    pub without_id: usize,
-    /// Number of entries of the array `contexts` that are not maps.
-    pub no_maps: usize,
-    /// Number of keys and values in contexts that have a wrong type.
-    pub mistyped: usize,
-    /// Number of contexts whose index of the name is beyond the end of a complete string table.
-    pub names_outside: usize,
-    /// Number of times that the top-level keys `contexts` and `stringTable` are repeated.
-    pub repeated: usize,
-    /// Byte offset of the end of the CBOR document, if another map follows the document; otherwise
-    /// `None`.
-    pub second_document: Option<u64>,
-    /// Byte offset of the end of the CBOR document, if bytes that are not a map follow the
-    /// document; otherwise `None`.
-    pub trailing: Option<u64>,
-}
-
-impl Anomalies {
-    /// Returns the signs of damage that were found while the file was read, the gravest first.
-    /// `truncation` tells where the reading stopped, if it stopped before the end of the document.
-    pub fn damage(&self, truncation: Option<Truncation>) -> Vec<Damage> {
-        let broken = match truncation {
-            Some(truncation) => Some(Damage::Truncated(truncation)),
-            None => (!self.table_complete).then_some(Damage::NoStringTable),
-        };
-        let counts = [
-            (self.repeated, Damage::Repeated as fn(usize) -> Damage),
-            (self.duplicates, Damage::Duplicates),
-            (self.without_id, Damage::WithoutId),
-            (self.no_maps, Damage::NoMaps),
-            (self.mistyped, Damage::Mistyped),
-            (self.names_outside, Damage::NamesOutside),
-        ];
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        broken
-            .into_iter()
-            .chain(self.second_document.map(Damage::SecondDocument))
-            .chain(counts.map(|(count, damage)| damage(count)))
-            .collect()
-    }
-
-    /// Returns a warning if bytes that are not a map follow the CBOR document; such bytes are
-    /// ignored. The document must have been read to its end.
-    pub fn warning(&self) -> Option<Warning> {
-        self.trailing.map(|end| {
-            Warning::new(format!(
-                "the debug file continues after its document, which ends at byte {end}, and the \
-                 rest is ignored; {DEBUG_AGAIN}"
-            ))
-        })
     }
 }
 

@@ -3,16 +3,17 @@
 
 use super::DebugInfo;
 use super::context::{ContextRecord, Draft};
-use super::damage::{Anomalies, shape, too_many};
+use super::damage::{shape, too_many};
 use super::take::{Skipped, Take, To, next_key};
 use crate::message::{FileError, Result};
 use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess};
 use std::hash::{BuildHasher, RandomState};
+use std::mem::replace;
 
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
-pub(super) struct Collected {
+pub struct Collected {
     /// The debug contexts and the string table. Several contexts may still have the same id, and
     /// `info.texts` is still empty.
     pub info: DebugInfo,
@@ -21,10 +22,21 @@ pub(super) struct Collected {
     /// The debug context that is being read, which is added to `info` once it is complete.
     draft: Draft,
     pub saw_contexts: bool,
-    pub saw_table: bool,
+    saw_table: bool,
     /// Whether a top-level key was read that Poplar does not write.
     pub saw_other_key: bool,
-    pub anomalies: Anomalies,
+    /// Whether the array `contexts` of the debug file was read to its end.
+    pub contexts_complete: bool,
+    /// Whether the string table of the debug file was read to its end.
+    pub table_complete: bool,
+    /// Number of debug contexts without an id, or with id 0.
+    pub without_id: usize,
+    /// Number of entries of the array `contexts` that are not maps.
+    pub no_maps: usize,
+    /// Number of keys and values in contexts, and of names, that have a wrong type.
+    pub mistyped: usize,
+    /// Number of times that the top-level keys `contexts` and `stringTable` are repeated.
+    pub repeated: usize,
     /// The error if the file is refused, otherwise `None`. Once this is set, no more of the file is
     /// read.
     pub refusal: Option<FileError>,
@@ -57,13 +69,11 @@ impl Collected {
         while let Some(key) = next_key(&mut entries, text, &mut 0)? {
             match key.as_deref() {
                 Some("contexts") => {
-                    self.anomalies.repeated += usize::from(self.saw_contexts);
-                    self.saw_contexts = true;
+                    self.repeated += usize::from(replace(&mut self.saw_contexts, true));
                     entries.next_value_seed(To(ContextArray(self)))?;
                 }
                 Some("stringTable") => {
-                    self.anomalies.repeated += usize::from(self.saw_table);
-                    self.saw_table = true;
+                    self.repeated += usize::from(replace(&mut self.saw_table, true));
                     entries.next_value_seed(To(StringTable(self)))?;
                 }
                 _ => {
@@ -84,9 +94,9 @@ impl Collected {
     /// # Errors
     /// If there are more contexts or texts than 32-bit indices can count.
     fn push_context(&mut self) -> Result<()> {
-        self.anomalies.mistyped += self.draft.mistyped;
+        self.mistyped += self.draft.mistyped;
         if self.draft.record.id == 0 {
-            self.anomalies.without_id += 1;
+            self.without_id += 1;
             return Ok(());
         }
         let DebugInfo {
@@ -124,12 +134,11 @@ struct ContextArray<'a>(&'a mut Collected);
 
 impl Take for ContextArray<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        self.0.anomalies.contexts_complete = false;
-        let mut is_left = true;
-        while is_left && self.0.refusal.is_none() {
-            is_left = items.next_element_seed(To(ContextEntry(self.0)))?.is_some();
-        }
-        self.0.anomalies.contexts_complete = true;
+        self.0.contexts_complete = false;
+        while self.0.refusal.is_none()
+            && items.next_element_seed(To(ContextEntry(self.0)))?.is_some()
+        {}
+        self.0.contexts_complete = true;
         Ok(())
     }
 
@@ -150,7 +159,7 @@ impl Take for ContextEntry<'_> {
     }
 
     fn other(self) {
-        self.0.anomalies.no_maps += 1;
+        self.0.no_maps += 1;
     }
 }
 
@@ -161,22 +170,17 @@ struct StringTable<'a>(&'a mut Collected);
 impl Take for StringTable<'_> {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
         self.0.info.names = Texts::default();
-        self.0.anomalies.table_complete = false;
-        let mut is_left = true;
-        while is_left && self.0.refusal.is_none() {
-            is_left = items
-                .next_element_seed(To(StringTableEntry(self.0)))?
-                .is_some();
-        }
-        self.0.anomalies.table_complete = true;
+        self.0.table_complete = false;
+        while self.0.refusal.is_none() && items.next_element_seed(To(Name(self.0)))?.is_some() {}
+        self.0.table_complete = true;
         Ok(())
     }
 }
 
 /// Receives one entry of the string table and stores it as the next name.
-struct StringTableEntry<'a>(&'a mut Collected);
+struct Name<'a>(&'a mut Collected);
 
-impl Take for StringTableEntry<'_> {
+impl Take for Name<'_> {
     fn text(self, text: &str) {
         self.0.push_name(text);
     }
@@ -184,14 +188,14 @@ impl Take for StringTableEntry<'_> {
     /// Stores an empty name for an entry that is not a text, so that later entries keep their
     /// indices, and counts the entry as mistyped.
     fn other(self) {
-        self.0.anomalies.mistyped += 1;
+        self.0.mistyped += 1;
         self.0.push_name("");
     }
 }
 
 /// A list of texts in one allocation. Each text has an index, from 0.
 #[derive(Debug, Default)]
-pub(super) struct Texts {
+pub struct Texts {
     bytes: String,
     /// One entry per text: the end of the text in `bytes` (exclusive). A text starts at the end of
     /// the text before it.
@@ -202,10 +206,8 @@ impl Texts {
     /// Appends a text and returns its index. Returns `None` if there are already
     /// [`LIMIT`](Self::LIMIT) texts, since higher indices stand for missing names.
     pub fn push(&mut self, text: &str) -> Option<u32> {
-        let number = u32::try_from(self.ends.len()).ok()?;
-        if number >= Self::LIMIT {
-            return None;
-        }
+        let number = u32::try_from(self.ends.len()).ok();
+        let number = number.filter(|&number| number < Self::LIMIT)?;
         self.bytes.push_str(text);
         self.ends.push(self.bytes.len());
         Some(number)
@@ -229,7 +231,7 @@ impl Texts {
 
 /// A list of texts in which equal texts are stored once.
 #[derive(Default)]
-pub(super) struct Interner {
+pub struct Interner {
     pub texts: Texts,
     /// Hashes texts with a random seed, so that nobody can craft a file in which all texts have the
     /// same hash.

@@ -147,8 +147,9 @@ impl DebugInfo {
     /// as `[12,13]` or `[]`, and the lists have equal lengths.
     pub fn outlined_pairs(&self, p: Position) -> Vec<(u64, u64)> {
         let list = |field| -> Vec<u64> {
-            let ids = self.text(p, field).map(serde_json::from_str);
-            ids.and_then(Result::ok).unwrap_or_default()
+            self.text(p, field)
+                .and_then(|ids| serde_json::from_str(ids).ok())
+                .unwrap_or_default()
         };
         let outlined = list(ContextField::OutlinedIds);
         let replaced = list(ContextField::ReplacedIds);

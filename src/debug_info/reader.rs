@@ -3,10 +3,10 @@
 
 use super::DebugInfo;
 use super::context::ContextRecord;
-use super::damage::{Truncation, looks_like, shape};
+use super::damage::{Damage, Truncation, looks_like, shape};
 use super::document::Collected;
 use crate::limits;
-use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Result, unusable};
+use crate::message::{DEBUG_AGAIN, GIVE_DEBUG, Result, Warning, unusable};
 use crate::profile::Ids;
 use crate::progress::Progress;
 use std::collections::HashSet;
@@ -68,10 +68,13 @@ impl DebugInfo {
         let rest = reader.buffer();
         let offset = reader.get_ref().received - rest.len() as u64;
         if collected.is_complete && !rest.is_empty() {
-            if untagged(rest).first().is_some_and(|&byte| is_map(byte)) {
-                collected.anomalies.second_document = Some(offset);
+            if begins_map(rest) {
+                collected.info.damage = vec![Damage::SecondDocument(offset)];
             } else {
-                collected.anomalies.trailing = Some(offset);
+                collected.info.warning = Some(Warning::new(format!(
+                    "the debug file continues after its document, which ends at byte {offset}, and \
+                     the rest is ignored; {DEBUG_AGAIN}"
+                )));
             }
         }
         let source = reader.into_inner();
@@ -90,9 +93,10 @@ fn untagged(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Returns whether `byte` is the first byte of a CBOR map.
-fn is_map(byte: u8) -> bool {
-    matches!(byte, 0xa0..=0xbf)
+/// Returns whether `bytes` begin with a CBOR map, with or without tags before it that mark it as
+/// CBOR.
+fn begins_map(bytes: &[u8]) -> bool {
+    matches!(untagged(bytes), [0xa0..=0xbf, ..])
 }
 
 /// Checks that a file that begins with `head` may be a debug file: that it is a CBOR map, with or
@@ -101,23 +105,25 @@ fn is_map(byte: u8) -> bool {
 /// # Errors
 /// If the file is of another kind; the error has a guess of the kind.
 fn check_head(head: &[u8]) -> Result<()> {
-    let untagged = untagged(head);
-    match untagged.first() {
-        None if head.is_empty() => unusable(format!(
+    if head.is_empty() {
+        return unusable(format!(
             "the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}"
-        )),
-        _ if head.starts_with(b"SQLite format 3\0") => unusable(
+        ));
+    }
+    // A debug file that is cut off may end within the tag.
+    if begins_map(head) || SELF_DESCRIBED.starts_with(untagged(head)) {
+        return Ok(());
+    }
+    if head.starts_with(b"SQLite format 3\0") {
+        return unusable(
             "this is an SQLite database, not a debug.cbor; give profile.pop first and debug.cbor \
              second",
-        ),
-        Some(&byte) if is_map(byte) => Ok(()),
-        // A debug file that is cut off may end within the tag.
-        _ if SELF_DESCRIBED.starts_with(untagged) => Ok(()),
-        _ => unusable(format!(
-            "this is {}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}",
-            looks_like(head)
-        )),
+        );
     }
+    unusable(format!(
+        "this is {}, not a debug.cbor (a CBOR map with `contexts`); {GIVE_DEBUG}",
+        looks_like(head)
+    ))
 }
 
 /// Builds a [`DebugInfo`] from `collected`, the parts of a file that were read. `offset` is the
@@ -141,38 +147,64 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     if !collected.saw_contexts && !may_follow {
         return Err(shape("it has no `contexts`"));
     }
-    let Collected {
-        mut info,
-        mut anomalies,
-        ..
-    } = collected;
-    let (records, names) = (&mut info.records, info.names.len());
+    with_damage(collected, offset, damaged)
+}
+
+/// Builds a [`DebugInfo`] with the signs of damage that were found, the gravest first. The
+/// parameters are those of [`finish`].
+fn with_damage(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
+    let read = collected.info.records.len();
+    let mut info = with_index(collected.info)?;
+    let (records, names) = (&info.records, info.names.len());
+    let broken = if !collected.is_complete {
+        Some(Damage::Truncated(Truncation {
+            contexts: records.len(),
+            offset,
+            damaged,
+            contexts_lost: !collected.contexts_complete,
+            string_table_lost: !collected.table_complete,
+            names,
+        }))
+    } else {
+        (!collected.table_complete).then_some(Damage::NoStringTable)
+    };
+    let is_outside = |record: &&ContextRecord| {
+        collected.table_complete && record.name.is_some_and(|name| name as usize >= names)
+    };
+    let counts = [
+        (collected.repeated, Damage::Repeated as fn(usize) -> Damage),
+        (read - records.len(), Damage::Duplicates),
+        (collected.without_id, Damage::WithoutId),
+        (collected.no_maps, Damage::NoMaps),
+        (collected.mistyped, Damage::Mistyped),
+        (
+            records.iter().filter(is_outside).count(),
+            Damage::NamesOutside,
+        ),
+    ];
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    info.damage.splice(0..0, broken);
+    info.damage
+        .extend(counts.map(|(count, damage)| damage(count)));
+    info.texts = collected.texts.texts;
+    Ok(info)
+}
+
+/// Returns `info` with the index of its contexts, and with its contexts on cycles marked. Of several
+/// contexts with the same id, only the first is kept.
+///
+/// # Errors
+/// The same error as [`check_chains`].
+fn with_index(mut info: DebugInfo) -> Result<DebugInfo> {
+    let records = &mut info.records;
     let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
     let index = index(records).or_else(|_| {
-        // Of several contexts with the same id, only the first is kept.
-        let (before, mut seen) = (records.len(), HashSet::new());
+        let mut seen = HashSet::new();
         records.retain(|record| seen.insert(record.id));
-        anomalies.duplicates = before - records.len();
         index(records)
     });
     info.index = index.expect("each id is left once");
     check_chains(records, &info.index)?;
-    if anomalies.table_complete {
-        let outside =
-            |record: &&ContextRecord| record.name.is_some_and(|name| name as usize >= names);
-        anomalies.names_outside = records.iter().filter(outside).count();
-    }
-    let truncation = (!collected.is_complete).then_some(Truncation {
-        contexts: records.len(),
-        offset,
-        damaged,
-        contexts_lost: !anomalies.contexts_complete,
-        string_table_lost: !anomalies.table_complete,
-        names,
-    });
-    info.texts = collected.texts.texts;
-    info.damage = anomalies.damage(truncation);
-    info.warning = anomalies.warning();
     Ok(info)
 }
 

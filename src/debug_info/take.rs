@@ -10,7 +10,7 @@ use serde::de::{
 
 /// Receives one CBOR value. Each type of value has its own method. By default, a method calls
 /// [`other`](Self::other), which ignores the value. A tag before the value is ignored.
-pub(super) trait Take: Sized {
+pub trait Take: Sized {
     /// Receives a CBOR integer that is at least 0.
     fn number(self, _: u64) {
         self.other();
@@ -54,7 +54,7 @@ macro_rules! receives {
 }
 
 /// A serde seed that decodes the next value, whatever its type, and passes it to the receiver `.0`.
-pub(super) struct To<T>(pub T);
+pub struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {
     type Value = ();
@@ -110,7 +110,7 @@ impl<'de, T: Take> Visitor<'de> for To<T> {
 /// that is not a text or for which `meaning` returns `None`, and otherwise the result of `meaning`
 /// in `Some`. Adds 1 to `no_texts` if the key is not a text.
 #[inline]
-pub(super) fn next_key<'de, A: MapAccess<'de>, K>(
+pub fn next_key<'de, A: MapAccess<'de>, K>(
     entries: &mut A,
     meaning: fn(&str) -> Option<K>,
     no_texts: &mut usize,
@@ -164,7 +164,7 @@ impl<K> Take for MapKey<'_, K> {
 }
 
 /// Receives a CBOR value, and ignores the value and everything that it contains.
-pub(super) struct Skipped;
+pub struct Skipped;
 
 impl Take for Skipped {
     fn list<'de, A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {

@@ -2,7 +2,7 @@
 //! Creates the errors about a cell, and about a part of the file that SQLite cannot read.
 
 use super::encoding::{BlobError, decode_list};
-use super::tile_bytes::TileBytes;
+use super::{Ids, TileBytes};
 use crate::message::{FileError, PROFILE_AGAIN, Result, Warning, unusable};
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
@@ -10,15 +10,17 @@ use std::cell::Cell;
 use std::fmt::Display;
 
 /// Names of the columns that a scan of a table reads, in this order.
-pub(super) type Columns = &'static [&'static str];
+pub type Columns = &'static [&'static str];
 
 /// The cells of one row of a table in a profile. Methods identify a column by its index in
 /// `columns`, the columns that the scan reads.
 #[derive(Clone, Copy)]
-pub(super) struct Cells<'r> {
+pub struct Cells<'r> {
     pub row: &'r Row<'r>,
     pub table: &'static str,
     pub columns: Columns,
+    /// Number of tiles of the target.
+    pub tiles: u32,
     /// Number of bytes of texts and blobs that the scan may still read, counted over all rows of
     /// the table.
     pub payload_left: &'r Cell<u64>,
@@ -86,15 +88,35 @@ impl<'r> Cells<'r> {
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// Returns the tile index in `column`. An index that is not below `tiles`, the number of tiles,
-    /// is an error.
+    /// Returns the tile index in `column`. An index that is not below the number of tiles is an
+    /// error.
     #[inline]
-    pub fn tile(&self, column: usize, tiles: u32) -> Result<u32> {
+    pub fn tile(&self, column: usize) -> Result<u32> {
         let tile = self.unsigned(column)?;
-        if tile >= u64::from(tiles) {
+        if tile >= u64::from(self.tiles) {
             return Err(self.problem(column, format!("there is no tile {tile}")));
         }
         Ok(tile as u32)
+    }
+
+    /// Reads an id from the cell in `column`, and returns the position of the row of `table` with
+    /// this id. `ids` is the index of `table`. If `table` has no row with this id, the error names
+    /// the cell.
+    #[inline]
+    pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
+        let id = self.unsigned(column)?;
+        ids.position(id)
+            .ok_or_else(|| self.problem(column, format!("`{table}` has no row with the id {id}")))
+    }
+
+    /// Returns an error unless `ipu`, the index of an IPU from the cell in `column`, is below
+    /// `count`, the number of IPUs.
+    pub fn check_ipu(&self, column: usize, ipu: u64, count: u64) -> Result<()> {
+        if ipu < count {
+            return Ok(());
+        }
+        let problem = format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
+        Err(self.problem(column, problem))
     }
 
     /// Returns the integer in `column`, which must be from 0 to `u32::MAX`; `None` for NULL.
@@ -156,8 +178,10 @@ impl<'r> Cells<'r> {
     /// A second row with the same id is an error, since it is unknown which of the two rows is
     /// right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
-        let duplicate = || self.problem(0, DUPLICATE);
-        is_first.then_some(()).ok_or_else(duplicate)
+        if is_first {
+            return Ok(());
+        }
+        Err(self.problem(0, DUPLICATE))
     }
 
     /// Returns an error if `before`, the number of categories of variables in earlier rows, exceeds
@@ -168,15 +192,15 @@ impl<'r> Cells<'r> {
     }
 
     /// Decodes the blob in `column`, a run-length list (see `encoding.rs`) with one value for each
-    /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub fn tile_runs(&self, column: usize, tiles: u32) -> Result<TileBytes> {
-        TileBytes::from_rle(self.blob(column)?, tiles).map_err(self.bad_blob(column))
+    /// tile. An empty blob means 0 on all tiles.
+    pub fn tile_runs(&self, column: usize) -> Result<TileBytes> {
+        TileBytes::from_rle(self.blob(column)?, self.tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob in `column`, a list of varints (see `encoding.rs`) with one value for each
-    /// of `tiles` tiles. An empty blob means 0 on all tiles.
-    pub fn tile_list(&self, column: usize, tiles: u32) -> Result<TileBytes> {
-        TileBytes::from_list(self.blob(column)?, tiles).map_err(self.bad_blob(column))
+    /// tile. An empty blob means 0 on all tiles.
+    pub fn tile_list(&self, column: usize) -> Result<TileBytes> {
+        TileBytes::from_list(self.blob(column)?, self.tiles).map_err(self.bad_blob(column))
     }
 
     /// Decodes the blob in `column`, a list of at most `limit` varints (see `encoding.rs`).
@@ -216,17 +240,12 @@ fn shortened(text: &str) -> String {
 }
 
 /// The problem that several rows have the same id, as a clause for the message of [`cell`].
-pub(super) const DUPLICATE: &str = "duplicate id";
+pub const DUPLICATE: &str = "duplicate id";
 
 /// Returns an error about one cell, in `column` of `table`. `problem` is a clause that describes
 /// the problem. `row` identifies the row of the cell by the value in the first column that is read
 /// from the table.
-pub(super) fn cell(
-    table: &str,
-    column: &str,
-    row: impl Display,
-    problem: impl Display,
-) -> FileError {
+pub fn cell(table: &str, column: &str, row: impl Display, problem: impl Display) -> FileError {
     FileError::new(format!(
         "table `{table}`, column `{column}`, row {row}: {problem}; {PROFILE_AGAIN}"
     ))
@@ -234,7 +253,7 @@ pub(super) fn cell(
 
 /// Returns a function that turns an SQLite error into a [`FileError`] that names `place`, the table
 /// or other part of the file that was read.
-pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
+pub fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileError {
     move |error| match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::OperationInterrupted) => FileError::new(format!(
             "{place} cannot be read to an end: there are more rows than a file of this size can \
@@ -248,7 +267,7 @@ pub(super) fn sqlite(place: &'static str) -> impl Fn(rusqlite::Error) -> FileErr
 
 /// Returns the error for a `table` whose rowids do not ascend, although SQLite relies on their
 /// order to find rows. `rowid` is the first rowid that is out of order.
-pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
+pub fn disordered(table: &str, rowid: i64) -> FileError {
     FileError::new(format!(
         "table `{table}` is damaged: its rows are not in the order of their rowids at {rowid}; \
          {PROFILE_AGAIN}"
@@ -256,7 +275,7 @@ pub(super) fn disordered(table: &str, rowid: i64) -> FileError {
 }
 
 /// Returns the error for a profile that was recorded without lowered variables.
-pub(super) fn no_variables() -> FileError {
+pub fn no_variables() -> FileError {
     FileError::new(
         "the profile has no lowered variables, so no memory can be computed; record it again with \
          POPLAR_ENGINE_OPTIONS='{\"autoReport.all\":\"true\"}' or with the engine option \
@@ -265,14 +284,14 @@ pub(super) fn no_variables() -> FileError {
 }
 
 /// Returns the error for a `table` that has no row, although it must have one.
-pub(super) fn no_row(table: &str) -> FileError {
+pub fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }
 
 /// Returns the value in `read`. If `read` is an error, returns the default value, and adds a
 /// warning that `what` (a plural noun, such as "executed cycles") are left out because of the
 /// error.
-pub(super) fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
+pub fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
     read.unwrap_or_else(|error| {
         warnings.push(Warning::new(format!("{what} are left out: {error}")));
         T::default()

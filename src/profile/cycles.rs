@@ -8,11 +8,8 @@
 //! the tables `runs`, `steps` and `steps_by_ipu` have no rows. The meaning of rows in these tables
 //! is deduced from the schema (assumed).
 
-use super::cells::or_warn;
-use super::database::Database;
-use super::encoding::{BlobError, Runs, Varints};
-use super::ids::{check_ipu, position};
-use super::{Program, ProgramKind, Programs, Target};
+use super::encoding::{BlobError, Runs};
+use super::{Database, Program, ProgramKind, Programs, or_warn};
 use crate::limits;
 use crate::message::{Result, Warning};
 use rustc_hash::FxHashMap;
@@ -51,16 +48,24 @@ impl Cycles {
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
-        target: &Target,
         warnings: &mut Vec<Warning>,
     ) -> Self {
-        let executed = read_executed(database, programs);
-        let estimated = read_estimates(database, programs, target);
-        let repeats = read_repeats(database, programs);
         Self {
-            executed: or_warn(executed, "executed cycles", warnings),
-            estimated: or_warn(estimated, "cycle estimates", warnings),
-            repeats: or_warn(repeats, "counts of loops", warnings),
+            executed: or_warn(
+                read_executed(database, programs),
+                "executed cycles",
+                warnings,
+            ),
+            estimated: or_warn(
+                read_estimates(database, programs),
+                "cycle estimates",
+                warnings,
+            ),
+            repeats: or_warn(
+                read_repeats(database, programs),
+                "counts of loops",
+                warnings,
+            ),
         }
     }
 }
@@ -74,7 +79,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     // An executed step may have no program; an implicit sync is an example.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
-            .map(|_| position(&programs.ids, &row, 1, "programs"))
+            .map(|_| row.position(1, &programs.ids, "programs"))
             .transpose()
     })?;
     let none = || Executed {
@@ -85,7 +90,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     // all IPUs, in addition to the rows of single IPUs, as in the table of live bytes by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
-        let step = position(&ids, &row, 0, "steps")?;
+        let step = row.position(0, &ids, "steps")?;
         let sums = match row.signed(1)? {
             Some(0..) => &mut of_ipu,
             _ => &mut of_device,
@@ -110,7 +115,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
 /// Reads the executed cycles of each IPU, summed over all steps of all runs. The cycles of a step
 /// on an IPU are the cycles of the slowest tile of that IPU. Rows without an IPU are sums over all
 /// IPUs and are skipped. Returns `None` if no row has an IPU.
-pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
+pub fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u64>>> {
     let table = "steps_by_ipu";
     if !database.has_table(table) {
         return Ok(None);
@@ -121,11 +126,11 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
         let Some(ipu @ 0..) = row.signed(1)? else {
             return Ok(());
         };
-        check_ipu(&row, 1, ipu as u64, ipus.into())?;
+        row.check_ipu(1, ipu as u64, ipus.into())?;
         let sum = &mut cycles[ipu as usize];
         *sum = sum.saturating_add(row.unsigned(2)?);
-        if *sum > limits::CYCLES {
-            let most = limits::CYCLES;
+        let most = limits::CYCLES;
+        if *sum > most {
             let problem = format!("all steps of an IPU take more than {most} cycles");
             return Err(row.problem(2, problem));
         }
@@ -137,18 +142,13 @@ pub(super) fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Optio
 
 /// Reads the compiler's estimate for each program, and returns it in the form of
 /// [`Cycles::estimated`].
-fn read_estimates(
-    database: &Database,
-    programs: &Programs,
-    target: &Target,
-) -> Result<Option<Vec<u64>>> {
-    let tiles = target.tiles_per_ipu;
+fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec<u64>>> {
     // Maps the id of a row to the cycles of the slowest tile in the row. Tiles wait for each other
     // between two steps, so a step takes as long as its slowest tile.
     let mut slowest = FxHashMap::default();
     if database.has_table(SLOWEST) {
         slowest = database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
-            slowest_tile(row.blob(1)?, tiles).map_err(row.bad_blob(1))
+            slowest_tile(row.blob(1)?, row.tiles).map_err(row.bad_blob(1))
         })?;
     }
     // In a real profile, the column `cycles_by_tile_ids` of exchanges is a plain list (without run
@@ -158,7 +158,7 @@ fn read_estimates(
         &["compute_set", "cycles_by_tile_ids"],
         &["compute_set", "cycles_by_tile"],
     ];
-    let estimates = |table, places| estimates_in(database, table, places, &slowest, tiles);
+    let estimates = |table, places| estimates_in(database, table, places, &slowest);
     let sets = estimates("compute_sets", places)?;
     if sets.is_empty() {
         return Ok(None);
@@ -183,28 +183,26 @@ const SLOWEST: &str = "compilation_cycles_by_tile";
 /// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name the key column and
 /// a column of estimates. From format 3.2 on, the estimates column of `ids` lists one id per IPU of
 /// a row of `compilation_cycles_by_tile`; `slowest` maps this id to the cycles of the slowest tile.
-/// In older formats, the estimates column of `in_place` has the cycles of each of `tiles` tiles.
+/// In older formats, the estimates column of `in_place` has the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,
     [ids, in_place]: [&'static [&'static str; 2]; 2],
     slowest: &FxHashMap<u64, u64>,
-    tiles: u32,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
     // A table may have both columns of estimates; the unused column then holds NULL.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {
-            let slowest = slowest_tile(blob, tiles).map_err(row.bad_blob(1));
+            let slowest = slowest_tile(blob, row.tiles).map_err(row.bad_blob(1));
             cycles.insert(row.unsigned(0)?, slowest?);
         }
         Ok(())
     })?;
     database.rows_if_any(table, ids, |row| {
         let mut maximum = None;
-        for id in Varints::new(row.blob(1)?) {
-            let id = id.map_err(row.bad_blob(1))?;
+        for id in row.list(1, usize::MAX)? {
             let Some(of_ipu) = slowest.get(&id) else {
                 let problem = format!("`{SLOWEST}` has no row with the id {id}");
                 return Err(row.problem(1, problem));

@@ -7,10 +7,8 @@
 //! range, and all rowids must ascend. These two checks ensure that the ranges together hold every
 //! row of the table exactly once.
 
-use super::FormatVersion;
-use super::cells::{Cells, Columns, disordered, sqlite};
-use super::ids::Ids;
-use super::open::ProfileFile;
+use super::cells::{Columns, disordered, sqlite};
+use super::{Cells, FormatVersion, Ids, ProfileFile, Target};
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, unusable};
 use crate::progress::{Progress, Task};
 use rayon::prelude::*;
@@ -22,7 +20,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 /// An open `profile.pop`.
-pub(super) struct Database {
+pub struct Database {
     /// The profile on disk, in the state in which it was opened.
     pub source: ProfileFile,
     /// Open connections that no query uses at the moment.
@@ -31,12 +29,15 @@ pub(super) struct Database {
     /// The progress of reading the profile, counted in rows of large tables.
     rows: Task,
     pub version: FormatVersion,
+    /// The machine that the model was compiled for. Blobs must have one value for each of its
+    /// tiles.
+    pub target: Target,
 }
 
 impl Database {
-    /// Opens the profile at `path`, and reads the names of its tables and its report format. Writes
-    /// nothing, neither to the file nor beside it (see [`ProfileFile`]). Reports the number of rows
-    /// read to `progress`.
+    /// Opens the profile at `path`, and reads the names of its tables, its report format and its
+    /// target. Writes nothing, neither to the file nor beside it (see [`ProfileFile`]). Reports the
+    /// number of rows read to `progress`.
     pub fn open(path: &Path, progress: &Progress) -> Result<Self> {
         Self::of(ProfileFile::find(path)?, progress)
     }
@@ -52,8 +53,10 @@ impl Database {
             schema,
             rows: progress.begin("reading profile.pop", rows),
             version: FormatVersion::default(),
+            target: Target::default(),
         };
         database.version = FormatVersion::read(&database)?;
+        database.target = Target::read(&database)?;
         Ok(database)
     }
 
@@ -190,9 +193,8 @@ impl Database {
     ) -> Result<FxHashMap<u64, T>> {
         self.require(table, columns)?;
         let mut values = FxHashMap::default();
-        let ids: Vec<u64> = ids.into_iter().collect();
+        let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
         for ids in ids.chunks(LOOKED_UP) {
-            let ids: Vec<String> = ids.iter().map(u64::to_string).collect();
             let condition = format!("WHERE \"{}\" IN ({})", columns[0], ids.join(", "));
             let sql = select(table, columns, "", &condition);
             self.query(table, columns, &sql, [], |row| {
@@ -227,7 +229,9 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
-        let payload_left = Cell::new(self.source.max_payload());
+        // Reading one table of an intact file can yield more bytes of texts and blobs than the file
+        // has, since texts in UTF-16 grow by half when they are read, and a cell may be read twice.
+        let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
             let mut rows = statement.query(parameters).map_err(&failed)?;
@@ -236,6 +240,7 @@ impl Database {
                     row,
                     table,
                     columns,
+                    tiles: self.target.num_tiles,
                     payload_left: &payload_left,
                 })?
             {}
@@ -268,7 +273,7 @@ fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String 
 }
 
 /// Maps the name of each table or view of a profile, in lower case, to its description.
-pub(super) struct Schema(FxHashMap<String, SchemaEntry>);
+pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
     /// The kind of an entry that is not a table, such as `a view`; `None` for a table.
@@ -354,8 +359,7 @@ struct ScannedRange<T> {
 impl Database {
     /// Reads `columns` of a large table in ranges of rowids, in parallel. `init` creates a
     /// collection (`T`) for each range, and `visit` adds each row to the collection of its range.
-    /// Returns the collections of all ranges in rowid order; an empty list if the table has no
-    /// rows.
+    /// Returns the collections of all ranges in rowid order.
     pub fn scan_ranges<T: Send>(
         &self,
         table: &'static str,
@@ -364,17 +368,13 @@ impl Database {
         visit: impl Fn(Cells<'_>, &mut T) -> Result<()> + Sync,
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
-        let rowid = self.with_connection(|connection| Ok(self.schema.rowid(connection, table)))?;
-        let Some(rowid) = rowid else {
+        let rowids = self.with_connection(|connection| {
+            rowid_bounds(connection, &self.schema, table).map_err(sqlite(table))
+        })?;
+        let Some((rowid, bounds)) = rowids else {
             let mut filled = init();
             self.rows(table, columns, |row| visit(row, &mut filled))?;
             return Ok(vec![filled]);
-        };
-        let bounds = self.with_connection(|connection| {
-            rowid_bounds(connection, table, rowid).map_err(sqlite(table))
-        })?;
-        let Some(bounds) = bounds else {
-            return Ok(Vec::new());
         };
         let sql = select(
             table,
@@ -445,13 +445,16 @@ fn values_in_order<T>(table: &'static str, parts: Vec<ScannedRange<T>>) -> Resul
     Ok(parts.into_iter().map(|part| part.filled).collect())
 }
 
-/// Returns the smallest and the largest rowid of `table`; `None` if the table has no rows. `rowid`
-/// is a name by which SQL can select the rowid.
+/// Returns a name by which SQL can select the rowid of `table`, and the smallest and the largest
+/// rowid. Returns `None` if the table has no rowids or no rows.
 fn rowid_bounds(
     connection: &Connection,
+    schema: &Schema,
     table: &str,
-    rowid: &str,
-) -> rusqlite::Result<Option<(i64, i64)>> {
+) -> rusqlite::Result<Option<(&'static str, (i64, i64))>> {
+    let Some(rowid) = schema.rowid(connection, table) else {
+        return Ok(None);
+    };
     let bound = |order| -> rusqlite::Result<Option<i64>> {
         connection.query_row(
             &format!("SELECT {order}({rowid}) FROM \"{table}\""),
@@ -459,7 +462,8 @@ fn rowid_bounds(
             |row| row.get(0),
         )
     };
-    Ok(bound("min")?.zip(bound("max")?))
+    let bounds = bound("min")?.zip(bound("max")?);
+    Ok(bounds.map(|bounds| (rowid, bounds)))
 }
 
 /// Returns an upper bound on the number of rows of all large tables, computed from their smallest
@@ -467,8 +471,7 @@ fn rowid_bounds(
 /// rows are read.
 fn rows_at_most(connection: &Connection, schema: &Schema) -> u64 {
     let rows = |(table, _): &(&'static str, u64)| {
-        let (first, last) =
-            rowid_bounds(connection, table, schema.rowid(connection, table)?).ok()??;
+        let (_, (first, last)) = rowid_bounds(connection, schema, table).ok()??;
         Some(last.abs_diff(first).saturating_add(1))
     };
     LARGE_TABLES

@@ -1,6 +1,6 @@
 //! Maps the ids of a table's rows to the positions of the rows.
 
-use super::cells::{Cells, DUPLICATE, cell};
+use super::cells::{DUPLICATE, cell};
 use crate::message::Result;
 
 /// An index of a table that maps the id of each row to the position of the row, counted from 0 in
@@ -10,7 +10,7 @@ use crate::message::Result;
 /// is stored. In other files, dense ids are looked up in an array and sparse ids in a sorted list,
 /// so that no file can make the lookup slow.
 #[derive(Debug)]
-pub(crate) enum Ids {
+pub enum Ids {
     /// The ids are the numbers from 0 to this number (exclusive), and each id equals the position
     /// of its row.
     Same(u32),
@@ -63,7 +63,7 @@ impl Ids {
 
     /// Creates the index of `table`. `ids` holds the ids of all rows of `table`, in the order of
     /// the rows. If two rows have the same id, the error names `table` and `column`.
-    pub(super) fn of(table: &'static str, column: &'static str, ids: &[u64]) -> Result<Self> {
+    pub fn of(table: &str, column: &str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }
 
@@ -82,24 +82,6 @@ impl Ids {
             }
         }
     }
-}
-
-/// Reads an id from the cell of `row` in `column`, and returns the position of the row of `table`
-/// with this id. `ids` is the index of `table`. If `table` has no row with this id, the error names
-/// the cell.
-#[inline]
-pub(super) fn position(ids: &Ids, row: &Cells<'_>, column: usize, table: &str) -> Result<u32> {
-    let id = row.unsigned(column)?;
-    ids.position(id)
-        .ok_or_else(|| row.problem(column, format!("`{table}` has no row with the id {id}")))
-}
-
-/// Returns an error unless `ipu`, the index of an IPU, is below `count`, the number of IPUs. `ipu`
-/// was read from the cell of `row` in `column`, which the error names.
-pub(super) fn check_ipu(row: &Cells<'_>, column: usize, ipu: u64, count: u64) -> Result<()> {
-    let problem = || format!("there is no IPU {ipu}: the profile has {count}, counted from 0");
-    let is_there = (ipu < count).then_some(());
-    is_there.ok_or_else(|| row.problem(column, problem()))
 }
 
 #[cfg(test)]

@@ -2,10 +2,8 @@
 //! each equivalence class are live. Also finds the classes that are live at all but a few steps,
 //! and these few steps.
 
-use super::Programs;
 use super::cells::cell;
-use super::database::Database;
-use super::ids::{Ids, position};
+use super::{Database, Ids, Programs};
 use crate::message::Result;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::cmp::Ordering;
@@ -25,37 +23,33 @@ pub struct Step {
 }
 
 /// The table of the liveness steps.
-pub(super) const STEPS: &str = "depth_first_steps";
+pub const STEPS: &str = "depth_first_steps";
 /// The table of the equivalence classes of variables.
 const CLASSES: &str = "eq_classes";
 
 /// Reads the liveness steps in ascending order of their ids.
-pub(super) fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
+pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
     let mut rows = database.rows(STEPS, &["id", "program_id", "parent_step_id"], |row| {
-        let program = position(&programs.ids, &row, 1, "programs")?;
+        let program = row.position(1, &programs.ids, "programs")?;
         Ok((row.unsigned(0)?, program, row.optional(2)?))
     })?;
     rows.sort_unstable_by_key(|&(id, ..)| id);
     let ids: Vec<u64> = rows.iter().map(|&(id, ..)| id).collect();
     let ids = Ids::of(STEPS, "id", &ids)?;
-    let step = |(id, program, parent): (u64, u32, Option<u64>)| {
-        let index = |parent: u64| {
-            ids.position(parent).ok_or_else(|| {
-                cell(
-                    STEPS,
-                    "parent_step_id",
-                    id,
-                    format!("there is no step {parent}"),
-                )
-            })
+    let steps = rows.into_iter().map(|(id, program, parent)| {
+        let index = |parent| {
+            let problem = || format!("there is no step {parent}");
+            let index = ids.position(parent);
+            index.ok_or_else(|| cell(STEPS, "parent_step_id", id, problem()))
         };
+        let parent = parent.map(index).transpose()?;
         Ok(Step {
             id,
             program,
-            parent: parent.map(index).transpose()?,
+            parent,
         })
-    };
-    rows.into_iter().map(step).collect()
+    });
+    steps.collect()
 }
 
 /// The steps on which the variables of each equivalence class are live. An equivalence class of
@@ -90,9 +84,10 @@ impl LiveClasses {
     /// twice.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
-        let all_steps = |&always: &bool| (always && steps > 0).then_some((0, steps));
-        let of_class = |always| all_steps(always).into_iter().collect();
-        let mut merged: Vec<Vec<_>> = always_live.iter().map(of_class).collect();
+        let mut merged: Vec<Vec<_>> = always_live
+            .iter()
+            .map(|&always| Vec::from_iter((always && steps > 0).then_some((0, steps))))
+            .collect();
         for (class, from, to) in ranges {
             if always_live.get(class as usize) != Some(&false) {
                 continue;
@@ -222,7 +217,7 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
         "eq_class_step",
         &["eq_class_id", "step_id_from", "step_id_to"],
         |row| {
-            let class = position(ids, &row, 0, CLASSES)?;
+            let class = row.position(0, ids, CLASSES)?;
             let (from, to) = (row.unsigned(1)?, row.unsigned(2)?);
             let problem = match from.cmp(&to) {
                 Ordering::Greater => "is reversed",
@@ -240,7 +235,7 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
 /// one and the last one. Some classes, such as classes of large weights, are live at all but a few
 /// steps (docs/model.md, "Variables").
 #[derive(Debug)]
-pub(crate) struct MissedSteps {
+pub struct MissedSteps {
     pub count: u32,
     pub first: u32,
     pub last: u32,

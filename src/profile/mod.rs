@@ -40,8 +40,9 @@ pub use variables::{NEVER_LIVE, VariableLabel, VariableNames, Variables};
 
 use crate::message::{Result, Warning};
 use crate::progress::Progress;
-use cells::or_warn;
+use cells::{Cells, or_warn};
 use database::Database;
+use open::ProfileFile;
 use std::path::Path;
 
 /// All data that the analysis uses from the `profile.pop` of a model for one IPU.
@@ -78,13 +79,10 @@ pub struct Profile {
     pub made: BuildInfo,
     /// Warnings about unusual content that did not prevent reading the profile.
     pub warnings: Vec<Warning>,
-    /// One entry per tile: its bytes in memory regions; `None` if the profile lacks the columns of
-    /// memory regions. Only the module `witnesses` uses `regions`, `live_by_step`, `outside` and
-    /// `has_vertex_memory`, to compare them with the other data.
-    pub regions: Option<Vec<Regions>>,
     /// Changes of the live bytes of not-always-live variables, summed over all tiles. Each entry is
     /// a step index and the change in bytes at that step, ascending by step. Empty if the profile
-    /// lacks these changes.
+    /// lacks these changes. Only the module `witnesses` uses `live_by_step`, `outside` and
+    /// `has_vertex_memory`, to compare them with the other data.
     pub live_by_step: Vec<(u32, i64)>,
     /// Indices into [`Variables`], ascending: variables with an exchange region that ends beyond
     /// the variable, and variables that a region set lists twice in a row.
@@ -109,12 +107,16 @@ impl Profile {
     }
 
     /// Empties [`compute_set_variables`](Self::compute_set_variables),
-    /// [`region_variables`](Self::region_variables) and the labels of variables. This frees a third
-    /// of the memory of a large model.
+    /// [`region_variables`](Self::region_variables) and the labels of variables, which frees a third
+    /// of the memory of a large model. Also forgets the memory regions of tiles, which a model does
+    /// not keep.
     pub(crate) fn forget_users(&mut self) {
         self.compute_set_variables = VariableLists::default();
         self.region_variables = VariableLists::default();
         self.variables.label_of = Vec::new();
+        for tile in &mut self.recorded.tiles {
+            tile.regions = None;
+        }
     }
 
     /// Returns the lowered variables that any of `programs` uses, as lists of indices into
@@ -124,10 +126,13 @@ impl Profile {
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
         let of_sets = of_sets.into_iter();
-        let of_regions = of_regions.into_iter();
         of_sets
             .map(|list| self.compute_set_variables.members(list))
-            .chain(of_regions.map(|list| self.region_variables.members(list)))
+            .chain(
+                of_regions
+                    .into_iter()
+                    .map(|list| self.region_variables.members(list)),
+            )
             .collect()
     }
 
@@ -135,23 +140,13 @@ impl Profile {
     /// `compute_set_variables`, then as indices of lists in `region_variables`. Each index occurs
     /// once, ascending. `programs` holds indices into [`Programs::all`].
     pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
-        let (mut of_sets, mut of_regions) = (Vec::new(), Vec::new());
-        for &program in programs {
-            if let Some(set) = self.programs.compute_set(program) {
-                of_sets.extend(self.compute_set_variables.position(set.id));
-            }
-            of_regions.extend(
-                self.programs.all[program as usize]
-                    .regions
-                    .iter()
-                    .filter_map(|&id| self.region_variables.position(id)),
-            );
-        }
-        for positions in [&mut of_sets, &mut of_regions] {
-            positions.sort_unstable();
-            positions.dedup();
-        }
-        (of_sets, of_regions)
+        let programs = programs.iter().map(|&own| &self.programs.all[own as usize]);
+        let sets = programs.clone().filter_map(|own| self.programs.set_of(own));
+        let regions = programs.flat_map(|own| own.regions.iter().copied());
+        (
+            self.compute_set_variables.positions(sets.map(|set| set.id)),
+            self.region_variables.positions(regions),
+        )
     }
 
     /// Reads the `profile.pop` at `path`, and reports the number of rows read to `progress`.
@@ -159,15 +154,14 @@ impl Profile {
     /// # Errors
     /// The same errors as [`Profile::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
-        let database = Database::open(path, progress)?;
+        let mut database = Database::open(path, progress)?;
         let version = database.version;
-        let mut target = Target::read(&database)?;
-        let one_replica = target.take_one_replica(&database)?;
-        target.check_single_ipu()?;
+        let one_replica = Target::take_one_replica(&mut database)?;
+        database.target.check_single_ipu()?;
         let mut warnings: Vec<Warning> = version.warning().into_iter().chain(one_replica).collect();
         let made = BuildInfo::read(&database, &mut warnings);
-        let programs = Programs::read(&database, &target)?;
-        let cycles = Cycles::read(&database, &programs, &target, &mut warnings);
+        let programs = Programs::read(&database)?;
+        let cycles = Cycles::read(&database, &programs, &mut warnings);
         let steps = liveness::read_steps(&database, &programs)?;
         let step_ids: Vec<u64> = steps.iter().map(|step| step.id).collect();
         let (classes, class_ids) = LiveClasses::read(&database, &step_ids)?;
@@ -176,30 +170,27 @@ impl Profile {
             .zip(&missed_steps)
             .map(|(class, missed)| classes.lasts(class) || missed.is_some())
             .collect();
-        let variables = Variables::read(&database, &target, &persistent, &class_ids)?;
+        let variables = Variables::read(&database, &persistent, &class_ids)?;
         let (exchanged, compute_sets) = rayon::join(
             || variable_lists::read_regions(&database, &variables),
             || variable_lists::read_compute_sets(&database, &variables),
         );
         let (region_variables, outside) = exchanged?;
         let compute_set_variables = compute_sets?;
-        let (recorded, regions) = Recorded::read(&database, &target)?;
+        let recorded = Recorded::read(&database)?;
         let live_by_step = compiled::live_by_step(&database, &step_ids);
         database.source.check_unchanged()?;
         Ok(Self {
             recorded,
-            regions,
             live_by_step: or_warn(live_by_step, "live bytes by step", &mut warnings),
             outside,
             has_vertex_memory: database.has_table(programs::VERTEX_MEMORY),
             warnings,
             cycles,
             made,
-            names: VariableNames {
-                source: database.source.clone(),
-            },
+            names: VariableNames(database.source),
             version,
-            target,
+            target: database.target,
             programs,
             steps,
             classes,

@@ -15,12 +15,12 @@ const HEADER: u64 = 100;
 
 /// A profile on disk: its path, and the state that the file had when it was first opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProfileFile {
+pub struct ProfileFile {
     /// Absolute path of the file, without symbolic links. SQLite keeps pending changes beside the
     /// file itself, not beside a link to the file.
     pub path: PathBuf,
     /// Size of the profile in bytes.
-    length: u64,
+    pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
     /// The first [`HEADER`] bytes of the profile; fewer if the file is shorter.
@@ -81,13 +81,6 @@ impl ProfileFile {
             "the file changed while it was read; let the process that writes it finish, and try \
              again",
         )
-    }
-
-    /// Returns an upper bound on the bytes of texts and blobs that reading one table of an intact
-    /// file can yield. The bound is higher than the size of the file, since texts in UTF-16 grow by
-    /// half when they are read, and a cell may be read twice.
-    pub fn max_payload(&self) -> u64 {
-        self.length.saturating_mul(4)
     }
 
     /// Opens a connection to the profile with every protection of SQLite against untrusted files
@@ -205,7 +198,7 @@ const JOURNAL: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// Returns the paths of the files that SQLite keeps beside the database at `path`: the write-ahead
 /// log, the journal, and the index of the log in shared memory, in this order.
-pub(crate) fn companions(path: &Path) -> [PathBuf; 3] {
+pub fn companions(path: &Path) -> [PathBuf; 3] {
     ["-wal", "-journal", "-shm"].map(|suffix| {
         let mut name = OsString::from(path.as_os_str());
         name.push(suffix);
@@ -220,7 +213,7 @@ fn check_unfinished(path: &Path) -> Result<()> {
     // SQLite may keep a journal whose changes are complete; it then fills the header of the journal
     // with zeros.
     let mut start = Vec::new();
-    if journal.metadata().is_ok_and(|metadata| metadata.is_file()) {
+    if journal.is_file() {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;
     }
     if !has_log && start != JOURNAL {
@@ -237,16 +230,15 @@ fn check_unfinished(path: &Path) -> Result<()> {
 /// Returns the `file:` URI with which SQLite opens the file at `path` read-only and as immutable,
 /// with every special or non-ASCII byte escaped.
 fn uri(path: &Path) -> String {
-    let bytes = path.as_os_str().as_encoded_bytes().iter();
-    let escaped: String = bytes
-        .map(|byte| match byte {
-            byte if byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte) => {
-                char::from(*byte).to_string()
-            }
-            byte => format!("%{byte:02X}"),
-        })
-        .collect();
-    format!("file:{escaped}?mode=ro&immutable=1")
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            uri.push(byte.into());
+        } else {
+            uri += &format!("%{byte:02X}");
+        }
+    }
+    uri + "?mode=ro&immutable=1"
 }
 
 #[cfg(test)]

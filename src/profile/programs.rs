@@ -1,11 +1,7 @@
 //! Reads the program tree (`programs`, `program_types`, `control_programs`) with its compute sets,
 //! the code bytes of programs, and the details of each type of program (`program_type_*`).
 
-use super::Target;
-use super::cells::Cells;
-use super::database::Database;
-use super::ids::{Ids, position};
-use super::tile_bytes::TileBytes;
+use super::{Cells, Database, Ids, TileBytes};
 use crate::message::{Result, unusable};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -114,16 +110,15 @@ impl Programs {
 
     /// Reads the program tree with its compute sets, vertices, and the data in the tables of
     /// program types.
-    pub(super) fn read(database: &Database, target: &Target) -> Result<Self> {
-        let tiles = target.num_tiles;
-        let (type_ids, vertex_types) = read_vertex_types(database, tiles)?;
-        let (set_ids, compute_sets) = read_compute_sets(database, tiles, &type_ids)?;
+    pub(super) fn read(database: &Database) -> Result<Self> {
+        let (type_ids, vertex_types) = read_vertex_types(database)?;
+        let (set_ids, compute_sets) = read_compute_sets(database, &type_ids)?;
         let ids = read_ids(database)?;
-        let details = Details::read(database, tiles, &set_ids, &ids)?;
-        let mut all = read_programs(database, tiles, &ids, &details)?;
+        let details = read_details(database, &set_ids, &ids)?;
+        let mut all = read_programs(database, &ids, &details)?;
         leave_children_out(&mut all);
         let roots = database.by_id("control_programs", &["id", "program"], |row| {
-            position(&ids, &row, 1, "programs")
+            row.position(1, &ids, "programs")
         })?;
         let roots: BTreeMap<u64, u32> = roots.into_iter().collect();
         Ok(Self {
@@ -153,12 +148,7 @@ fn read_ids(database: &Database) -> Result<Ids> {
     Ok(ids)
 }
 
-fn read_programs(
-    database: &Database,
-    tiles: u32,
-    ids: &Ids,
-    details: &Details,
-) -> Result<Vec<Program>> {
+fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Vec<Program>> {
     // Types of programs are identified by name, since their ids differ from profile to profile.
     let types = database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
@@ -178,9 +168,9 @@ fn read_programs(
         "name",
     ];
     database.rows("programs", columns, |row| {
-        let kind = &types[position(&type_ids, &row, 1, "program_types")? as usize];
+        let kind = &types[row.position(1, &type_ids, "program_types")? as usize];
         let variant_index = row.optional(2)?;
-        let (kind, regions) = details.kind(&row, kind, variant_index)?;
+        let (kind, regions) = kind_of(details, &row, kind, variant_index)?;
         let child = |id: u64| {
             ids.position(id)
                 .ok_or_else(|| row.problem(3, format!("there is no program with the id {id}")))
@@ -190,7 +180,7 @@ fn read_programs(
             .into_iter()
             .map(child)
             .collect::<Result<_, _>>()?;
-        let control_code = row.tile_runs(5, tiles)?;
+        let control_code = row.tile_runs(5)?;
         Ok(Program {
             id: row.unsigned(0)?,
             name: row.text(6)?.into(),
@@ -227,7 +217,7 @@ fn leave_children_out(programs: &mut [Program]) {
     }
 }
 
-fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<VertexType>)> {
+fn read_vertex_types(database: &Database) -> Result<(Ids, Vec<VertexType>)> {
     let table = "vertex_types";
     let (ids, mut types) = database.indexed(table, &["id", "name", "size"], |row| {
         Ok(VertexType {
@@ -236,29 +226,21 @@ fn read_vertex_types(database: &Database, tiles: u32) -> Result<(Ids, Vec<Vertex
             code: TileBytes::default(),
         })
     })?;
-    let mut seen = FxHashSet::default();
-    database.rows(
-        "memory_by_vertex_type",
-        &["vertex_type", "code_bytes"],
-        |row| {
-            let position = position(&ids, &row, 0, table)?;
-            types[position as usize].code = row.tile_list(1, tiles)?;
-            row.check_first(seen.insert(position))
-        },
-    )?;
+    let columns = &["vertex_type", "code_bytes"];
+    database.by_id("memory_by_vertex_type", columns, |row| {
+        let position = row.position(0, &ids, table)?;
+        types[position as usize].code = row.tile_list(1)?;
+        Ok(())
+    })?;
     Ok((ids, types))
 }
 
 /// Name of the table with the bytes of vertices of each compute set.
-pub(super) const VERTEX_MEMORY: &str = "memory_by_compute_set";
+pub const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
 /// Reads the compute sets with their vertices. Also returns a map from the id of a compute set to
 /// its index in the list. `vertex_types` maps the id of a vertex type to its index.
-fn read_compute_sets(
-    database: &Database,
-    tiles: u32,
-    vertex_types: &Ids,
-) -> Result<(Ids, Vec<ComputeSet>)> {
+fn read_compute_sets(database: &Database, vertex_types: &Ids) -> Result<(Ids, Vec<ComputeSet>)> {
     let table = "compute_sets";
     let all = &["compute_set", "name", "debug_id", "vertex_counts"];
     let columns = database.columns(table, all, 2)?;
@@ -281,9 +263,9 @@ fn read_compute_sets(
     let mut seen = FxHashSet::default();
     let columns = &["compute_set", "vertex_type", "instances_by_tile"];
     database.rows("vertex_instances", columns, |row| {
-        let set = position(&ids, &row, 0, table)?;
-        let vertex_type = position(vertex_types, &row, 1, "vertex_types")?;
-        let instances = row.tile_runs(2, tiles)?;
+        let set = row.position(0, &ids, table)?;
+        let vertex_type = row.position(1, vertex_types, "vertex_types")?;
+        let instances = row.tile_runs(2)?;
         sets[set as usize].vertices.push((vertex_type, instances));
         row.check_first(seen.insert((set, vertex_type)))
     })?;
@@ -296,13 +278,13 @@ fn read_compute_sets(
             "padding_bytes",
             "vertex_data_bytes",
         ];
-        database.rows(VERTEX_MEMORY, columns, |row| {
-            let set = position(&ids, &row, 0, table)?;
+        database.by_id(VERTEX_MEMORY, columns, |row| {
+            let set = row.position(0, &ids, table)?;
             let parts: Vec<TileBytes> = (1..columns.len())
-                .map(|column| row.tile_runs(column, tiles))
+                .map(|column| row.tile_runs(column))
                 .collect::<Result<_, _>>()?;
-            let before = sets[set as usize].memory.replace(row.sum(&parts)?);
-            row.check_first(before.is_none())
+            sets[set as usize].memory = Some(row.sum(&parts)?);
+            Ok(())
         })?;
     }
     Ok((ids, sets))
@@ -342,85 +324,75 @@ impl ProgramKind {
     }
 }
 
-/// The data in the `program_type_*` tables. `programs.variant_index` refers to a row of these
-/// tables by the id of the row.
-struct Details {
-    /// Maps the table of a program type and the id of a row to the kind of the program. Only the
-    /// tables of programs that run a compute set, exchange data between tiles or call a function
-    /// are included.
-    kinds: FxHashMap<&'static str, FxHashMap<u64, ProgramKind>>,
-    /// Maps the table of a program type and the id of a row to the ids of the region sets that the
-    /// program moves.
-    regions: FxHashMap<(&'static str, u64), Arc<[u64]>>,
+/// Maps the table of a program type and the id of a row to the kind of the program and the ids of
+/// the region sets that the program moves. `programs.variant_index` refers to the row. The kind is
+/// `None` for a program that neither runs a compute set nor exchanges data between tiles nor calls a
+/// function.
+type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<[u64]>)>;
+
+/// Reads the `program_type_*` tables. `compute_sets` and `programs` map the ids of compute sets and
+/// programs to their indices.
+fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Details> {
+    let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
+        let set = row.position(1, compute_sets, "compute_sets");
+        set.map(ProgramKind::OnTileExecute)
+    })?;
+    let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
+        row.tile_runs(1).map(ProgramKind::DoExchange)
+    })?;
+    let calls = read_calls(database, programs)?;
+    let mut details: FxHashMap<_, (Option<ProgramKind>, Vec<u64>)> = FxHashMap::default();
+    for (table, kinds) in [
+        (ON_TILE_EXECUTE, executes),
+        (DO_EXCHANGE, exchanges),
+        (CALL, calls),
+    ] {
+        let kinds = kinds.into_iter();
+        details.extend(kinds.map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))));
+    }
+    for (table, columns, owner) in REGION_COLUMNS {
+        // The table of a program type that the model does not use may be missing.
+        if !database.has_table(table) {
+            continue;
+        }
+        database.rows(table, columns, |row| {
+            let (_, regions) = details.entry((owner, row.unsigned(0)?)).or_default();
+            for column in 1..columns.len() {
+                regions.extend(row.optional(column)?);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(details
+        .into_iter()
+        .map(|(row, (kind, regions))| (row, (kind, regions.into())))
+        .collect())
 }
 
-impl Details {
-    /// Reads the `program_type_*` tables. `tiles` is the number of tiles; `compute_sets` and
-    /// `programs` map the ids of compute sets and programs to their indices.
-    fn read(database: &Database, tiles: u32, compute_sets: &Ids, programs: &Ids) -> Result<Self> {
-        let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
-            position(compute_sets, &row, 1, "compute_sets").map(ProgramKind::OnTileExecute)
-        })?;
-        let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
-            row.tile_runs(1, tiles).map(ProgramKind::DoExchange)
-        })?;
-        let kinds = [
-            (ON_TILE_EXECUTE, executes),
-            (DO_EXCHANGE, exchanges),
-            (CALL, read_calls(database, programs)?),
-        ];
-        let mut regions: FxHashMap<_, Vec<u64>> = FxHashMap::default();
-        for (table, columns, owner) in REGION_COLUMNS {
-            // The table of a program type that the model does not use may be missing.
-            if !database.has_table(table) {
-                continue;
-            }
-            database.rows(table, columns, |row| {
-                let of_program = regions.entry((owner, row.unsigned(0)?)).or_default();
-                for column in 1..columns.len() {
-                    of_program.extend(row.optional(column)?);
-                }
-                Ok(())
-            })?;
-        }
-        let regions = regions.into_iter().map(|(row, ids)| (row, ids.into()));
-        Ok(Self {
-            kinds: kinds.into_iter().collect(),
-            regions: regions.collect(),
-        })
-    }
-
-    /// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
-    /// region sets that the program moves. `kind` is the name of the program's type.
-    /// `variant_index`, from column 2, is the id of the program's row in the table of that type. If
-    /// the type has a table and the table lacks this row, the result is an error.
-    fn kind(
-        &self,
-        row: &Cells<'_>,
-        kind: &str,
-        variant_index: Option<u64>,
-    ) -> Result<(ProgramKind, Arc<[u64]>)> {
-        let table = match kind {
-            "OnTileExecute" => ON_TILE_EXECUTE,
-            "DoExchange" => DO_EXCHANGE,
-            "GlobalExchange" => GLOBAL_EXCHANGE,
-            "StreamCopyMid" => STREAM_COPY_MID,
-            "CodeCopy" => CODE_COPY,
-            "Call" => CALL,
-            _ => return Ok((ProgramKind::Other(kind.into()), Arc::default())),
-        };
-        let missing = || row.problem(2, format!("`{table}` has no such row"));
-        let index = variant_index.ok_or_else(missing)?;
-        let regions = self.regions.get(&(table, index));
-        let found = match self.kinds.get(table) {
-            Some(rows) => rows.get(&index).cloned(),
-            None => regions.map(|_| ProgramKind::Other(kind.into())),
-        };
-        Ok((
-            found.ok_or_else(missing)?,
-            regions.cloned().unwrap_or_default(),
-        ))
-    }
+/// Returns the kind of the program in `row`, a row of the table `programs`, and the ids of the
+/// region sets that the program moves. `name` is the name of the program's type. `variant_index`,
+/// from column 2, is the id of the program's row in the table of that type. If the type has a table
+/// and the table lacks this row, the result is an error.
+fn kind_of(
+    details: &Details,
+    row: &Cells<'_>,
+    name: &str,
+    variant_index: Option<u64>,
+) -> Result<(ProgramKind, Arc<[u64]>)> {
+    let table = match name {
+        "OnTileExecute" => ON_TILE_EXECUTE,
+        "DoExchange" => DO_EXCHANGE,
+        "GlobalExchange" => GLOBAL_EXCHANGE,
+        "StreamCopyMid" => STREAM_COPY_MID,
+        "CodeCopy" => CODE_COPY,
+        "Call" => CALL,
+        _ => return Ok((ProgramKind::Other(name.into()), Arc::default())),
+    };
+    let (kind, regions) = variant_index
+        .and_then(|index| details.get(&(table, index)))
+        .ok_or_else(|| row.problem(2, format!("`{table}` has no such row")))?;
+    let other = || ProgramKind::Other(name.into());
+    Ok((kind.clone().unwrap_or_else(other), regions.clone()))
 }
 
 /// Reads the body of each call. Returns a map from the id of a row of `program_type_call` to the
@@ -433,11 +405,11 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     }
     let functions = "function_programs";
     let (ids, bodies) = database.indexed(functions, &["id", "program"], |row| {
-        position(programs, &row, 1, "programs")
+        row.position(1, programs, "programs")
     })?;
     database.by_id(CALL, &["id", "function_id"], |row| {
         Ok(ProgramKind::Call(
-            bodies[position(&ids, &row, 1, functions)? as usize],
+            bodies[row.position(1, &ids, functions)? as usize],
         ))
     })
 }

@@ -2,9 +2,7 @@
 //! these records.
 
 use super::cells::cell;
-use super::database::Database;
-use super::target::{TILES, Target};
-use super::tile_bytes::TileBytes;
+use super::{Database, TILES, TileBytes};
 use crate::message::Result;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +94,11 @@ pub struct RecordedTile {
     /// The largest number of bytes of not-always-live variables on the tile that are live on the
     /// same step.
     pub not_always_live: u64,
+    /// Bytes of the tile in memory regions; `None` if the profile lacks the columns of memory
+    /// regions, and in a model, which does not keep these bytes. Only the module `witnesses`
+    /// compares them with the other data.
+    #[serde(skip)]
+    pub regions: Option<Regions>,
 }
 
 impl RecordedTile {
@@ -114,15 +117,12 @@ impl Recorded {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the recorded memory of tiles and categories. Also returns one entry per tile with its
-    /// bytes in memory regions, or `None` if the profile lacks the columns of memory regions.
-    pub(super) fn read(
-        database: &Database,
-        target: &Target,
-    ) -> Result<(Self, Option<Vec<Regions>>)> {
-        let (tiles, regions) = read_tiles(database, target)?;
-        let categories = read_categories(database, target)?;
-        Ok((Self { tiles, categories }, regions))
+    /// Reads the recorded memory of tiles and categories.
+    pub(super) fn read(database: &Database) -> Result<Self> {
+        Ok(Self {
+            tiles: read_tiles(database)?,
+            categories: read_categories(database)?,
+        })
     }
 }
 
@@ -152,55 +152,52 @@ const COLUMNS: &[&str] = &[
 ];
 const REQUIRED: usize = 4;
 
-/// Reads the recorded memory of each tile, in the order of tiles. Also returns one entry per tile
-/// with its bytes in memory regions, or `None` if the profile lacks the columns of memory regions.
-/// The list of recorded memory is empty if the table is missing or has no rows; otherwise, each
-/// tile must have a row.
-fn read_tiles(
-    database: &Database,
-    target: &Target,
-) -> Result<(Vec<RecordedTile>, Option<Vec<Regions>>)> {
+/// Reads the recorded memory of each tile, in the order of tiles. The list is empty if the table is
+/// missing or has no rows; otherwise, each tile must have a row.
+fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
     if !database.has_table(TILES) {
-        return Ok((Vec::new(), None));
+        return Ok(Vec::new());
     }
     let columns = database.columns(TILES, COLUMNS, REQUIRED)?;
-    let mut tiles = vec![None; target.num_tiles as usize];
-    let mut regions =
-        (columns.len() == COLUMNS.len()).then(|| vec![Regions::default(); tiles.len()]);
-    database.rows(TILES, columns, |row| {
-        let tile = row.tile(0, target.num_tiles)? as usize;
+    let mut tiles = vec![None; database.target.num_tiles as usize];
+    database.by_id(TILES, columns, |row| {
+        let tile = row.tile(0)? as usize;
         let bytes = |column| row.small(column).map(u64::from);
-        let with_gaps = (columns.len() > REQUIRED).then(|| row.optional_small(REQUIRED));
-        let recorded = RecordedTile {
+        let mut recorded = RecordedTile {
             total: bytes(1)?,
-            with_gaps: with_gaps.transpose()?.flatten().map(u64::from),
+            with_gaps: None,
             always_live: bytes(2)?,
             not_always_live: row.optional_small(3)?.unwrap_or(0).into(),
+            regions: None,
         };
-        if let Some(regions) = &mut regions {
-            regions[tile] = Regions {
+        if columns.len() > REQUIRED {
+            recorded.with_gaps = row.optional_small(REQUIRED)?.map(u64::from);
+        }
+        if columns.len() == COLUMNS.len() {
+            recorded.regions = Some(Regions {
                 all: bytes(5)? + bytes(6)? + bytes(7)?,
                 overflowed: bytes(7)?.max(bytes(8)?),
-            };
+            });
         }
-        row.check_first(tiles[tile].replace(recorded).is_none())
+        tiles[tile] = Some(recorded);
+        Ok(())
     })?;
     if tiles.iter().all(Option::is_none) {
-        return Ok((Vec::new(), regions));
+        return Ok(Vec::new());
     }
     let missing = |tile: u32| cell(TILES, "tile", tile, "there is no such row");
-    let tiles = (0..)
+    (0..)
         .zip(tiles)
-        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)));
-    Ok((tiles.collect::<Result<_, _>>()?, regions))
+        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
+        .collect()
 }
 
 /// The table of the recorded memory of categories.
-pub(crate) const CATEGORIES: &str = "memory_by_category";
+pub const CATEGORIES: &str = "memory_by_category";
 
 /// Reads the recorded memory of each category; returns an empty list if the profile lacks the
 /// table.
-fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedCategory>> {
+fn read_categories(database: &Database) -> Result<Vec<RecordedCategory>> {
     if !database.has_table(CATEGORIES) {
         return Ok(Vec::new());
     }
@@ -219,7 +216,7 @@ fn read_categories(database: &Database, target: &Target) -> Result<Vec<RecordedC
         row.check_first(categories.iter().all(|category| category.name != name))?;
         row.check_categories(categories.len())?;
         let kinds: Vec<TileBytes> = (1..columns.len())
-            .map(|column| row.tile_list(column, target.num_tiles))
+            .map(|column| row.tile_list(column))
             .collect::<Result<_, _>>()?;
         categories.push(RecordedCategory {
             name,

@@ -1,8 +1,8 @@
 //! Reads the format version and the target of a profile, which are needed before all other data.
 //! Also reads the origin of a profile, and a summary for users who have several profiles.
 
-use super::cells::{Cells, Columns, cell, no_row, or_warn};
-use super::database::Database;
+use super::cells::{Columns, cell, no_row};
+use super::{Cells, Database, or_warn};
 use crate::limits;
 use crate::message::{GIVE_PROFILE, PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;
@@ -84,32 +84,28 @@ fn only_row<T>(
     read: impl Fn(Cells<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut rows = database.rows(table, columns, read)?;
-    match (rows.pop(), rows.is_empty()) {
-        (Some(row), true) => Ok(row),
-        (Some(_), false) => unusable(format!(
-            "table `{table}` has several rows instead of one; {PROFILE_AGAIN}"
-        )),
-        (None, _) => Err(no_row(table)),
+    let row = rows.pop().ok_or_else(|| no_row(table))?;
+    if rows.is_empty() {
+        return Ok(row);
     }
+    unusable(format!(
+        "table `{table}` has several rows instead of one; {PROFILE_AGAIN}"
+    ))
 }
 
 /// Name of the table with the recorded memory of each tile.
-pub(crate) const TILES: &str = "memory_by_tile";
+pub const TILES: &str = "memory_by_tile";
 
 /// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
 /// table has no rows.
-pub(super) fn listed_tiles(database: &Database) -> Result<u64> {
-    Ok(database
-        .rows(TILES, &["tile"], |row| {
-            Ok(row.unsigned(0)?.saturating_add(1))
-        })?
-        .into_iter()
-        .max()
-        .unwrap_or(0))
+pub fn listed_tiles(database: &Database) -> Result<u64> {
+    let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
+    let last = tiles.into_iter().max();
+    Ok(last.map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The machine that a model was compiled for (`target_info`).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     /// Number of tiles of one IPU: 1216 on Mk1, 1472 on Mk2 and Bow.
     pub tiles_per_ipu: u32,
@@ -153,16 +149,17 @@ impl Target {
     }
 
     /// If the model was compiled for replicas of one IPU each and the profile lists the tiles of
-    /// one replica only, reduces the target to one replica and returns a warning. Otherwise,
-    /// changes nothing. All replicas run the same program on the same tiles, so results for one
+    /// one replica only, reduces the target of `database` to one replica and returns a warning.
+    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results for one
     /// replica hold for all.
     ///
     /// # Errors
     /// If the model was compiled for replicas of one IPU each, but the profile does not list
     /// exactly the tiles of one replica.
-    pub(super) fn take_one_replica(&mut self, database: &Database) -> Result<Option<Warning>> {
-        let replicas = self.num_replicas;
-        let (of_ipu, all) = (u64::from(self.tiles_per_ipu), u64::from(self.num_tiles));
+    pub(super) fn take_one_replica(database: &mut Database) -> Result<Option<Warning>> {
+        let target = &database.target;
+        let replicas = target.num_replicas;
+        let (of_ipu, all) = (u64::from(target.tiles_per_ipu), u64::from(target.num_tiles));
         let is_one_ipu_each = all == of_ipu || Some(all) == of_ipu.checked_mul(replicas);
         if replicas <= 1 || !is_one_ipu_each {
             return Ok(None);
@@ -179,8 +176,9 @@ impl Target {
                  replication to split it, or judge it as it is with --fit"
             ));
         }
-        self.num_tiles = self.tiles_per_ipu;
-        (self.num_ipus, self.num_replicas) = (1, 1);
+        let target = &mut database.target;
+        target.num_tiles = target.tiles_per_ipu;
+        (target.num_ipus, target.num_replicas) = (1, 1);
         Ok(Some(Warning::new(format!(
             "the profile was compiled for {replicas} identical replicas of one IPU each, and \
              results are for one of them, with the code that exchanges gradients between them and \
@@ -209,18 +207,14 @@ impl Target {
     /// tiles.
     pub(super) fn check_sizes(&self) -> Result<()> {
         let unlike = |column, value: u64, what| {
-            Err(cell(
-                "target_info",
-                column,
-                value,
-                format!("no machine has {what}"),
-            ))
+            let problem = format!("no machine has {what}");
+            Err(cell("target_info", column, value, problem))
         };
         if !(1..=limits::BYTES_OF_TILE).contains(&self.bytes_per_tile) {
             return unlike("bytes_per_tile", self.bytes_per_tile, "tiles of that size");
         }
         if self.tiles_per_ipu > limits::TILES_OF_IPU {
-            let tiles = u64::from(self.tiles_per_ipu);
+            let tiles = self.tiles_per_ipu.into();
             return unlike("tiles_per_ipu", tiles, "IPUs of that many tiles");
         }
         Ok(())
@@ -321,9 +315,9 @@ impl Outline {
     pub fn read(path: &Path) -> Result<Self> {
         let database = Database::open(path, &Progress::new())?;
         Ok(Self {
-            target: Target::read(&database)?,
             has_variables: database.has_rows("vars_info")?,
             is_executed: database.has_rows("steps")?,
+            target: database.target,
         })
     }
 }

@@ -98,11 +98,10 @@ impl TileBytes {
     /// # Errors
     /// If the sum on a tile exceeds 32 bits. The error is the first tile with such a sum.
     pub fn sum<'a>(parts: impl IntoIterator<Item = (&'a TileBytes, u64)>) -> Result<Self, u32> {
-        let parts = parts.into_iter();
-        Self::combine(
-            parts.map(|(part, factor)| (part, factor.min(1 << 32) as i64)),
-            |sum| u32::try_from(sum).ok(),
-        )
+        let parts = parts
+            .into_iter()
+            .map(|(part, factor)| (part, factor.min(1 << 32) as i64));
+        Self::combine(parts, |sum| u32::try_from(sum).ok())
     }
 
     /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 on

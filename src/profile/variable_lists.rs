@@ -1,38 +1,35 @@
 //! Reads the lists of lowered variables of each compute set, and of each region set.
 
-use super::Variables;
-use super::cells::Cells;
-use super::database::Database;
 use super::encoding::{BlobError, Runs, ValueRun};
-use super::ids::Ids;
 use super::variables::TABLE as VARIABLES;
+use super::{Cells, Database, Variables};
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Lists of lowered variables, one for each compute set or each region set. The members of a list
 /// are indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
-    /// Maps the id of a compute set or region set to the position of its list.
-    ids: Ids,
     /// The members of all lists (indices into [`Variables`]), one list after the other.
     members: Vec<u32>,
-    /// One entry per list: the index in `members` after the list's last member. A list begins where
-    /// the list before it ends.
-    ends: Vec<u32>,
+    /// One entry per list, in the order of `members`: the id of its compute set or region set, and
+    /// the index in `members` after its last member. Ids ascend strictly, except while rows are
+    /// read: then there is one entry per run of rows with the same id.
+    lists: Vec<(u64, u32)>,
 }
 
 impl VariableLists {
     /// Returns the number of lists with at least one member.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.lists.len()
     }
 
     /// Returns whether no list has a member.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.lists.is_empty()
     }
 
     /// Returns the members of all lists. A variable that is in several lists occurs several times.
@@ -43,7 +40,15 @@ impl VariableLists {
     /// Returns the position of the list of the compute set or region set with the id `id`; `None`
     /// if the set has no members, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
-        self.ids.position(id)
+        let found = self.lists.binary_search_by_key(&id, |&(list, _)| list);
+        found.ok().map(|position| position as u32)
+    }
+
+    /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`,
+    /// ascending and each once.
+    pub(super) fn positions(&self, ids: impl Iterator<Item = u64>) -> Vec<u32> {
+        let positions: BTreeSet<u32> = ids.filter_map(|id| self.position(id)).collect();
+        positions.into_iter().collect()
     }
 
     /// Returns the members of the list at `position`, in the order of the file. A member may occur
@@ -51,64 +56,56 @@ impl VariableLists {
     pub fn members(&self, position: u32) -> &[u32] {
         let position = position as usize;
         let before = position.checked_sub(1);
-        let start = before.map_or(0, |before| self.ends[before]);
-        &self.members[start as usize..self.ends[position] as usize]
+        let start = before.map_or(0, |before| self.lists[before].1);
+        &self.members[start as usize..self.lists[position].1 as usize]
     }
-}
 
-/// Collects lists of variables from rows, each of which has the id of a list and one member.
-#[derive(Default)]
-struct ListsBuilder {
-    members: Vec<u32>,
-    /// One entry per run of consecutive members of the same list: the id of the list, and the
-    /// number of members in the run.
-    runs: Vec<(u64, u32)>,
-}
-
-impl ListsBuilder {
     /// Adds `member`, an index into [`Variables`], to the list with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
-        match self.runs.last_mut() {
-            Some((last, count)) if *last == id => *count += 1,
-            _ => self.runs.push((id, 1)),
+        match self.lists.last_mut() {
+            Some((last, end)) if *last == id => *end += 1,
+            _ => self.lists.push((id, self.members.len() as u32 + 1)),
         }
         self.members.push(member);
     }
 
     /// Returns whether the last call of [`push`](Self::push) had the same `id` and `member`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
-        self.runs.last().is_some_and(|&(last, _)| last == id)
+        self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
     }
 
-    /// Joins `parts`, and returns the lists of all parts in ascending order of their ids.
-    fn finish(parts: Vec<Self>) -> VariableLists {
-        let parts = parts.into_iter().map(|part| (part.members, part.runs));
-        let (members, runs): (_, Vec<_>) = parts.unzip();
-        let (mut members, mut runs) = (concatenated(members), runs.concat());
+    /// Joins `parts`, each read from a range of rows, and puts the lists into ascending order of
+    /// their ids.
+    fn join(parts: Vec<Self>) -> Self {
+        let (mut members, mut lists) = (Vec::new(), Vec::new());
+        let mut start = 0;
+        for part in parts {
+            lists.extend(part.lists.into_iter().map(|(id, end)| (id, start + end)));
+            start += part.members.len() as u32;
+            members.push(part.members);
+        }
+        let mut joined = Self {
+            members: concatenated(members),
+            lists,
+        };
         // Rows are usually in the order of their list ids, and need no sorting.
-        if !runs.is_sorted_by_key(|&(id, _)| id) {
-            let mut rest = &members[..];
-            let mut sorted: Vec<_> = runs
-                .iter()
-                .map(|&(id, count)| (id, rest.split_off(..count as usize).unwrap_or_default()))
-                .collect();
-            sorted.sort_by_key(|&(id, _)| id);
-            members = sorted.iter().flat_map(|&(_, run)| run).copied().collect();
-            runs.sort_by_key(|&(id, _)| id);
+        if !joined.lists.is_sorted_by_key(|&(id, _)| id) {
+            let ids = joined.lists.iter().map(|&(id, _)| id);
+            let mut runs: Vec<(u64, u32)> = ids.zip(0..).collect();
+            runs.sort_unstable();
+            let mut sorted = Self::default();
+            for (id, run) in runs {
+                sorted.members.extend(joined.members(run));
+                sorted.lists.push((id, sorted.members.len() as u32));
+            }
+            joined = sorted;
         }
-        let mut end = 0;
-        let lists = runs.chunk_by(|one, next| one.0 == next.0).map(|list| {
-            end += list.iter().map(|&(_, count)| count).sum::<u32>();
-            (list[0].0, end)
-        });
-        let (ids, ends): (Vec<_>, _) = lists.unzip();
-        VariableLists {
-            ids: Ids::new(ids.into_iter()).expect("ids that ascend stand once"),
-            members,
-            ends,
-        }
+        let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
+        // Of the runs of one list, the last one has the end of the list.
+        joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
+        joined
     }
 }
 
@@ -116,7 +113,7 @@ impl ListsBuilder {
 /// [`Variables`], ascending: of variables with a region that ends beyond the variable, and of
 /// variables that a region set lists twice in a row. A real profile has no such repetitions, since
 /// the ids of the region set and the variable together are the key of the table.
-pub(super) fn read_regions(
+pub fn read_regions(
     database: &Database,
     variables: &Variables,
 ) -> Result<(VariableLists, Vec<u32>)> {
@@ -126,17 +123,16 @@ pub(super) fn read_regions(
     let parts = database.scan_ranges(
         TABLE,
         columns,
-        <(ListsBuilder, Vec<u32>)>::default,
+        <(VariableLists, Vec<u32>)>::default,
         |row, (lists, outside)| {
             let member = position(variables, &row, row.unsigned(1)?)?;
             let id = row.unsigned(0)?;
             let is_repeated = lists.ends_with(id, member);
             lists.push(id, member);
-            let regions = if columns.len() > 2 {
-                row.raw_text(2)?
-            } else {
-                None
-            };
+            let mut regions = None;
+            if columns.len() > 2 {
+                regions = row.raw_text(2)?;
+            }
             if is_repeated
                 || regions.and_then(end_of_regions).unwrap_or(0)
                     > variables.bytes[member as usize].into()
@@ -150,7 +146,7 @@ pub(super) fn read_regions(
     let mut outside = outside.concat();
     outside.sort_unstable();
     outside.dedup();
-    Ok((ListsBuilder::finish(lists), outside))
+    Ok((VariableLists::join(lists), outside))
 }
 
 /// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; `None` for a text
@@ -170,13 +166,10 @@ fn end_of_regions(text: &[u8]) -> Option<u64> {
 }
 
 /// Reads the variables of each compute set (`compute_sets.var_ids_diff_rle`).
-pub(super) fn read_compute_sets(
-    database: &Database,
-    variables: &Variables,
-) -> Result<VariableLists> {
+pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<VariableLists> {
     let columns = &["compute_set", "var_ids_diff_rle"];
     let (members, max) = (AtomicUsize::new(0), limits::MEMBERS.of(variables.len()));
-    let parts = database.scan_ranges("compute_sets", columns, ListsBuilder::default, |row, lists| {
+    let parts = database.scan_ranges("compute_sets", columns, VariableLists::default, |row, lists| {
         let id = row.unsigned(0)?;
         let before = lists.members.len();
         let (mut var_id, mut left) = (0u64, variables.len() as u64);
@@ -184,13 +177,13 @@ pub(super) fn read_compute_sets(
             let ValueRun { count, value } = run.map_err(row.bad_blob(1))?;
             left = left
                 .checked_sub(count)
-                .ok_or_else(|| row.bad_blob(1)(BlobError::TooLong(variables.len())))?;
+                .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
             // A run of differences of 0 repeats the same id. The id is added only once for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
                     .checked_add(value)
-                    .ok_or_else(|| row.bad_blob(1)(BlobError::Overflow))?;
+                    .ok_or_else(|| row.problem(1, BlobError::Overflow))?;
                 lists.push(id, position(variables, &row, var_id)?);
             }
         }
@@ -206,7 +199,7 @@ pub(super) fn read_compute_sets(
         );
         Err(row.problem(1, problem))
     })?;
-    Ok(ListsBuilder::finish(parts))
+    Ok(VariableLists::join(parts))
 }
 
 /// Returns the index into [`Variables`] of the variable with the id `var_id`, which was read from
@@ -227,11 +220,11 @@ mod tests {
 
     #[test]
     fn groups_in_one_run_and_in_several() {
-        let mut builder = ListsBuilder::default();
+        let mut builder = VariableLists::default();
         for (id, member) in [(5, 1), (5, 2), (3, 9), (5, 4), (3, 8)] {
             builder.push(id, member);
         }
-        let lists = ListsBuilder::finish(vec![builder]);
+        let lists = VariableLists::join(vec![builder]);
         let of = |id| lists.members(lists.position(id).unwrap());
         assert_eq!((of(5), of(3)), (&[1, 2, 4][..], &[9, 8][..]));
         assert_eq!(lists.position(4), None);
@@ -239,11 +232,11 @@ mod tests {
 
     #[test]
     fn what_two_builders_took_is_one() {
-        let (mut first, mut second) = (ListsBuilder::default(), ListsBuilder::default());
+        let (mut first, mut second) = (VariableLists::default(), VariableLists::default());
         first.push(1, 10);
         second.push(1, 11);
         second.push(2, 12);
-        let lists = ListsBuilder::finish(vec![first, second]);
+        let lists = VariableLists::join(vec![first, second]);
         let all = |id| lists.members(lists.position(id).unwrap());
         assert_eq!((all(1), all(2)), (&[10, 11][..], &[12][..]));
     }

@@ -4,11 +4,8 @@
 //! that are live from the first to the last step, or at nearly all steps, such as weights and
 //! optimizer state, have labels. A label is the name and the debug contexts of a tensor.
 
-use super::Target;
 use super::cells::no_variables;
-use super::database::Database;
-use super::ids::{Ids, position};
-use super::open::ProfileFile;
+use super::{Database, Ids, ProfileFile};
 use crate::limits;
 use crate::message::Result;
 use crate::parallel::concatenated;
@@ -50,7 +47,7 @@ pub struct Variables {
 }
 
 /// The table of lowered variables.
-pub(super) const TABLE: &str = "vars_info";
+pub const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
     "tile",
@@ -69,12 +66,7 @@ impl Variables {
     /// Reads the table of lowered variables. `persistent` has one entry per equivalence class:
     /// whether the variables of the class have labels. `class_ids` maps the id of a class to its
     /// index.
-    pub(super) fn read(
-        database: &Database,
-        target: &Target,
-        persistent: &[bool],
-        class_ids: &Ids,
-    ) -> Result<Self> {
+    pub(super) fn read(database: &Database, persistent: &[bool], class_ids: &Ids) -> Result<Self> {
         if !database.has_table(TABLE) {
             return Err(no_variables());
         }
@@ -87,21 +79,20 @@ impl Variables {
         let labelled = category_names.iter().position(|name| name == LABELLED);
         let init = <(Self, LabelKeys)>::default;
         let parts = database.scan_ranges(TABLE, columns, init, |row, (part, labels)| {
-            part.tiles.push(row.tile(1, target.num_tiles)? as u16);
-            let category = position(&category_ids, &row, 3, CATEGORIES)?;
+            part.tiles.push(row.tile(1)? as u16);
+            let category = row.position(3, &category_ids, CATEGORIES)?;
             let class = class_ids.position(row.unsigned(4)?).unwrap_or(NEVER_LIVE);
             part.var_ids.push(row.unsigned(0)?);
             part.bytes.push(row.small(2)?);
             part.categories.push(category as u8);
             part.classes.push(class);
             if has_names {
-                let label = if persistent.get(class as usize) == Some(&true)
+                let mut label = 0;
+                if persistent.get(class as usize) == Some(&true)
                     && labelled == Some(category as usize)
                 {
-                    labels.number((row.unsigned(5)?, row.optional(6)?))
-                } else {
-                    0
-                };
+                    label = labels.number((row.unsigned(5)?, row.optional(6)?));
+                }
                 part.label_of.push(label);
             }
             Ok(())
@@ -198,11 +189,11 @@ fn column<T: Copy + Send + Sync>(
 const LABELLED: &str = "variable";
 
 /// The table of categories of variables.
-pub(super) const CATEGORIES: &str = "var_categories";
+pub const CATEGORIES: &str = "var_categories";
 
 /// Reads the categories of variables. Returns a map from the id of a category to its index in the
 /// list of names, and the list of names.
-pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
+pub fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)> {
     let mut before = 0;
     database.indexed(CATEGORIES, &["id", "name"], |row| {
         row.check_categories(before)?;
@@ -213,9 +204,7 @@ pub(super) fn read_categories(database: &Database) -> Result<(Ids, Vec<String>)>
 
 /// Fetches names of lowered variables from a profile on demand.
 #[derive(Debug)]
-pub struct VariableNames {
-    pub(super) source: ProfileFile,
-}
+pub struct VariableNames(pub(super) ProfileFile);
 
 impl VariableNames {
     /// Returns the names of the variables whose `var_id` is in `ids`, in the order of `ids`. A name
@@ -229,8 +218,8 @@ impl VariableNames {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        self.source.check_unchanged()?;
-        let database = Database::of(self.source.clone(), &Progress::new())?;
+        self.0.check_unchanged()?;
+        let database = Database::of(self.0.clone(), &Progress::new())?;
         let columns = &[
             "var_id",
             "name_base_id",
@@ -248,17 +237,17 @@ impl VariableNames {
             let prefix = field.map_or(String::new(), |n| format!("__vertexField_{n}"));
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
-        database.source.check_unchanged()?;
-        Ok(ids
-            .iter()
-            .map(|id| name(id).unwrap_or("(no name in the profile)".into()))
+        self.0.check_unchanged()?;
+        let names = ids.iter().map(name);
+        Ok(names
+            .map(|name| name.unwrap_or("(no name in the profile)".into()))
             .collect())
     }
 }
 
 /// The ids in a row of `vars_info` that identify the label of a variable: `name_base_id` for the
 /// name and, unless it is NULL, `unlowered_var_id` for the debug contexts.
-pub(super) type LabelKey = (u64, Option<u64>);
+pub type LabelKey = (u64, Option<u64>);
 
 /// The name and the debug contexts of a tensor, which its lowered variables on all tiles share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -276,7 +265,7 @@ pub struct VariableLabel {
 /// Maps each distinct key of a label to the index of the label. Indices count from 1 in the order
 /// in which the keys were added; 0 stands for no label.
 #[derive(Default)]
-pub(super) struct LabelKeys(FxHashMap<LabelKey, u32>);
+pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
     /// Returns the index of the label with the key `key`, adding the key if it is new.
@@ -334,6 +323,6 @@ impl LabelKeys {
 }
 
 /// Name of the table with the base names of variables.
-pub(super) const STRINGS: &str = "vars_string_table";
-pub(super) const STRING_COLUMNS: &[&str] = &["id", "string"];
+pub const STRINGS: &str = "vars_string_table";
+pub const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";

@@ -9,7 +9,7 @@ use crate::profile::TileBytes;
 
 /// Checks that `model` has at most [`STEPS`] liveness steps, and that the number of steps times the
 /// number of tiles is at most [`STEPS_AND_TILES`]. The error message gives the number of steps.
-pub(super) fn steps(model: &Model) -> Result<(), String> {
+pub fn steps(model: &Model) -> Result<(), String> {
     let (steps, tiles) = (u64::from(model.steps()), u64::from(model.target.num_tiles));
     if steps <= STEPS && steps * tiles <= STEPS_AND_TILES {
         return Ok(());
@@ -19,12 +19,10 @@ pub(super) fn steps(model: &Model) -> Result<(), String> {
     ))
 }
 
-/// Checks all parts of a loaded model. Returns a message that names the first part with an invalid
-/// index or a wrong order, or `None` if all parts are valid.
-pub(super) fn problem(model: &Model) -> Option<String> {
-    if let Err(problem) = steps(model) {
-        return Some(problem);
-    }
+/// Checks all parts of a loaded model. The error message names the first part with an invalid index
+/// or a wrong order.
+pub fn all(model: &Model) -> Result<(), String> {
+    steps(model)?;
     let (data, code) = (&model.variables, &model.code_variables);
     let (tiles, groups) = (
         model.target.num_tiles as usize,
@@ -54,7 +52,9 @@ pub(super) fn problem(model: &Model) -> Option<String> {
     ]
     .into_iter()
     .find(|(_, fits)| !fits)
-    .map(|(part, _)| format!("{part}: a position or an order is wrong"))
+    .map_or(Ok(()), |(part, _)| {
+        Err(format!("{part}: a position or an order is wrong"))
+    })
 }
 
 /// The checks of a loaded model: each method returns whether a part of the model, or an index in
@@ -143,9 +143,10 @@ impl Model {
         };
         let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
         let exists = |part: &ClusterCycles| {
-            let operation = self.operations.get(part.operation as usize);
-            let group = operation.and_then(|own| self.operation_groups.get(own.group as usize));
-            group.is_some_and(|group| (part.cluster as usize) < group.clusters.len())
+            self.operations
+                .get(part.operation as usize)
+                .and_then(|own| self.operation_groups.get(own.group as usize))
+                .is_some_and(|group| (part.cluster as usize) < group.clusters.len())
         };
         let is_part = |cycles: &WorkCycles| cycles.exchange.max(cycles.later) <= cycles.all;
         all.len() == self.operations.len()
@@ -177,9 +178,8 @@ impl Model {
 
     fn fit_bytes_by_tile(&self) -> bool {
         let categories = self.recorded.categories.iter();
-        let of_categories = categories.flat_map(|own| [&own.bytes, &own.overlapped]);
         let code = self.vertex_code.iter().chain(&self.recorded_code);
-        self.are_on_tiles(code.chain(of_categories))
+        self.are_on_tiles(code.chain(categories.flat_map(|own| [&own.bytes, &own.overlapped])))
     }
 
     fn fit_peak(&self) -> bool {

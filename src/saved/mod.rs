@@ -32,7 +32,7 @@ mod check;
 mod tests;
 mod variables;
 
-use crate::atomic::{self, WriteError, file_metadata, first_bytes};
+use crate::atomic::{self, file_metadata, first_bytes};
 use crate::message::{FileError, Result, SAVE_AGAIN, unusable};
 use crate::model::Model;
 use flate2::Crc;
@@ -63,12 +63,7 @@ const CHECKSUM: usize = 4;
 /// If the folder cannot be written to, `path` is not a regular file, or the model exceeds a limit
 /// of the format.
 pub fn save(model: &Model, path: &Path) -> Result<()> {
-    let failed = |error: WriteError| FileError::new(error.to_string());
-    // Refuse a path that is no regular file before the model is encoded, which takes time.
-    if path.exists() {
-        file_metadata(path).map_err(|error| failed(error.into()))?;
-    }
-    atomic::write(path, &to_bytes(model)?).map_err(failed)
+    atomic::write(path, &to_bytes(model)?).map_err(|error| FileError::new(error.to_string()))
 }
 
 /// Loads the model that [`save`] wrote to `path`.
@@ -124,9 +119,9 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
         return Err(altered());
     }
     let problem = match postcard::take_from_bytes::<Model>(&content[HEADER..]) {
-        Ok((model, [])) => match check::problem(&model) {
-            None => return Ok(model),
-            Some(problem) => problem,
+        Ok((model, [])) => match check::all(&model) {
+            Ok(()) => return Ok(model),
+            Err(problem) => problem,
         },
         Ok((_, rest)) => format!("{} bytes too many", rest.len()),
         Err(error) => error.to_string(),

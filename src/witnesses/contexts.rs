@@ -19,7 +19,7 @@ use std::path::Path;
 /// # Errors
 /// If the file has no contexts, or if it is damaged and `profile` is `None`, so that the bytes are
 /// unknown.
-pub(crate) fn check_debug(
+pub fn check_debug(
     programs: &Programs,
     profile: Option<&Profile>,
     path: &Path,

@@ -86,7 +86,7 @@ impl Witness {
 type FileProblem = (&'static str, &'static str);
 
 const PROFILE: FileProblem = ("the profile contradicts itself", PROFILE_AGAIN);
-pub(super) const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN);
+pub const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN);
 
 /// Two numbers in the input files that should agree but differ, or data that these files lack.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -258,7 +258,7 @@ impl fmt::Display for Contradiction {
 /// first such tile); `None` if the numbers of all tiles agree. `numbers` has one entry per tile,
 /// from tile 0 on: the recorded and the computed number, in bytes. `table` is the table of the
 /// recorded numbers, and `fullest` is the total of the fullest tile in bytes.
-pub(crate) fn worst(
+pub fn worst(
     witness: Witness,
     table: &str,
     fullest: u64,
@@ -271,7 +271,7 @@ pub(crate) fn worst(
 /// the bytes that may be attributed to the wrong layer because a recorded and a computed number
 /// differ: 0 if every stage has a reserve for these bytes. The contradiction is about the tile with
 /// the most misplaced bytes; among equal tiles, about the tile with the largest difference.
-pub(super) fn worst_of(
+pub fn worst_of(
     witness: Witness,
     table: &str,
     fullest: u64,
@@ -301,7 +301,7 @@ pub(super) fn worst_of(
 
 /// Returns the error that a file has a problem that rules out a verdict. `text` describes the
 /// problem.
-pub(super) fn incomplete((what, again): FileProblem, text: &str) -> FileError {
+pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
          a verdict"
@@ -316,9 +316,11 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
 /// Sets `refused` (no verdict is possible) in all contradictions that misplace bytes, if these
 /// bytes together could change a verdict. `free` has one entry per verdict of the report: the bytes
 /// that are left under the limit, or minus the bytes by which the limit is exceeded.
-pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
-    let bytes = all.iter().filter_map(|found| found.bytes);
-    let bytes = bytes.fold(0, u64::saturating_add);
+pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
+    let bytes = all
+        .iter()
+        .filter_map(|found| found.bytes)
+        .fold(0, u64::saturating_add);
     let turns = |free: i64| match u64::try_from(free) {
         Ok(free) => bytes > free,
         Err(_) => bytes >= free.unsigned_abs(),
@@ -333,7 +335,7 @@ pub(crate) fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<It
 /// without a verdict (`is_allowed`, from `--allow-incomplete`, means that the user does). `profile`
 /// and `debug` are the paths of the files as messages show them. The error begins with the path of
 /// the file that it is about.
-pub(crate) fn check(
+pub fn check(
     all: &[Contradiction],
     [profile, debug]: &[String; 2],
     is_allowed: bool,

@@ -30,53 +30,49 @@ pub use contradiction::{Contradiction, Witness, are_refused};
 pub(crate) use contradiction::{check, refuse_close, worst};
 
 use crate::profile::{
-    CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, Regions, TILES,
-    Target,
+    CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, TILES, Target,
 };
 
 /// Returns the contradictions within a profile. `has_users` returns whether any operation uses a
 /// lowered variable, given the index of the variable in [`Variables`](crate::profile::Variables).
-pub(crate) fn check_profile(
+pub fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
     let Recorded { tiles, categories } = &profile.recorded;
-    let regions = profile.regions.as_deref();
-    let mut found = check_record(tiles, categories, regions, &profile.target);
+    let mut found = check_record(tiles, categories, &profile.target);
     found.extend(programs::check_programs(profile));
     found.extend(variables::check_variables(profile, has_users));
     found
 }
 
 /// Returns the contradictions within `profile`, which may be of a compilation for several IPUs.
-pub(crate) fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
-    let (tiles, regions) = (&profile.tiles, profile.regions.as_deref());
-    let mut found = check_record(tiles, &profile.categories, regions, &profile.target);
-    let sums = profile.variables.iter();
-    found.extend(sums.filter_map(|sums| recorded_totals(tiles, &sums.totals)));
+pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
+    let tiles = &profile.tiles;
+    let mut found = check_record(tiles, &profile.categories, &profile.target);
+    if let Some(sums) = &profile.variables {
+        found.extend(recorded_totals(tiles, &sums.totals));
+    }
     found
 }
 
 /// Compares the recorded total of each tile with `computed`, which has one entry per tile: the
 /// bytes that its variables and code take together. Returns a contradiction about the tile with the
 /// largest difference; `None` if all totals agree.
-pub(crate) fn recorded_totals(
-    recorded: &[RecordedTile],
-    computed: &[u64],
-) -> Option<Contradiction> {
+pub fn recorded_totals(recorded: &[RecordedTile], computed: &[u64]) -> Option<Contradiction> {
     let fullest = recorded.iter().map(|tile| tile.total).max()?;
-    let numbers = recorded.iter().zip(computed);
-    let numbers = numbers.map(|(recorded, &taken)| [recorded.total, taken]);
+    let numbers = recorded
+        .iter()
+        .zip(computed)
+        .map(|(recorded, &taken)| [recorded.total, taken]);
     worst(Witness::OneStage, TILES, fullest, numbers)
 }
 
 /// Returns the contradictions within the recorded bytes of tiles and categories: missing tables,
-/// and totals of tiles that contradict other columns. `regions` has one entry per tile, the bytes
-/// in its memory regions; `None` if the profile does not have them.
+/// and totals of tiles that contradict other columns.
 fn check_record(
     tiles: &[RecordedTile],
     categories: &[RecordedCategory],
-    regions: Option<&[Regions]>,
     target: &Target,
 ) -> Vec<Contradiction> {
     let rows = |table, is_empty: bool| {
@@ -85,7 +81,7 @@ fn check_record(
     [
         rows(TILES, tiles.is_empty()),
         rows(CATEGORIES, categories.is_empty()),
-        total(tiles, regions),
+        total(tiles),
     ]
     .into_iter()
     .flatten()
@@ -93,20 +89,17 @@ fn check_record(
 }
 
 /// Returns a contradiction about the tile whose recorded total is furthest from the range that
-/// [`Witness::Total`] allows; `None` if all totals are within their ranges. `regions` has one entry
-/// per tile, the bytes in its memory regions; `None` if the profile does not have them.
-fn total(tiles: &[RecordedTile], regions: Option<&[Regions]>) -> Option<Contradiction> {
+/// [`Witness::Total`] allows; `None` if all totals are within their ranges.
+fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
     let fullest = tiles.iter().map(|tile| tile.total).max()?;
-    let numbers = tiles.iter().enumerate().map(|(tile, row)| {
+    let numbers = tiles.iter().map(|row| {
         let live = row.always_live.saturating_add(row.not_always_live);
         let most = row.with_gaps.unwrap_or(u64::MAX);
         let of_live = row.total.max(live).min(most);
-        let region = regions.and_then(|regions| regions.get(tile));
-        // The regions of a tile that overflowed are not compared: no real profile shows which of
-        // them includes the bytes beyond the memory of the tile.
-        let of_regions = region.filter(|region| region.overflowed == 0);
-        let computed = match of_regions {
-            Some(region) if of_live == row.total => region.all,
+        let computed = match row.regions {
+            // The regions of a tile that overflowed are not compared: no real profile shows which
+            // of them includes the bytes beyond the memory of the tile.
+            Some(regions) if of_live == row.total && regions.overflowed == 0 => regions.all,
             _ => of_live,
         };
         [row.total, computed]

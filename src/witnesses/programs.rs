@@ -2,14 +2,12 @@
 //! code matches the recorded code.
 
 use super::contradiction::{Contradiction, Witness, worst_of};
-use crate::profile::{
-    CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs, TileBytes,
-};
+use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
 use rustc_hash::FxHashSet;
 
 /// Returns the contradictions about programs: programs without liveness steps, roots, debug
 /// contexts or vertices, and bytes of code that differ from the record.
-pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
+pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let mut unreached = vec![false; programs.all.len()];
     let is_reached = reached(programs, programs.roots.clone());
@@ -20,17 +18,19 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         let set = programs.set_of(program);
         program.debug_id == 0 && set.is_some_and(|set| set.debug_id != 0)
     };
+    // If there are several replicas, the vertices are not compared: the profile lists the vertices
+    // of one replica, and it is unknown which replicas the number of vertices counts.
+    let is_one = profile.target.num_replicas == 1;
     let with_other_vertices = |program: &Program| {
-        // If there are several replicas, the vertices are not compared: the profile lists the
-        // vertices of one replica, and it is unknown which replicas the number of vertices counts.
-        let is_one = profile.target.num_replicas == 1;
-        let set = programs.set_of(program).filter(|_| is_one);
-        let listed = set.map(|set| set.vertices.iter().map(|(_, by_tile)| by_tile.total()));
-        let counted = set.and_then(|set| set.counted);
-        counted.is_some_and(|counted| listed.is_none_or(|listed| listed.sum::<u64>() != counted))
+        programs.set_of(program).is_some_and(|set| {
+            let listed = set.vertices.iter().map(|(_, by_tile)| by_tile.total());
+            is_one
+                && set
+                    .counted
+                    .is_some_and(|counted| listed.sum::<u64>() != counted)
+        })
     };
-
-    let lacking = |table, what, lack: Vec<bool>| {
+    let lacking = |(table, what, lack): (&str, &str, Vec<bool>)| {
         let count = lack.iter().filter(|lacks| **lacks).count();
         let row = format!("{what}: {count} of {}", lack.len());
         (count > 0).then(|| {
@@ -38,42 +38,40 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
             Contradiction::lacking(Witness::Programs, table, row, bytes, &profile.recorded)
         })
     };
-    // Number of programs that refer to the table `exchange_regions`. If there are any, the table
-    // must not be empty, since no other table tells which variables exchanges move.
-    let exchanges = programs
-        .all
-        .iter()
-        .filter(|program| !program.regions.is_empty())
-        .count() as u64;
     let found = [
-        lacking(
+        (
             "depth_first_steps",
             "programs without a step below one that runs them",
             misplaced(profile),
         ),
-        lacking(
+        (
             "control_programs",
             "programs of steps that no root leads to",
             unreached,
         ),
-        lacking(
+        (
             "programs",
             "programs without a context whose compute set has one",
             programs.all.iter().map(without_own).collect(),
         ),
-        lacking(
+        (
             "vertex_instances",
             "programs with other vertices than their compute set counts",
             programs.all.iter().map(with_other_vertices).collect(),
         ),
     ];
+    // Number of programs that refer to the table `exchange_regions`. If there are any, the table
+    // must not be empty, since no other table tells which variables exchanges move.
+    let all = programs.all.iter();
+    let exchanges = all.filter(|program| !program.regions.is_empty()).count();
     let of_regions = (exchanges > 0 && profile.region_variables.is_empty())
-        .then(|| Contradiction::without_rows("exchange_regions", exchanges));
+        .then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
     found
         .into_iter()
+        .map(lacking)
         .chain(CodeKind::ALL.map(|kind| compare_code(profile, kind)))
+        .chain([of_regions])
         .flatten()
-        .chain(of_regions)
         .collect()
 }
 
@@ -81,7 +79,7 @@ pub(super) fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 /// programs for which `lack` is true. `lack` has one entry per program. The result is an upper
 /// bound on the bytes that may be attributed to the wrong layer, since other programs may use the
 /// same variables.
-pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
+pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
     let mut lacking: Vec<u32> = (0..lack.len() as u32).collect();
@@ -102,8 +100,9 @@ pub(super) fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
         types.extend(set.vertices.iter().map(|(vertex_type, _)| *vertex_type));
     }
     for vertex_type in types {
-        let found = &programs.vertex_types[vertex_type as usize];
-        found.code.add_to(&mut bytes);
+        programs.vertex_types[vertex_type as usize]
+            .code
+            .add_to(&mut bytes);
     }
     let mut is_used = vec![false; profile.variables.len()];
     let members = profile.variables_of(&lacking).into_iter().flatten();
@@ -154,7 +153,7 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
 
 /// Returns one entry per program: whether the program is in `open` or is reached from a program in
 /// `open` through children and Calls. `open` has indices into `programs.all`.
-pub(super) fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
+pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
         if std::mem::replace(&mut is_reached[program as usize], true) {
@@ -192,20 +191,14 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
             category.bytes.add_to(&mut of_categories);
         }
     }
-    let ListedCode { bytes, is_whole } = listed_code(profile, kind)?;
+    let (bytes, is_whole) = listed_code(profile, kind)?;
     let [all, of_programs] = [&of_categories, &bytes].map(|bytes| bytes.iter().sum::<u64>());
     let is_certain = kind == CodeKind::VertexState || of_programs < all / 2;
-    let silent = if is_whole {
-        CODE_OF_NONE.max(fullest / 100)
-    } else {
-        0
-    };
+    let silent = u64::from(is_whole) * CODE_OF_NONE.max(fullest / 100);
     let is_shared = matches!(kind, CodeKind::ExchangeCode | CodeKind::ControlCode);
     let numbers = of_categories.into_iter().zip(bytes).map(|(all, listed)| {
-        let is_allowed = match all.checked_sub(listed) {
-            Some(missing) => missing <= silent,
-            None => is_shared,
-        };
+        let missing = all.checked_sub(listed);
+        let is_allowed = missing.map_or(is_shared, |missing| missing <= silent);
         [if is_allowed { listed } else { all }, listed]
     });
     let misplaced = |recorded: u64, computed: u64| {
@@ -217,47 +210,41 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     )
 }
 
-/// The code of one kind that a profile lists for programs and vertex types.
-struct ListedCode {
-    /// Bytes of the listed code on each tile.
-    bytes: Vec<u64>,
-    /// Whether the profile lists code of this kind for all programs or vertex types that run. If
-    /// so, only a bounded number of bytes of the recorded code may belong to none of these.
-    is_whole: bool,
-}
-
-/// Returns the sum of the code of this `kind` over all programs and vertex types; `None` if `kind`
-/// is vertex state and the profile does not record it.
-fn listed_code(profile: &Profile, kind: CodeKind) -> Option<ListedCode> {
+/// Returns the bytes of the code of this `kind` on each tile, summed over all programs and vertex
+/// types; `None` if `kind` is vertex state and the profile does not record it. Also returns whether
+/// the profile lists such code for all programs or vertex types that run. If so, only a bounded
+/// number of bytes of the recorded code may belong to none of these.
+fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];
     let mut is_whole = true;
-    let mut add = |code: &TileBytes| code.add_to(&mut bytes);
     match kind {
         CodeKind::VertexCode => {
             let mut used = programs.compute_sets.iter().flat_map(|set| &set.vertices);
             let types = &programs.vertex_types;
             is_whole = used.all(|(used, _)| types[*used as usize].code.total() > 0);
-            types.iter().for_each(|of_type| add(&of_type.code));
+            types.iter().for_each(|own| own.code.add_to(&mut bytes));
         }
         CodeKind::VertexState => {
-            if !profile.has_vertex_memory {
-                return None;
-            }
             is_whole = false;
-            for set in &programs.compute_sets {
-                add_state(programs, set, &mut bytes);
-            }
+            let sets = profile
+                .has_vertex_memory
+                .then_some(&programs.compute_sets)?;
+            sets.iter()
+                .for_each(|set| add_state(programs, set, &mut bytes));
         }
         CodeKind::ExchangeCode => {
             for program in &programs.all {
                 if let ProgramKind::DoExchange(code) = &program.kind {
                     is_whole &= code.total() > 0;
-                    add(code);
+                    code.add_to(&mut bytes);
                 }
             }
         }
-        CodeKind::ControlCode => programs.all.iter().for_each(|own| add(&own.control_code)),
+        CodeKind::ControlCode => {
+            let all = programs.all.iter();
+            all.for_each(|own| own.control_code.add_to(&mut bytes));
+        }
     }
-    Some(ListedCode { bytes, is_whole })
+    Some((bytes, is_whole))
 }

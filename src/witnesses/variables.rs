@@ -9,7 +9,7 @@ use rayon::prelude::*;
 /// and variables that lack users or debug contexts, or that do not contain the regions that
 /// exchanges move. `has_users` returns whether any operation uses a variable, given its index in
 /// [`Variables`].
-pub(super) fn check_variables(
+pub fn check_variables(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
 ) -> Vec<Contradiction> {
@@ -88,24 +88,22 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
     if recorded.categories.is_empty() {
         return None;
     }
-    let names = &variables.category_names;
-    let without_variables = vec![0; recorded.tiles.len()];
-    let mut sums = vec![without_variables.clone(); names.len()];
+    let categories = recorded.categories.iter();
+    let others = categories.clone().map(|category| &category.name);
+    let mut names: Vec<&String> = variables.category_names.iter().collect();
+    names.extend(others.filter(|name| !variables.category_names.contains(name)));
+    let mut sums = vec![vec![0; recorded.tiles.len()]; names.len()];
     let of_variables = variables.categories.iter().zip(&variables.tiles);
     for ((&category, &tile), &bytes) in of_variables.zip(&variables.bytes) {
         sums[usize::from(category)][usize::from(tile)] += u64::from(bytes);
     }
-    let categories = || recorded.categories.iter();
-    let others = categories().map(|category| &category.name);
-    let others = others.filter(|name| !names.contains(name));
     names
-        .iter()
-        .zip(&sums)
-        .chain(others.map(|name| (name, &without_variables)))
+        .into_iter()
+        .zip(sums)
         .filter_map(|(name, sums)| {
-            let found = categories().find(|category| category.name == *name);
+            let found = categories.clone().find(|category| category.name == *name);
             let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
-            let numbers = (0u32..).zip(sums).map(|(tile, &sum)| [recorded(tile), sum]);
+            let numbers = (0u32..).zip(sums).map(|(tile, sum)| [recorded(tile), sum]);
             Some(
                 worst(Witness::Categories, CATEGORIES, fullest, numbers)?
                     .in_row(format!("category `{name}`")),
@@ -132,10 +130,13 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     for &(step, change) in &profile.live_by_step {
         recorded[step as usize] = change;
     }
-    let computed = (0u32..).zip(of_classes);
-    let computed = classes.changes(computed.filter(|&(class, _)| !classes.is_always_live(class)));
-    let changes = recorded.into_iter().zip(computed);
-    let changes: Vec<[i64; 2]> = changes.map(<[i64; 2]>::from).collect();
+    let of_classes = (0u32..).zip(of_classes);
+    let computed = of_classes.filter(|&(class, _)| !classes.is_always_live(class));
+    let changes: Vec<[i64; 2]> = recorded
+        .into_iter()
+        .zip(classes.changes(computed))
+        .map(<[i64; 2]>::from)
+        .collect();
     let (step, numbers, highest) = furthest(&changes)?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
     // The difference is only known for all tiles together, as a share of the most live bytes at any
@@ -165,9 +166,12 @@ fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     });
     let live: Vec<[u64; 2]> = live.collect();
     let highest = *live.iter().flatten().max()?;
-    let differences = live.iter().enumerate().rev();
-    let (step, numbers) = differences.max_by_key(|(_, [one, other])| one.abs_diff(*other))?;
-    Some((step, *numbers, highest))
+    let (step, numbers) = live
+        .into_iter()
+        .enumerate()
+        .rev()
+        .max_by_key(|(_, [one, other])| one.abs_diff(*other))?;
+    Some((step, numbers, highest))
 }
 
 #[cfg(test)]

@@ -51,8 +51,8 @@ impl CommandLine {
             return Ok(Self::Generate(what));
         }
         let mut options = Options::from_arg_matches(&matches)?;
-        let arguments = line.iter().skip(1);
-        options.arguments = arguments
+        options.arguments = line[1..]
+            .iter()
             .map(|argument| argument.to_string_lossy().into_owned())
             .collect();
         options.repeated = repeated(&command, &matches, words(REPEATED));
@@ -73,15 +73,15 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
     let name = unknown.trim_start_matches('-').to_lowercase();
     let has_all_words = |option: &&Arg| {
         let help = option.get_long_help().or(option.get_help());
-        let help = help.map(ToString::to_string).unwrap_or_default();
-        name.contains('-')
-            && name
-                .split('-')
-                .all(|word| help.to_lowercase().contains(word))
+        let help = help.map_or(String::new(), |help| help.to_string().to_lowercase());
+        name.contains('-') && name.split('-').all(|word| help.contains(word))
     };
     let likeness = |long: &&str| (strsim::jaro_winkler(long, &name) * 1e6) as u64;
-    let options = command.get_arguments().filter(has_all_words);
-    let nearest = options.filter_map(Arg::get_long).max_by_key(likeness);
+    let nearest = command
+        .get_arguments()
+        .filter(has_all_words)
+        .filter_map(Arg::get_long)
+        .max_by_key(likeness);
     if let (ErrorKind::UnknownArgument, Some(long)) = (error.kind(), nearest) {
         let suggested = ContextValue::String(format!("--{long}"));
         error.insert(ContextKind::SuggestedArg, suggested);
@@ -117,8 +117,8 @@ fn repeated<'a>(
     .filter(|id| is_given(matches, id) && !NOT_REPEATED.contains(&&**id))
     .filter_map(|id| command.get_arguments().find(|arg| *arg.get_id() == id))
     .flat_map(|option| {
-        let values = matches.get_raw(option.get_id().as_str());
-        let values = values
+        let values = matches
+            .get_raw(option.get_id().as_str())
             .into_iter()
             .flatten()
             .map(|word| word.to_string_lossy());

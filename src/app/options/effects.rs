@@ -12,32 +12,32 @@ use thiserror::Error;
 
 /// Clap ids of the options that request a result and need a profile of one IPU, so that `--fit`
 /// conflicts with them. Separated by spaces.
-pub(super) const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
+pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
 /// Clap id of the group of options that affect only results about splits. The words after `on` are
 /// the clap ids of the options that request these results.
-pub(super) const ON_SPLITS: &str = "on solve emit sweep plan explain splits layers_per_ipu compare";
+pub const ON_SPLITS: &str = "on solve emit sweep plan explain splits layers_per_ipu compare";
 /// Clap id of the group of options that affect only results with the stages of a split. The words
 /// after `on` are the clap ids of the options that request these results.
-pub(super) const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
+pub const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
 /// Clap id of the group of options that affect only results in which bytes are compared with the
 /// limit of a tile. The words after `on` are the clap ids of the options that request these
 /// results.
-pub(super) const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
+pub const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
 /// Clap id of the group of options that affect only the configurations of `--emit` that name
 /// modules. The word after `on` is the clap id of the option that requests configurations.
-pub(super) const ON_EMIT: &str = "on emit";
+pub const ON_EMIT: &str = "on emit";
 /// Clap id of the group of options that affect only results that are printed as tables. The words
 /// after `on` are the clap ids of the options that request these results.
-pub(super) const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
+pub const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
      layer_breakdown memory_totals memory_affinity interlayer_communication diagnose list_layers \
      fit";
 /// Clap id of the group of options that affect only the table with a row for each tile. The word
 /// after `on` is the clap id of the option that requests this table.
-pub(super) const ON_TILES: &str = "on memory_totals";
+pub const ON_TILES: &str = "on memory_totals";
 
 /// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
 const GROUPS: [&str; 6] = [
@@ -52,7 +52,7 @@ const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_b
 
 /// Returns a clap group for each id in [`GROUPS`]. Each option joins the group of the results that
 /// it affects, where it is declared.
-pub(super) fn groups() -> [ArgGroup; GROUPS.len()] {
+pub fn groups() -> [ArgGroup; GROUPS.len()] {
     GROUPS.map(|id| ArgGroup::new(id).multiple(true))
 }
 
@@ -85,12 +85,12 @@ impl Effect {
 }
 
 /// Splits a list of clap ids at white space.
-pub(super) fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
+pub fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split_whitespace()
 }
 
 /// Returns whether the option with the clap id `id` was given on the command line.
-pub(super) fn is_given(matches: &ArgMatches, id: &str) -> bool {
+pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
@@ -128,7 +128,7 @@ impl NoEffect {
         })?;
         let mut ids = command.get_arguments().map(|arg| arg.get_id().as_str());
         Some(Self {
-            option: written(&option),
+            option: listed(&[option], "or"),
             on: listed(&on, "or"),
             is_original: ids.all(|id| !is_given(id) || words(ORIGINAL).any(|own| own == id)),
         })
@@ -137,7 +137,7 @@ impl NoEffect {
 
 /// Writes the section of `--help` that lists each group of options with the results that it
 /// affects. `command` must be built.
-pub(super) fn help(command: &Command) -> String {
+pub fn help(command: &Command) -> String {
     let mut text =
         "Options that act only on certain results, and are refused without one of them:\n"
             .to_owned();
@@ -151,20 +151,12 @@ pub(super) fn help(command: &Command) -> String {
     text
 }
 
-/// Writes the option with the clap id `id` as on the command line: `--num-ipus` for `num_ipus`.
-fn written(id: &str) -> String {
-    format!("--{}", id.replace('_', "-"))
-}
-
-/// Lists the options with the clap ids `ids` in a sentence, as on the command line, with the word
-/// `last` before the last option.
+/// Lists the options with the clap ids `ids` in a sentence, with the word `last` before the last
+/// option. Options are written as on the command line: `--num-ipus` for `num_ipus`.
 fn listed(ids: &[impl AsRef<str>], last: &str) -> String {
-    joined(
-        &ids.iter()
-            .map(|id| written(id.as_ref()))
-            .collect::<Vec<_>>(),
-        last,
-    )
+    let written = |id: &str| format!("--{}", id.replace('_', "-"));
+    let options: Vec<String> = ids.iter().map(|id| written(id.as_ref())).collect();
+    joined(&options, last)
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
-pub(super) const MAX_BATCHES: u64 = 1 << 32;
+pub const MAX_BATCHES: u64 = 1 << 32;
 
 /// Adds an option to the help of `-h`.
-pub(super) trait ShortHelp {
+pub trait ShortHelp {
     /// Sets the text of the option in `-h`, which must fit on one line. The comment of the option's
     /// field becomes the text in `--help`.
     fn short_help(self, text: &'static str) -> Self;
@@ -30,7 +30,7 @@ pub type List<T> = Vec<T>;
 
 /// Parses the value of `--tiles`: numbers and ranges of tiles. Returns the tiles in the given
 /// order.
-pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
+pub fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     let number = |text: &str| {
         let text = text.trim();
         text.parse::<u32>().map_err(|_| {
@@ -41,10 +41,8 @@ pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
     };
     let mut tiles = Vec::new();
     for part in list.split(',') {
-        let (from, to) = match part.split_once('-') {
-            Some((from, to)) => (number(from)?, number(to)?),
-            None => (number(part)?, number(part)?),
-        };
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let (from, to) = (number(from)?, number(to)?);
         if from > to || tiles.len() + (to - from) as usize >= limits::TILES as usize {
             return Err(BadValue::new(format!(
                 "'{part}' is not a range of tiles; give the lower number first, such as 5-9"
@@ -60,7 +58,7 @@ pub(super) fn tiles(list: &str) -> Result<List<u32>, BadValue> {
 const MAX_MEM_PER_TILE: u64 = 1 << 40;
 
 /// Parses the value of `--mem-per-tile`: a number of bytes for all IPUs, or one for each IPU.
-pub(super) fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
+pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     list.split(',').map(|text| match text.trim().parse() {
         Ok(bytes) if (1..=MAX_MEM_PER_TILE).contains(&bytes) => Ok(bytes),
         _ => Err(BadValue::new(format!(
@@ -80,7 +78,7 @@ pub struct OfProfile<T> {
 }
 
 /// Parses a value of `--micro-batch`: a number of samples, or SIZE=PROFILE.
-pub(super) fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
+pub fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
     of_profile(text, |size| (1..=MAX_BATCHES).contains(size)).ok_or_else(|| {
         BadValue::new(format!(
             "'{text}' is neither a number of samples from 1 to {MAX_BATCHES} nor SIZE=PROFILE; write \
@@ -90,7 +88,7 @@ pub(super) fn micro_batch(text: &str) -> Result<OfProfile<u64>, BadValue> {
 }
 
 /// Parses a value of `--amp`: an available memory proportion, or VALUE=PROFILE.
-pub(super) fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
+pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
     of_profile(text, |value| (0.0..=1.0).contains(value)).ok_or_else(|| {
         BadValue::new(format!(
             "'{text}' is neither a proportion from 0 to 1 nor VALUE=PROFILE; write it like 0.6 or \
@@ -102,24 +100,24 @@ pub(super) fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
 /// Parses a value that `is_valid` accepts, alone or followed by an equals sign and a profile.
 fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
     let (value, profile) = match text.split_once('=') {
-        Some((value, profile)) => (value, Some(profile)),
+        Some((_, "")) => return None,
+        Some((value, profile)) => (value, Some(profile.into())),
         None => (text, None),
     };
     let value = value.trim().parse().ok().filter(is_valid)?;
-    (profile != Some("")).then(|| OfProfile {
-        value,
-        profile: profile.map(PathBuf::from),
-    })
+    Some(OfProfile { value, profile })
 }
 
 /// Parses a number of GB per second, above 0 and up to 1,000,000 with decimals, and returns bytes
 /// per second.
-pub(super) fn bandwidth(text: &str) -> Result<u64, BadValue> {
-    let number: Option<f64> = text.trim().parse().ok();
-    let number = number.map(|number| (number * 1e9).round());
-    match number.filter(|number| (1.0..=1e15).contains(number)) {
-        Some(number) => Ok(number as u64),
-        None => Err(BadValue::new(format!(
+pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
+    let bytes = text
+        .trim()
+        .parse()
+        .map(|number: f64| (number * 1e9).round());
+    match bytes {
+        Ok(bytes) if (1.0..=1e15).contains(&bytes) => Ok(bytes as u64),
+        _ => Err(BadValue::new(format!(
             "'{text}' is not a number of GB in a second above 0 and up to 1,000,000; write it like 29.5"
         ))),
     }

@@ -1,10 +1,7 @@
 //! Reads how many bytes of not-always-live variables are live at each step on each IPU.
 
-use super::super::RecordedTile;
-use super::super::cells::Cells;
-use super::super::database::Database;
-use super::super::ids::{Ids, check_ipu};
 use super::super::liveness::STEPS;
+use super::super::{Cells, Database, Ids, RecordedTile};
 use super::Ipus;
 use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
@@ -22,11 +19,11 @@ pub struct LiveByIpu {
 }
 
 /// Name of the table with the changes of live bytes by step and IPU.
-pub(crate) const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
+pub const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
 /// Returns whether the profile has both the table of changes of live bytes by step and IPU, and the
 /// table of liveness steps.
-pub(super) fn is_there(database: &Database) -> bool {
+pub fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
@@ -42,7 +39,7 @@ type Deltas = Vec<(u32, i64)>;
 /// Rows without an IPU are taken as sums over all IPUs, which the table holds in addition to the
 /// rows of single IPUs. A real profile of one IPU has both kinds of rows. For several IPUs this
 /// meaning is assumed, so the sums are checked.
-pub(super) fn read(
+pub fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
@@ -53,7 +50,7 @@ pub(super) fn read(
         return Ok(None);
     }
     let mut deltas = read_deltas(database, steps, |row, ipu| {
-        check_ipu(row, 1, ipu, ipus.count.into())?;
+        row.check_ipu(1, ipu, ipus.count.into())?;
         Ok(true)
     })?;
     let mut of = |ipu| summed_by_step(deltas.remove(&ipu).unwrap_or_default());
@@ -81,21 +78,20 @@ pub(super) fn read(
 /// # Errors
 /// If the table cannot be read, or refers to a step whose id is not in `steps`. `steps` holds the
 /// ids of all steps, ascending.
-pub(in crate::profile) fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
+pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
         // The table may list any number of IPUs: IPUs other than IPU 0 belong to other replicas,
         // which run the same program.
         deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     }
-    let of_first = deltas.remove(&Some(0));
-    let found = of_first.or_else(|| deltas.remove(&None));
-    Ok(summed_by_step(found.unwrap_or_default()))
+    let of_first = deltas.remove(&Some(0)).or_else(|| deltas.remove(&None));
+    Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
 /// Reads the ids of the liveness steps, ascending. The index of a step is the index of its id in
 /// this list.
-pub(super) fn read_steps(database: &Database) -> Result<Vec<u64>> {
+pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
     Ids::of(STEPS, "id", &steps)?;
@@ -133,17 +129,14 @@ fn read_deltas(
 /// sum is 0 bytes.
 fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
-    let mut sums = Deltas::with_capacity(deltas.len());
-    for (step, delta) in deltas {
-        match sums.last_mut() {
-            // The sum stays far below overflow, since both the size of a change and the number of
-            // rows are bounded.
-            Some(last) if last.0 == step => last.1 = last.1.saturating_add(delta),
-            _ => sums.push((step, delta)),
-        }
-    }
-    sums.retain(|&(_, delta)| delta != 0);
-    sums
+    deltas
+        .chunk_by(|one, next| one.0 == next.0)
+        .map(|of_step| {
+            let changes = of_step.iter().map(|&(_, delta)| delta);
+            (of_step[0].0, changes.fold(0, i64::saturating_add))
+        })
+        .filter(|&(_, delta)| delta != 0)
+        .collect()
 }
 
 /// Adds up `deltas`, the changes of live bytes on the IPU `ipu`. Returns pairs of a step index and
@@ -152,10 +145,8 @@ fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {
         live = live.saturating_add(delta);
-        let bytes = u64::try_from(live);
-        let bytes =
-            bytes.map_err(|_| format!("below 0 bytes are live at step {step} on IPU {ipu}"));
-        Ok((step, bytes?))
+        let problem = |_| format!("below 0 bytes are live at step {step} on IPU {ipu}");
+        Ok((step, u64::try_from(live).map_err(problem)?))
     };
     deltas.iter().map(point).collect()
 }
@@ -174,8 +165,10 @@ fn curves(
     ipus: Ipus,
     tiles: &[RecordedTile],
 ) -> Result<Vec<Vec<(u32, u64)>>, String> {
-    let curves = (0..).zip(of_ipus).map(|(ipu, deltas)| curve(ipu, deltas));
-    let curves = curves.collect::<Result<Vec<_>, _>>()?;
+    let curves: Vec<_> = (0..)
+        .zip(of_ipus)
+        .map(|(ipu, deltas)| curve(ipu, deltas))
+        .collect::<Result<_, _>>()?;
     if !of_all.is_empty() {
         let negated = |(step, delta): (u32, i64)| (step, delta.saturating_neg());
         let mut differences = of_ipus.concat();

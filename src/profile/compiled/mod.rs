@@ -14,13 +14,13 @@ pub(crate) use live::TABLE as LIVE_BY_STEP;
 pub(super) use live::by_step as live_by_step;
 pub use variable_sums::{BytesByName, LiveOnTile, PipelineName, VariableSums};
 
-use super::cells::{cell, no_row, or_warn};
+use super::cells::{cell, no_row};
 use super::cycles::read_cycles_by_ipu;
-use super::database::Database;
-use super::recorded::Recorded;
-use super::target::{TILES, listed_tiles};
+use super::target::listed_tiles;
 use super::variables::TABLE as VARIABLES;
-use super::{BuildInfo, Programs, RecordedCategory, RecordedTile, Regions, Target};
+use super::{
+    BuildInfo, Database, Programs, Recorded, RecordedCategory, RecordedTile, TILES, Target, or_warn,
+};
 use crate::message::{PROFILE_AGAIN, Result, Warning, unusable};
 use crate::progress::Progress;
 use std::ops::Range;
@@ -37,9 +37,6 @@ pub struct CompiledProfile {
     /// One entry per tile, numbered across all IPUs: the recorded memory of the tile
     /// (`memory_by_tile`).
     pub tiles: Vec<RecordedTile>,
-    /// One entry per tile: its bytes in memory regions; `None` if the profile lacks the columns of
-    /// memory regions.
-    pub regions: Option<Vec<Regions>>,
     /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
     /// Bytes of not-always-live variables on each IPU at each step; `None` if the profile lacks
@@ -74,15 +71,13 @@ impl CompiledProfile {
     /// # Errors
     /// The same errors as [`CompiledProfile::read`].
     pub(crate) fn read_with(path: &Path, with_programs: bool, progress: &Progress) -> Result<Self> {
-        let database = Database::open(path, progress)?;
-        let mut target = Target::read(&database)?;
-        target.check_sizes()?;
-        let ipus = Ipus::read(&database, &mut target)?;
+        let mut database = Database::open(path, progress)?;
+        database.target.check_sizes()?;
+        let ipus = Ipus::read(&mut database)?;
         let mut warnings = Vec::new();
         let made = BuildInfo::read(&database, &mut warnings);
         warnings.extend(database.version.warning());
-        let (recorded, regions) = Recorded::read(&database, &target)?;
-        let Recorded { tiles, categories } = recorded;
+        let Recorded { tiles, categories } = Recorded::read(&database)?;
         let steps = if live::is_there(&database) || database.has_rows(VARIABLES)? {
             live::read_steps(&database)?
         } else {
@@ -92,15 +87,14 @@ impl CompiledProfile {
         let cycles = or_warn(cycles, "executed cycles", &mut warnings);
         let live = live::read(&database, ipus, &tiles, &steps, &mut warnings)?;
         let variables = variable_sums::read(&database, ipus, &tiles, &steps)?;
-        let programs = with_programs.then(|| Programs::read(&database, &target));
+        let programs = with_programs.then(|| Programs::read(&database));
         let programs = or_warn(programs.transpose(), "layers on IPUs", &mut warnings);
         database.source.check_unchanged()?;
         Ok(Self {
             programs,
-            target,
+            target: database.target,
             ipus,
             tiles,
-            regions,
             categories,
             live,
             variables,
@@ -114,8 +108,8 @@ impl CompiledProfile {
     /// `tile` exceeds the memory of a tile; 0 if the content fits, or if the profile lacks memory
     /// regions. `tile` is numbered across all IPUs.
     pub fn overflowed(&self, tile: usize) -> u64 {
-        let regions = self.regions.as_ref();
-        regions.map_or(0, |regions| regions[tile].overflowed)
+        let regions = self.tiles[tile].regions;
+        regions.map_or(0, |regions| regions.overflowed)
     }
 }
 
@@ -138,11 +132,12 @@ const TABLE: &str = "target_info";
 
 impl Ipus {
     /// Derives the listed IPUs from the rows of `memory_by_tile`, and sets `num_tiles` and
-    /// `num_ipus` of `target` to the numbers of listed tiles and IPUs.
+    /// `num_ipus` of the target of `database` to the numbers of listed tiles and IPUs.
     ///
     /// # Errors
-    /// If the listed tiles do not make whole IPUs, or contradict the numbers in `target`.
-    fn read(database: &Database, target: &mut Target) -> Result<Self> {
+    /// If the listed tiles do not make whole IPUs, or contradict the numbers in the target.
+    fn read(database: &mut Database) -> Result<Self> {
+        let target = &database.target;
         let listed = listed_tiles(database)?;
         if listed == 0 {
             return Err(no_row(TILES));
@@ -155,8 +150,12 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        let is_known = listed == all || listed.checked_mul(replicas) == Some(all);
-        if !is_known || !listed.is_multiple_of(of_ipu) {
+        // The factor, 1 or the number of replicas, by which `one` multiplied is `other`.
+        let factor = |one: u64, other| {
+            let mut factors = [1, replicas].into_iter();
+            factors.find(|&factor| one.checked_mul(factor) == Some(other))
+        };
+        if factor(listed, all).is_none() || !listed.is_multiple_of(of_ipu) {
             return unusable(format!(
                 "table `memory_by_tile` lists {listed} tiles, but `target_info` has {all} (IPUs of \
                  {of_ipu} tiles each, {replicas} replicas); {PROFILE_AGAIN}"
@@ -164,9 +163,7 @@ impl Ipus {
         }
         let ipus = listed / of_ipu;
         let stated = target.num_ipus;
-        let is_times = |a: u64, b, by| a.checked_mul(by) == Some(b);
-        let is_stated = |by| is_times(ipus, stated, by) || is_times(stated, ipus, by);
-        if !is_stated(1) && !is_stated(replicas) {
+        if factor(ipus, stated).or(factor(stated, ipus)).is_none() {
             return Err(cell(
                 TABLE,
                 "num_ipus",
@@ -174,8 +171,6 @@ impl Ipus {
                 format!("{all} tiles at {of_ipu} for each IPU do not make {stated} IPUs"),
             ));
         }
-        target.num_tiles = listed as u32;
-        target.num_ipus = ipus;
         let mut of_replica = ipus;
         if replicas > 1 {
             of_replica = database
@@ -185,11 +180,13 @@ impl Ipus {
                 .next_back()
                 .unwrap_or(ipus);
         }
-        let mut one_or_all = [1, replicas].into_iter();
-        let Some(listed_replicas) = one_or_all.find(|by| is_times(of_replica, ipus, *by)) else {
+        let Some(listed_replicas) = factor(of_replica, ipus) else {
             let problem = format!("{ipus} IPUs are listed, of {replicas} replicas");
             return Err(cell(TABLE, "ipus_per_replica", of_replica, problem));
         };
+        let target = &mut database.target;
+        target.num_tiles = listed as u32;
+        target.num_ipus = ipus;
         Ok(Self {
             count: ipus as u32,
             tiles_per_ipu: target.tiles_per_ipu,

@@ -2,10 +2,8 @@
 //! Recognizes the variables that a pipeline creates by their names (docs/model.md, "A compiled
 //! pipeline").
 
-use super::super::database::Database;
-use super::super::ids::position;
 use super::super::variables::{CATEGORIES, STRING_COLUMNS, STRINGS, TABLE, read_categories};
-use super::super::{LiveClasses, RecordedTile};
+use super::super::{Database, LiveClasses, RecordedTile};
 use super::Ipus;
 use crate::message::Result;
 use rustc_hash::FxHashMap;
@@ -141,7 +139,7 @@ struct RangeSums {
 /// Sums up the lowered variables, and lists the live variables on the fullest tile of each IPU.
 /// Returns `None` if the profile has no lowered variables. `tiles` holds the recorded memory of
 /// each tile; `steps` holds the ids of all steps, ascending.
-pub(super) fn read(
+pub fn read(
     database: &Database,
     ipus: Ipus,
     tiles: &[RecordedTile],
@@ -165,9 +163,9 @@ pub(super) fn read(
         chosen: vec![Vec::new(); ipus.count as usize],
     };
     let parts = database.scan_ranges(TABLE, columns, init, |row, sums| {
-        let tile = row.tile(0, tiles.len() as u32)?;
+        let tile = row.tile(0)?;
         let bytes = row.small(1)?;
-        let category = position(&category_ids, &row, 2, CATEGORIES)? as u8;
+        let category = row.position(2, &category_ids, CATEGORIES)? as u8;
         let class = class_ids.position(row.unsigned(3)?);
         let mut name = None;
         if let Some(names) = &names {

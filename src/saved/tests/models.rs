@@ -230,6 +230,7 @@ fn recorded(tile: u64) -> RecordedTile {
         with_gaps: tile.is_multiple_of(2).then_some(u64::MAX - tile),
         always_live: u64::MAX - tile,
         not_always_live: 3,
+        regions: None,
     }
 }
 
