@@ -90,6 +90,17 @@ impl GroupCode {
             own_control_code: sum("control code", group().map(control).collect())?,
         })
     }
+
+    /// Iterates over the lists of bytes on each tile in all fields.
+    pub(crate) fn all_bytes(&self) -> impl Iterator<Item = &TileBytes> {
+        self.vertex_types.iter().map(|(_, tiles)| tiles).chain([
+            &self.vertex_state,
+            &self.vertex_memory,
+            &self.exchange_code,
+            &self.control_code,
+            &self.own_control_code,
+        ])
+    }
 }
 
 /// All operations with one debug context, with their code and vertex state. The operations share
@@ -248,21 +259,17 @@ impl Budget {
     }
 
     fn take(&mut self, code: &GroupCode) -> Result<(), FileError> {
-        let all = code.vertex_types.iter().map(|(_, tiles)| tiles).chain([
-            &code.vertex_state,
-            &code.vertex_memory,
-            &code.exchange_code,
-            &code.control_code,
-            &code.own_control_code,
-        ]);
-        self.left = self.left.checked_sub(runs(all)).ok_or_else(|| {
-            FileError::new(format!(
-                "table `programs`, column `variant_index`: the code of operations changes from \
+        self.left = self
+            .left
+            .checked_sub(runs(code.all_bytes()))
+            .ok_or_else(|| {
+                FileError::new(format!(
+                    "table `programs`, column `variant_index`: the code of operations changes from \
                  tile to tile more than {} times, which takes more rows than the profile has; \
                  {OVER_BOUND}",
-                self.max
-            ))
-        })?;
+                    self.max
+                ))
+            })?;
         Ok(())
     }
 }

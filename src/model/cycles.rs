@@ -23,7 +23,7 @@ use super::walk::Path;
 use super::windows::StepIndex;
 use crate::limits;
 use crate::message::{OVER_BOUND, Warning};
-use crate::profile::{Cycles, Executed, ProgramKind, Programs};
+use crate::profile::{Cycles, ProgramKind, Programs};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,9 +62,12 @@ pub struct OperationCycles {
     /// [`Model::operations`](super::Model::operations): the cycles of the operation. Executed
     /// cycles are summed over all runs.
     pub by_operation: Vec<WorkCycles>,
-    /// Cycles of each cluster (programs of one operation), ascending by operation, then by cluster.
-    /// These cycles are also included in `by_operation`.
-    pub by_cluster: Vec<ClusterCycles>,
+    /// Cycles of each cluster: the programs of an operation that use variables of the same use
+    /// sets. A key is the operation, as an index into
+    /// [`Model::operations`](super::Model::operations), and the cluster, as an index into the
+    /// [clusters](super::OperationGroup::clusters) of the operation's group. These cycles are also
+    /// included in `by_operation`.
+    pub by_cluster: BTreeMap<(u32, u32), WorkCycles>,
     /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
     /// Executed cycles of all programs that are neither compute sets nor exchanges: stream copies,
@@ -101,17 +104,6 @@ impl WorkCycles {
     }
 }
 
-/// The cycles of one cluster: the programs of an operation that use variables of the same use sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClusterCycles {
-    /// The operation, as an index into [`Model::operations`](super::Model::operations).
-    pub operation: u32,
-    /// Index into the [clusters](super::OperationGroup::clusters) of the operation's group.
-    pub cluster: u32,
-    /// Cycles of the programs of the cluster.
-    pub cycles: WorkCycles,
-}
-
 /// Returns the share of `cycles` that belongs to `part` out of `whole`: `cycles * part / whole`,
 /// rounded down; 0 if `whole` is 0.
 pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
@@ -134,40 +126,89 @@ pub(super) fn of_operations(
     cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,
 ) -> Result<Option<OperationCycles>, Warning> {
-    let sums = |source| CycleSums {
-        programs,
-        found,
-        executions: found.walk.executions(programs, &cycles.repeats),
-        cluster_of,
-        backward,
-        all: OperationCycles {
-            source,
-            by_operation: vec![WorkCycles::default(); found.operations.len()],
-            by_cluster: Vec::new(),
-            unexplained: WorkCycles::default(),
-            other: 0,
-        },
+    let executions = found.walk.executions(programs, &cycles.repeats);
+    // One entry per program: how often it runs on all call paths together.
+    let mut all_executions = vec![0u128; programs.all.len()];
+    for (&(_, program), &count) in found.walk.visits.iter().zip(&executions) {
+        all_executions[program as usize] += u128::from(count);
+    }
+    let Some((source, by_program, without_program)) = recorded(programs, cycles, &all_executions)
+    else {
+        return Ok(None);
+    };
+    let mut sums = OperationCycles {
+        source,
+        by_operation: vec![WorkCycles::default(); found.operations.len()],
         by_cluster: BTreeMap::new(),
+        unexplained: WorkCycles::default(),
+        other: without_program,
     };
-    let sums = match (&cycles.executed, &cycles.estimated) {
-        (Some(executed), _) if has_any(programs, &executed.by_program) => {
-            let runs = executed.runs;
-            sums(CycleSource::Executed { runs }).of_executed(executed)
+    for (program, &cycles) in by_program.iter().enumerate() {
+        let kind = &programs.all[program].kind;
+        if !is_work(kind) {
+            sums.other = sums.other.saturating_add(cycles);
+        } else if all_executions[program] == 0 {
+            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
         }
-        (_, Some(estimated)) if has_any(programs, estimated) => {
-            sums(CycleSource::Estimated).of_estimated(estimated)
+    }
+    // The cycles of a program are divided among its visits (one for each call path), in proportion
+    // to how often the program runs on the path. No cycle is lost to rounding.
+    let mut earlier = vec![0u128; all_executions.len()];
+    for (visit, &(path, number)) in found.walk.visits.iter().enumerate() {
+        let program = number as usize;
+        let (all, kind) = (all_executions[program], &programs.all[program].kind);
+        if all == 0 || !is_work(kind) {
+            continue;
         }
-        _ => return Ok(None),
-    };
+        let from = earlier[program];
+        let to = from + u128::from(executions[visit]);
+        earlier[program] = to;
+        let cycles = u128::from(by_program[program]);
+        let part = (cycles * to / all - cycles * from / all) as u64;
+        let later = backward.map_or(0, |backward| later(backward, path, number, part));
+        let by = (found.operation_of[visit], cluster_of[program]);
+        sums.add(by, kind, part, later);
+    }
     let total = sums
         .by_operation
         .iter()
         .chain([&sums.unexplained])
         .fold(sums.other, |total, work| total.saturating_add(work.all));
     if total > limits::CYCLES {
-        return Err(too_many(sums.source));
+        return Err(too_many(source));
     }
     Ok(Some(sums))
+}
+
+/// Returns the source of the cycles; one entry per program: the cycles of all its executions; and
+/// the cycles without a program. Returns `None` if no compute set or exchange has cycles.
+/// `executions` has one entry per program: how often it runs.
+fn recorded(
+    programs: &Programs,
+    cycles: &Cycles,
+    executions: &[u128],
+) -> Option<(CycleSource, Vec<u64>, u64)> {
+    let is_work = |program: usize| is_work(&programs.all[program].kind);
+    let has_any = |cycles: &[u64]| (0..cycles.len()).any(|at| cycles[at] > 0 && is_work(at));
+    if let Some(executed) = cycles.executed.as_ref()
+        && has_any(&executed.by_program)
+    {
+        let runs = executed.runs;
+        return Some((
+            CycleSource::Executed { runs },
+            executed.by_program.clone(),
+            executed.without_program,
+        ));
+    }
+    let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
+    // An estimate is for one execution of a program. Other programs than compute sets and exchanges
+    // have no estimates.
+    let all = |program: usize| {
+        let once = u128::from(estimated[program]) * u128::from(is_work(program));
+        u64::try_from(once * executions[program]).unwrap_or(u64::MAX)
+    };
+    let by_program = (0..estimated.len()).map(all).collect();
+    Some((CycleSource::Estimated, by_program, 0))
 }
 
 fn too_many(source: CycleSource) -> Warning {
@@ -193,117 +234,24 @@ fn is_work(kind: &ProgramKind) -> bool {
     )
 }
 
-/// Returns whether any compute set or exchange has cycles. `cycles` has the cycles of each program.
-fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
-    programs
-        .all
+/// Returns how many of `cycles`, the cycles of `program` on the call path `path`, are spent at or
+/// after the start of the backward pass: the same share as that of the program's steps on `path`.
+/// If no step of the program is on `path`, as for a function body that is listed once for several
+/// calls, all steps of the program are used instead. `steps` has the steps of each program, and
+/// `start` is the first step of the backward pass.
+fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
+    let all = steps.of(program);
+    let on_path: Vec<u32> = all
         .iter()
-        .zip(cycles)
-        .any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
+        .copied()
+        .filter(|&step| steps.walk_path(step) == Some(path))
+        .collect();
+    let counted = if on_path.is_empty() { all } else { &on_path };
+    let later = counted.len() - counted.partition_point(|&step| step < start);
+    share(cycles, later as u64, counted.len() as u64)
 }
 
-/// The sums of cycles by operation and by cluster while they are built, and all data from which
-/// they are computed. Cycles are added visit by visit. A visit is one program on one call path in
-/// the walk over the program tree.
-struct CycleSums<'a> {
-    programs: &'a Programs,
-    found: &'a UnnamedOperations,
-    /// One entry per visit (a program on one call path): how often the program runs on this path.
-    executions: Vec<u64>,
-    /// One entry per program: the index of its cluster in its operation group, or `NO_CLUSTER`.
-    cluster_of: &'a [u32],
-    /// The steps of each program, and the first step of the backward pass. `None` for inference.
-    backward: Option<(&'a StepIndex, u32)>,
-    /// All sums of cycles except the sums by cluster.
-    all: OperationCycles,
-    /// The cycles of each cluster. A key is the index of the operation, and the index of the
-    /// cluster in the operation's group.
-    by_cluster: BTreeMap<(u32, u32), WorkCycles>,
-}
-
-impl<'a> CycleSums<'a> {
-    /// Sums up the compiler's estimates. `estimated` has one entry per program: the cycles of one
-    /// execution. For each visit of a program, these cycles are added times the number of
-    /// executions of the visit.
-    fn of_estimated(mut self, estimated: &[u64]) -> OperationCycles {
-        for (visit, program) in self.visits() {
-            let cycles = estimated[program].saturating_mul(self.executions[visit]);
-            self.add_visit(visit, cycles);
-        }
-        self.finished()
-    }
-
-    /// Sums up executed cycles. `executed` has the cycles of all executions of each program. These
-    /// cycles are divided among the visits of the program (one for each call path), in proportion
-    /// to how often the program runs on the path. No cycle is lost to rounding.
-    fn of_executed(mut self, executed: &Executed) -> OperationCycles {
-        self.all.other = executed.without_program;
-        let mut all = vec![0u128; self.programs.all.len()];
-        for (visit, program) in self.visits() {
-            all[program] += u128::from(self.executions[visit]);
-        }
-        for (program, &cycles) in executed.by_program.iter().enumerate() {
-            let kind = &self.programs.all[program].kind;
-            if !is_work(kind) {
-                self.all.other = self.all.other.saturating_add(cycles);
-            } else if all[program] == 0 {
-                self.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
-            }
-        }
-        let mut before = vec![0u128; all.len()];
-        for (visit, program) in self.visits().filter(|&(_, program)| all[program] > 0) {
-            let from = before[program];
-            let to = from + u128::from(self.executions[visit]);
-            before[program] = to;
-            let cycles = u128::from(executed.by_program[program]);
-            let part = cycles * to / all[program] - cycles * from / all[program];
-            self.add_visit(visit, part as u64);
-        }
-        self.finished()
-    }
-
-    /// Iterates over the visits of compute sets and exchanges in the walk over the program tree.
-    /// Each item has the index of the visit, and the index of its program in `Programs::all`.
-    fn visits(&self) -> impl Iterator<Item = (usize, usize)> + use<'a> {
-        let programs = self.programs;
-        self.found
-            .walk
-            .visits
-            .iter()
-            .enumerate()
-            .map(|(visit, &(_, program))| (visit, program as usize))
-            .filter(|&(_, program)| is_work(&programs.all[program].kind))
-    }
-
-    /// Adds the `cycles` of one visit of a program to the operation and cluster of the visit.
-    fn add_visit(&mut self, visit: usize, cycles: u64) {
-        let (path, program) = self.found.walk.visits[visit];
-        let later = self.later(path, program, cycles);
-        let kind = &self.programs.all[program as usize].kind;
-        let operation = self.found.operation_of[visit];
-        let by = (operation, self.cluster_of[program as usize]);
-        self.add(by, kind, cycles, later);
-    }
-
-    /// Returns how many of `cycles`, the cycles of `program` on the call path `path`, are spent at
-    /// or after the start of the backward pass: the same share as that of the program's steps on
-    /// `path`. If no step of the program is on `path`, as for a function body that is listed once
-    /// for several calls, all steps of the program are used instead. Returns 0 for inference.
-    fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
-        let Some((steps, start)) = self.backward else {
-            return 0;
-        };
-        let all = steps.of(program);
-        let on_path: Vec<u32> = all
-            .iter()
-            .copied()
-            .filter(|&step| steps.walk_path(step) == Some(path))
-            .collect();
-        let counted = if on_path.is_empty() { all } else { &on_path };
-        let later = counted.len() - counted.partition_point(|&step| step < start);
-        share(cycles, later as u64, counted.len() as u64)
-    }
-
+impl OperationCycles {
     /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,
     /// whose indices are in `by`. `all` has the program's cycles in both passes, `later` its cycles
     /// in the backward pass.
@@ -319,24 +267,11 @@ impl<'a> CycleSums<'a> {
         };
         let (operation, cluster) = by;
         if operation == NO_OPERATION {
-            return self.all.unexplained.add(added);
+            return self.unexplained.add(added);
         }
-        self.all.by_operation[operation as usize].add(added);
+        self.by_operation[operation as usize].add(added);
         if cluster != NO_CLUSTER {
             self.by_cluster.entry(by).or_default().add(added);
         }
-    }
-
-    fn finished(mut self) -> OperationCycles {
-        self.all.by_cluster = self
-            .by_cluster
-            .into_iter()
-            .map(|((operation, cluster), cycles)| ClusterCycles {
-                operation,
-                cluster,
-                cycles,
-            })
-            .collect();
-        self.all
     }
 }

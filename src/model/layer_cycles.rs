@@ -2,7 +2,7 @@
 //! where it runs. An operation that runs after the backward pass and works on several layers, such
 //! as a norm of all gradients, counts as part of the update (docs/model.md, "Time").
 
-use super::cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles, share};
+use super::cycles::{CycleSource, OperationCycles, WorkCycles, share};
 use super::{Model, Pass, PlaceSet, Placement};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -124,14 +124,12 @@ impl Model {
         let group = self.operations[operation].group as usize;
         let reaches = placement.places_of(operation).len() > 1;
         let places = placement.of_cluster[group].as_slice();
-        let all = &cycles.by_cluster;
-        let first = all.partition_point(|sums| (sums.operation as usize) < operation);
-        let is_own = move |sums: &&ClusterCycles| sums.operation as usize == operation;
-        all[first..]
-            .iter()
-            .take_while(is_own)
+        let number = operation as u32;
+        cycles
+            .by_cluster
+            .range((number, 0)..=(number, u32::MAX))
             .filter(move |_| reaches)
-            .filter_map(|sums| Some((*places.get(sums.cluster as usize)?, sums.cycles)))
+            .filter_map(|(&(_, cluster), &own)| Some((*places.get(cluster as usize)?, own)))
             .filter(|(places, _)| !placement.sets.places(*places).is_empty())
     }
 }

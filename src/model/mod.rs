@@ -38,7 +38,7 @@ mod windows;
 pub use code::{GroupCode, OperationGroup, ProgramCluster};
 pub(crate) use contents::SetBytes;
 pub use contents::{LayerRegexes, Model};
-pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
+pub use cycles::{CycleSource, OperationCycles, WorkCycles};
 pub use flow::{DataFlow, FlowEdge, FlowNode, NO_NODE};
 pub use layer_cycles::{CyclesByLayer, NoCycles, PassCycles};
 pub use layer_lookup::Named;

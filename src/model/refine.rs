@@ -226,22 +226,17 @@ fn partners_of<'a>(
     places: &[TileAndBytes],
     others: &'a [PlacedVariable],
 ) -> Vec<&'a [PlacedVariable]> {
-    let mut by_width = WIDTHS.map(|width| -> Vec<&[PlacedVariable]> {
-        places
-            .iter()
-            .map(|&place| of_elements(others, place, width))
-            .collect()
+    let candidates = |place, width| of_elements(others, place, width);
+    let mut widths = WIDTHS;
+    widths.sort_by_cached_key(|&width| {
+        let without = |&&place: &&TileAndBytes| candidates(place, width).is_empty();
+        places.iter().filter(without).count()
     });
-    by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
-    (0..places.len())
-        .map(|index| {
-            by_width
-                .iter()
-                .map(|found| found[index])
-                .find(|pairs| !pairs.is_empty())
-                .unwrap_or_default()
-        })
-        .collect()
+    let first = |&place: &TileAndBytes| {
+        let mut by_width = widths.iter().map(|&width| candidates(place, width));
+        by_width.find(|found| !found.is_empty()).unwrap_or_default()
+    };
+    places.iter().map(first).collect()
 }
 
 /// Returns the entries of `others` (sorted) that are on `tile` and have as many elements as a

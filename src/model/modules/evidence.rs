@@ -9,8 +9,10 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
 /// Data on each operation of the forward pass from which layers are chosen. All indices of
-/// operations are indices into the forward pass.
+/// operations, except in `forward`, are indices into the forward pass.
 pub(super) struct Evidence<'a> {
+    /// The operations of the forward pass, as ascending indices into the model's operations.
+    pub(super) forward: Vec<usize>,
     /// One entry per operation: the names of the parameters that it is the first to use.
     pub(super) parameters: Vec<Vec<&'a str>>,
     /// One entry per operation: the names of all parameters that it uses.
@@ -31,17 +33,15 @@ pub(super) struct Evidence<'a> {
 
 /// Returns the operations of the forward pass, as ascending indices into `operations`. If `named`,
 /// returns only operations to which the framework gave a name.
-pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
-    let is_forward = |operation: &Operation| {
+fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
+    let is_forward = |&number: &usize| {
+        let operation = &operations[number];
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
-        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both)
-            && !operation.is_backward
-            && !operation.is_update;
-        !operation.is_tensor && is_forward && (is_named || !named && operation.window.is_some())
+        matches!(operation.pass, Pass::Forward | Pass::Both)
+            && !(operation.is_backward || operation.is_update || operation.is_tensor)
+            && (is_named || !named && operation.window.is_some())
     };
-    (0..operations.len())
-        .filter(|&number| is_forward(&operations[number]))
-        .collect()
+    (0..operations.len()).filter(is_forward).collect()
 }
 
 /// Used in place of an index into the forward pass for an operation outside the forward pass.
@@ -52,27 +52,32 @@ const NONE: usize = usize::MAX;
 const USED: usize = 32;
 
 impl<'a> Evidence<'a> {
-    /// Returns evidence without any parameters, bytes or data flow, for a forward pass of
-    /// `operations` operations.
-    pub(super) fn nothing(operations: usize) -> Self {
+    /// Returns evidence without any parameters, bytes or data flow. With `named`, it is only about
+    /// operations to which the framework gave a name.
+    pub(super) fn nothing(operations: &[Operation], named: bool) -> Self {
+        let forward = forward(operations, named);
+        let count = forward.len();
         Self {
-            parameters: vec![Vec::new(); operations],
-            used: vec![Vec::new(); operations],
+            forward,
+            parameters: vec![Vec::new(); count],
+            used: vec![Vec::new(); count],
             scopes: Vec::new(),
-            bytes: vec![0; operations],
+            bytes: vec![0; count],
             flow: Vec::new(),
-            crossing: vec![0; operations + 1],
+            crossing: vec![0; count + 1],
         }
     }
 
-    pub(super) fn new(model: &'a Model, forward: &[usize]) -> Self {
+    /// Collects the evidence of a model. With `named`, it is only about operations to which the
+    /// framework gave a name.
+    pub(super) fn new(model: &'a Model, named: bool) -> Self {
+        let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
         let mut position = vec![NONE; model.operations.len()];
-        for (at, &operation) in forward.iter().enumerate().rev() {
+        for (at, &operation) in evidence.forward.iter().enumerate().rev() {
             first_of_group[model.operations[operation].group as usize] = at;
             position[operation] = at;
         }
-        let mut evidence = Self::nothing(forward.len());
         evidence.add_flow(model, &position);
         let bytes = model.bytes_of_sets();
         let first_of_set = model.use_sets.fold(NONE, |first: usize, group| {
@@ -97,7 +102,7 @@ impl<'a> Evidence<'a> {
         }
         let has_scope =
             |&number: &usize| !scope_and_type(&model.operations[number].name).0.is_empty();
-        let mut used = forward.iter().zip(&evidence.parameters);
+        let mut used = evidence.forward.iter().zip(&evidence.parameters);
         if used.all(|(number, parameters)| parameters.is_empty() || !has_scope(number)) {
             evidence.scopes = scopes(&evidence.used, &evidence.crossing);
         }
@@ -112,20 +117,16 @@ impl<'a> Evidence<'a> {
                 .operations
                 .iter()
                 .map(|&operation| position[operation as usize])
-                .find(|&at| at < usize::MAX)
+                .find(|&at| at != NONE)
         };
         let mut passed = Vec::new();
         for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
-            let Some(from) = of_node(edge.from) else {
-                continue;
-            };
-            let to = edge
-                .to
-                .iter()
-                .filter_map(|&node| of_node(node))
-                .filter(|&to| to > from);
-            passed.extend(to.clone().max().map(|last| (from, last, edge.bytes as i64)));
-            self.flow.extend(to.map(|to| (from, to)));
+            if let Some(from) = of_node(edge.from) {
+                let to = edge.to.iter().filter_map(|&node| of_node(node));
+                let to = to.filter(|&to| to > from);
+                passed.extend(to.clone().max().map(|last| (from, last, edge.bytes as i64)));
+                self.flow.extend(to.map(|to| (from, to)));
+            }
         }
         self.flow.sort_unstable();
         self.flow.dedup();
@@ -177,13 +178,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
-    let is_list = |at: usize| path.get(at + 1).is_some_and(|part| is_number(part));
-    let called: Vec<&str> = path
-        .iter()
-        .enumerate()
-        .filter(|&(at, _)| !is_list(at))
-        .map(|(_, &part)| part)
-        .collect();
+    let is_list = |at: &usize| path.get(at + 1).is_some_and(|part| is_number(part));
+    let called = (0..path.len()).filter(|at| !is_list(at));
+    let called: Vec<&str> = called.map(|at| path[at]).collect();
     (!called.is_empty()).then(|| called.join("/"))
 }
 

@@ -20,13 +20,13 @@ mod tree;
 mod which_are_layers;
 
 use super::layer_lookup::{Named, Way, lookup_path};
-use super::lists::crossing;
+use super::lists::{counts, crossing};
 use super::names::unwrapped;
 use super::{Model, Operation};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use evidence::{Evidence, RunSums, forward};
+use evidence::{Evidence, RunSums};
 pub(crate) use names::without_numbers;
 
 use outline::shared_scope;
@@ -61,12 +61,10 @@ struct ForwardModules {
     crossing: Vec<i64>,
     /// One entry per operation in `forward`: whether it is the first operation to use a parameter.
     has_parameters: Vec<bool>,
-    /// One entry per operation in `forward`: its name (empty if it has none). A layer that begins
-    /// with the operation is named after it. `None` if names of operations show modules.
-    names: Option<Vec<String>>,
-    /// One entry per operation in `forward`: its first and its last liveness step. Empty if names
-    /// of operations show modules.
-    steps: Vec<(u32, u32)>,
+    /// One entry per operation in `forward`: its name (empty if it has none), and its first and its
+    /// last liveness step. A layer that begins with the operation is named after it. `None` if
+    /// names of operations show modules.
+    without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
 /// The layers that are found in the modules of a model.
@@ -109,11 +107,10 @@ impl ModuleLayer {
 
 impl ForwardModules {
     /// Builds the module tree from the names of operations and parameters. `operations` has all
-    /// operations of the model. `forward` has the indices of those of the forward pass, in the same
-    /// order as in `evidence`.
-    fn by_names(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
+    /// operations of the model.
+    fn by_names(operations: &[Operation], evidence: Evidence<'_>) -> Self {
+        let forward = evidence.forward.iter();
         let names: Vec<_> = forward
-            .iter()
             .map(|&number| unwrapped(&operations[number].name))
             .collect();
         let of_names = names.iter().map(|name| scope_and_type(name));
@@ -145,39 +142,36 @@ impl ForwardModules {
             if !is_list {
                 lookup.add(below[number], number);
             }
-            if path != scope {
-                lookup.add(path, number);
-            }
+            lookup.add(path, number);
         }
-        let mut parameters = FxHashMap::default();
-        for (number, used) in evidence.parameters.iter().enumerate() {
-            for &parameter in used {
-                parameters.entry(parameter.into()).or_insert(number);
-            }
-        }
+        // In reverse order, so that the first operation with a parameter remains.
+        let parameters = evidence.parameters.iter().enumerate().rev();
+        let parameters =
+            parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
         Self {
             sums: RunSums::new(&evidence.bytes, types.into_iter()),
             calls,
             flow: evidence.flow,
             crossing: evidence.crossing,
             has_parameters: (evidence.parameters.iter().map(|used| !used.is_empty())).collect(),
-            forward,
+            forward: evidence.forward,
             tree,
-            parameters,
+            parameters: parameters.collect(),
             lookup,
-            ..Self::default()
+            without_modules: None,
         }
     }
 
     /// Builds a module tree that divides the program where little data flows, for a model whose
-    /// names show no modules. `forward` has the indices into `operations` of the operations of the
-    /// forward pass, in the same order as in `evidence`.
-    fn by_flow(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
+    /// names show no modules. `operations` has all operations of the model.
+    fn by_flow(operations: &[Operation], evidence: Evidence<'_>) -> Self {
+        let forward = evidence.forward;
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
-        let steps = |&number: &usize| operations[number].window.unwrap_or_default();
-        let name = |&number: &usize| match &operations[number] {
-            operation if operation.is_named() => operation.name.to_string(),
-            _ => String::new(),
+        let name_and_steps = |&number: &usize| {
+            let operation = &operations[number];
+            let name = Some(&operation.name).filter(|_| operation.is_named());
+            let name = name.map_or_else(String::new, |name| name.to_string());
+            (name, operation.window.unwrap_or_default())
         };
         // One tensor per operation: it is passed on to the last operation that uses the operation's
         // data.
@@ -189,8 +183,7 @@ impl ForwardModules {
             sums,
             flow: evidence.flow,
             crossing: evidence.crossing,
-            names: Some(forward.iter().map(name).collect()),
-            steps: forward.iter().map(steps).collect(),
+            without_modules: Some(forward.iter().map(name_and_steps).collect()),
             forward,
             ..Self::default()
         }
@@ -224,19 +217,18 @@ impl ForwardModules {
         layers: Vec<Vec<Run>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
-        let first = |run: &Run| self.tree.paths[self.block(run).start].concat();
-        let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
-        for runs in &layers {
-            firsts
-                .entry(self.path(&runs[0]))
-                .or_default()
-                .insert(first(&runs[0]));
-        }
-        let path = |runs: &Vec<Run>| match self.path(&runs[0]) {
-            path if firsts[&path].len() > 1 => first(&runs[0]),
-            path => path,
+        // One entry per layer: its path, and the path of the first operation of its module.
+        let both = |runs: &Vec<Run>| {
+            let first = self.tree.paths[self.block(&runs[0]).start].concat();
+            (self.path(&runs[0]), first)
         };
-        let paths: Vec<String> = layers.iter().map(path).collect();
+        let both: Vec<(String, String)> = layers.iter().map(both).collect();
+        let distinct: FxHashSet<_> = both.iter().cloned().collect();
+        let firsts = counts(distinct.into_iter().map(|(path, _)| path));
+        let paths: Vec<String> = both
+            .into_iter()
+            .map(|(path, first)| if firsts[&path] > 1 { first } else { path })
+            .collect();
         names(&paths)
             .into_iter()
             .zip(paths)
@@ -244,6 +236,7 @@ impl ForwardModules {
             .map(|((name, path), runs)| ModuleLayer { name, path, runs })
             .collect()
     }
+
     /// Returns the main node of a run, as an index into the nodes of the tree: the module with the
     /// most operations, to which the other nodes of the run were joined.
     fn module(&self, run: &Run) -> usize {
@@ -268,16 +261,15 @@ impl ForwardModules {
     /// operations show no modules, returns the name of the first named operation of the run or, if
     /// no operation has a name, the range of steps of the run, such as `step3-17`.
     fn path(&self, run: &Run) -> String {
-        let Some(names) = &self.names else {
+        let Some(operations) = &self.without_modules else {
             return self.tree.path(self.module(run)).concat();
         };
-        let mut names = names[run.operations.clone()].iter();
-        if let Some(name) = names.find(|name| !name.is_empty()) {
+        let operations = operations[run.operations.clone()].iter();
+        if let Some((name, _)) = operations.clone().find(|(name, _)| !name.is_empty()) {
             return name.clone();
         }
-        let steps = &self.steps[run.operations.clone()];
-        let first = steps.iter().map(|steps| steps.0).min();
-        let last = steps.iter().map(|steps| steps.1).max();
+        let first = operations.clone().map(|&(_, (first, _))| first).min();
+        let last = operations.map(|&(_, (_, last))| last).max();
         format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0))
     }
 }
@@ -287,31 +279,27 @@ impl ModuleLayers {
     /// [`limits::LAYERS`] layers; otherwise, the program is divided into layers where little data
     /// flows.
     pub(crate) fn new(model: &Model) -> Self {
-        let named = forward(&model.operations, true);
-        let evidence = Evidence::new(model, &named);
-        let found = Self::of(ForwardModules::by_names(&model.operations, named, evidence));
+        let operations = &model.operations;
+        let by_names = ForwardModules::by_names(operations, Evidence::new(model, true));
+        let found = Self::of(by_names);
         if (2..=limits::LAYERS).contains(&found.layers.len()) {
             return found.with_all_runs(model);
         }
-        let forward = forward(&model.operations, false);
-        let evidence = Evidence::new(model, &forward);
         Self::of(ForwardModules::by_flow(
-            &model.operations,
-            forward,
-            evidence,
+            operations,
+            Evidence::new(model, false),
         ))
     }
 
     /// Finds the layers from names of operations alone, without the flow of data and without bytes.
     /// Each run of a module is a layer.
     pub(crate) fn of_names(operations: &[Operation]) -> Self {
-        let forward = forward(operations, true);
-        let evidence = Evidence::nothing(forward.len());
-        Self::of(ForwardModules::by_names(operations, forward, evidence))
+        let evidence = Evidence::nothing(operations, true);
+        Self::of(ForwardModules::by_names(operations, evidence))
     }
 
     fn of(modules: ForwardModules) -> Self {
-        let (runs, names): (_, fn(&[String]) -> _) = match modules.names {
+        let (runs, names): (_, fn(&[String]) -> _) = match modules.without_modules {
             _ if modules.forward.is_empty() => (Vec::new(), names::names),
             Some(_) => (modules.of_few_bytes(), |paths| {
                 names::numbered(paths.to_vec())
@@ -347,7 +335,7 @@ impl ModuleLayers {
 
     /// Returns whether the layers come from the flow of data, since names show no modules.
     pub(crate) fn are_by_flow(&self) -> bool {
-        self.modules.names.is_some()
+        self.modules.without_modules.is_some()
     }
 
     /// Divides the layer with index `layer` into its submodules, which become layers and are named

@@ -173,36 +173,32 @@ pub(super) fn full_paths<'a>(
 ) -> Vec<ModulePath<'a>> {
     let aligned = alignments(scopes, parameters, used);
     let lists = lists(&aligned);
-    let mut following = vec![None; scopes.len()];
-    let mut next = None;
-    for number in (0..scopes.len()).rev() {
-        next = aligned[number].as_ref().map(|_| number).or(next);
-        following[number] = next;
-    }
-    let mut before = None;
+    let known: Vec<(usize, &Alignment<'_>)> = (0..)
+        .zip(&aligned)
+        .filter_map(|(number, own)| Some((number, own.as_ref()?)))
+        .collect();
     let path = |number: usize| {
-        before = aligned[number].as_ref().map(|_| number).or(before);
-        let neighbours = [before, following[number]].into_iter().flatten();
-        let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
-        // If the scope shares equally many modules with both neighbours, the neighbour before the
-        // operation is taken.
-        let best = neighbours.rev().max_by_key(depth).and_then(|other| {
-            let distance = number.saturating_sub(other);
-            Some(Beginning::new(
-                aligned[other].as_ref()?,
-                scopes[number],
-                depth(&other),
-                distance,
-            ))
-        });
-        let path = aligned_path(best.unwrap_or_default(), scopes[number], &lists);
+        let scope = scopes[number];
+        // The neighbours are the aligned operation after this one, and the aligned operation before
+        // it or this one itself. If the scope shares equally many modules with both, the latter is
+        // taken.
+        let next = known.partition_point(|&(other, _)| other <= number);
+        let neighbours = &known[next.saturating_sub(1)..known.len().min(next + 1)];
+        let best = neighbours
+            .iter()
+            .map(|&(other, own)| (shared(modules(scope), modules(scopes[other])), other, own))
+            .rev()
+            .max_by_key(|&(depth, ..)| depth)
+            .map(|(depth, other, own)| {
+                Beginning::new(own, scope, depth, number.saturating_sub(other))
+            });
         let mut owners = parameters[number].iter();
         ModulePath {
             elsewhere: match aligned[number] {
                 Some(_) => None,
-                None => owners.find_map(|parameter| owner(scopes[number], parameter)),
+                None => owners.find_map(|parameter| owner(scope, parameter)),
             },
-            ..path
+            ..aligned_path(best.unwrap_or_default(), scope, &lists)
         }
     };
     (0..scopes.len()).map(path).collect()
@@ -225,7 +221,14 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    let by_scope = by_scope(scopes, &aligned);
+    // Map from a scope to the distinct alignments of the operations with this scope, by path.
+    let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
+    for (scope, own) in scopes.iter().zip(&aligned) {
+        if let Some(own) = own {
+            let known = by_scope.entry(scope).or_default();
+            known.entry(own.path()).or_insert_with(|| own.clone());
+        }
+    }
     let known = |number: usize| {
         by_scope
             .get(scopes[number])
@@ -280,21 +283,6 @@ fn running<'a>(
             own.and_then(|(other, count)| Some(aligned[other].as_ref()?.path_of(count)));
     }
     paths
-}
-
-/// Map from a scope to the alignments of the operations with this scope, by path.
-type ByScope<'a, 's> = FxHashMap<&'s str, FxHashMap<&'a str, Alignment<'a>>>;
-
-/// Returns the distinct alignments of each scope. Both arguments have one entry per operation of
-/// the forward pass, in program order.
-fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> ByScope<'a, 's> {
-    let mut by_scope = ByScope::default();
-    for (&scope, own) in scopes.iter().zip(aligned) {
-        let Some(own) = own else { continue };
-        let known = by_scope.entry(scope).or_default();
-        known.entry(own.path()).or_insert_with(|| own.clone());
-    }
-    by_scope
 }
 
 /// The beginning of the path of an operation, derived from the path of another operation.

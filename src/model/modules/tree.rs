@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A node of the module tree, which stands for one run of a module: consecutive operations of the
 /// forward pass whose paths begin with the path of the module. If the module runs again later, that
 /// run is another node.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Node {
     /// The operations of the node, as a range of indices into the operations of the forward pass.
     pub(super) operations: Range<usize>,
@@ -33,10 +33,7 @@ impl Node {
     pub(super) fn new(operations: Range<usize>) -> Self {
         Self {
             operations,
-            depth: 0,
-            component: None,
-            is_own: false,
-            children: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -91,9 +88,8 @@ impl Tree {
         if runs.iter().any(|run| run.component.is_some()) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
-                runs.chunks(period)
-                    .map(|runs| self.add_call(runs, depth))
-                    .collect()
+                let calls = runs.chunks(period);
+                calls.map(|runs| self.add_call(runs, depth)).collect()
             } else {
                 self.add_all(&runs, depth)
             };
