@@ -164,7 +164,7 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     let last = (0..groups.len())
         .filter(|&group| updates[group])
         .max_by_key(last_step);
-    let changes = &sets.fold(0, |changes, group| {
+    let changes = sets.fold(0, |changes, group| {
         changes
             | match without_results[group as usize] {
                 true if Some(group as usize) == last => LAST,
@@ -173,18 +173,13 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
                 false => 0,
             }
     });
-    let sets_with = |change| {
-        parameters
-            .iter()
-            .filter(move |&&(_, _, set)| changes[set as usize] == change)
-    };
-    let of_last: FxHashSet<u32> = sets_with(LAST).map(|&(_, _, set)| set).collect();
+    let is_of_last = |set: u32| changes[set as usize] == LAST;
+    let sets = parameters.iter().map(|&(_, _, set)| set);
+    let of_last: FxHashSet<u32> = sets.filter(|&set| is_of_last(set)).collect();
     let is_head = of_last.len() <= 2;
-    let last = sets_with(LAST).filter(|_| !is_head);
-    let updated: u64 = sets_with(UPDATED)
-        .chain(last)
-        .map(|&(_, bytes, _)| bytes)
-        .sum();
+    let is_updated = |set: u32| changes[set as usize] == UPDATED || is_of_last(set) && !is_head;
+    let updated = parameters.iter().filter(|&&(_, _, set)| is_updated(set));
+    let updated: u64 = updated.map(|&(_, bytes, _)| bytes).sum();
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }
 

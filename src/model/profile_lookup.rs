@@ -1,8 +1,8 @@
 //! Looks up single variables and programs of a profile after the model is built.
 
-use super::windows::StepPrograms;
+use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use crate::message::FileError;
-use crate::profile::{NEVER_LIVE, VariableNames, Variables};
+use crate::profile::{NEVER_LIVE, ProgramKind, Programs, Step, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -186,5 +186,64 @@ impl FetchedNames<'_> {
             bytes: self.lookup.variables.bytes[variable.position as usize],
             set: variable.set,
         }
+    }
+}
+
+/// The program that runs at each liveness step, with its name and operations.
+#[derive(Debug)]
+pub struct StepPrograms {
+    /// One entry per step: the program that the step runs, as an index into `programs`.
+    of_step: Vec<u32>,
+    programs: Vec<StepProgram>,
+}
+
+/// A program of the profile, with its name and the operations that it belongs to.
+#[derive(Debug)]
+pub struct StepProgram {
+    /// Type of the program, such as `OnTileExecute` (table `program_types`).
+    pub kind: Box<str>,
+    /// The name of the compute set that the program runs or, if it runs none, the name of the
+    /// program; often empty.
+    pub name: Box<str>,
+    /// The first operation that the program belongs to, as an index into
+    /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no
+    /// operation.
+    pub operation: Option<u32>,
+    /// Number of operations that the program belongs to; more than 1 if the compiler outlined the
+    /// code of the program, so that operations share it.
+    pub operations: u32,
+}
+
+impl StepPrograms {
+    pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
+        let all = programs.all.iter().map(|program| StepProgram {
+            kind: match &program.kind {
+                ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
+                ProgramKind::DoExchange(_) => "DoExchange".into(),
+                ProgramKind::Call(_) => "Call".into(),
+                ProgramKind::Other(kind) => kind.clone(),
+            },
+            name: name_of(programs, program).into(),
+            operation: None,
+            operations: 0,
+        });
+        let mut all: Vec<StepProgram> = all.collect();
+        for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
+            for &program in &operation.programs {
+                let step_program = &mut all[program as usize];
+                step_program.operation.get_or_insert(number);
+                step_program.operations += 1;
+            }
+        }
+        Self {
+            of_step: steps.iter().map(|step| step.program).collect(),
+            programs: all,
+        }
+    }
+
+    /// Returns the program that the step with index `step` runs; `None` if there is no such step.
+    pub fn at(&self, step: u32) -> Option<&StepProgram> {
+        let program = *self.of_step.get(step as usize)?;
+        self.programs.get(program as usize)
     }
 }

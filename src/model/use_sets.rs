@@ -5,7 +5,7 @@ use super::operations::UnnamedGroup;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::parallel::filled;
-use crate::profile::{Profile, VariableLists};
+use crate::profile::{Profile, Program, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::iter::successors;
@@ -226,10 +226,9 @@ impl UseSetIndex {
     /// Builds the index of use sets. `set_of` has one entry per variable of the profile: its use
     /// set. `sets` is the number of use sets.
     pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
         let mut index = Self {
-            of_compute_sets: unknown(&profile.compute_set_variables),
-            of_regions: unknown(&profile.region_variables),
+            of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
+            of_regions: vec![Box::default(); profile.region_variables.len()],
         };
         index.renew(profile, set_of, sets, |_| false);
         index
@@ -255,7 +254,9 @@ impl UseSetIndex {
                 .filter(is_old)
                 .for_each_init(
                     || vec![false; sets],
-                    |seen, (position, sets)| *sets = sets_of(lists, position, set_of, seen),
+                    |seen, (position, sets)| {
+                        *sets = sets_of(lists.members(position as u32), set_of, seen);
+                    },
                 );
         };
         renew(&profile.compute_set_variables, &mut self.of_compute_sets);
@@ -267,17 +268,16 @@ impl UseSetIndex {
     /// roles, the first of them in the order of [`Role`] is taken.
     pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
-        let program = &profile.programs.all[program as usize];
+        let Program { kind, regions, .. } = &profile.programs.all[program as usize];
         let mut sets: Vec<(u32, Role)> = of_sets
             .iter()
-            .flat_map(|&p| &self.of_compute_sets[p as usize])
+            .flat_map(|&list| &self.of_compute_sets[list as usize])
             .map(|&set| (set, Role::Computes))
             .collect();
-        let regions = &program.regions;
-        for (number, &id) in regions.iter().enumerate() {
-            let role = match &program.kind {
+        for (number, &id) in (1..).zip(regions.iter()) {
+            let role = match kind {
                 kind if kind.is_stream_copy() => Role::Host,
-                kind if kind.is_exchange() && number + 1 == regions.len() => Role::Destination,
+                kind if kind.is_exchange() && number == regions.len() => Role::Destination,
                 _ => Role::Reads,
             };
             if let Some(list) = profile.region_variables.position(id) {
@@ -292,10 +292,8 @@ impl UseSetIndex {
 
     /// Returns the use sets of the variables that the program with index `program` uses, ascending.
     pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        self.roles(profile, program)
-            .into_iter()
-            .map(|(set, _)| set)
-            .collect()
+        let roles = self.roles(profile, program).into_iter();
+        roles.map(|(set, _)| set).collect()
     }
 }
 
@@ -312,17 +310,12 @@ pub(super) enum Role {
     Host,
 }
 
-/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending and
-/// without duplicates. `set_of` has one entry per variable: its use set. `seen` has one entry per
-/// use set; all entries must be `false`, and they are `false` again when the function returns.
-fn sets_of(
-    lists: &VariableLists,
-    position: usize,
-    set_of: &[u32],
-    seen: &mut [bool],
-) -> Box<[u32]> {
+/// Returns the use sets of `variables`, ascending and without duplicates. `set_of` has one entry
+/// per variable: its use set. `seen` has one entry per use set; all entries must be `false`, and
+/// they are `false` again when the function returns.
+fn sets_of(variables: &[u32], set_of: &[u32], seen: &mut [bool]) -> Box<[u32]> {
     let mut sets = Vec::new();
-    for &variable in lists.members(position as u32) {
+    for &variable in variables {
         let set = set_of[variable as usize];
         if !std::mem::replace(&mut seen[set as usize], true) {
             sets.push(set);

@@ -1,10 +1,12 @@
-//! The walk over the program tree (docs/model.md, "The walk"), and the Calls of functions that are
-//! called from several places in the program.
+//! The walk over the program tree (docs/model.md, "The walk"), the Calls of functions that are
+//! called from several places in the program, and the liveness steps of each operation
+//! (docs/model.md, "Operations").
 
 use super::lists::counts;
+use super::operations::UnnamedOperation;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
-use crate::profile::{Program, ProgramKind, Programs};
+use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::iter::successors;
 
@@ -15,39 +17,33 @@ pub(super) type Path = u32;
 /// The call path of programs that run outside all Calls.
 pub(super) const EMPTY_PATH: Path = 0;
 
-/// All call paths of a program tree. Each path is stored once, as a path without its innermost
-/// Call, and this Call.
-#[derive(Clone)]
+/// All call paths of a program tree except [`EMPTY_PATH`]. Each path is stored once, as a path
+/// without its innermost Call, and this Call; path 1 is the first entry of `nodes`.
+#[derive(Clone, Default)]
 pub(super) struct CallPaths {
     nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
 
 impl CallPaths {
-    pub(super) fn new() -> Self {
-        Self {
-            nodes: vec![(EMPTY_PATH, u32::MAX)],
-            longer: FxHashMap::default(),
-        }
-    }
-
     /// Returns the path that consists of `path` and the Call `call` (an index into
     /// `Programs::all`), and adds it if it is new.
-    pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
+    fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
-            self.nodes.len() as Path - 1
+            self.nodes.len() as Path
         })
     }
 
-    /// Returns the number of call paths. Each [`Path`] is below this number.
-    pub(super) fn len(&self) -> Path {
-        self.nodes.len() as Path
+    /// Returns the number of call paths, including the empty path. Each [`Path`] is below this
+    /// number.
+    fn len(&self) -> Path {
+        self.nodes.len() as Path + 1
     }
 
     /// Returns the path that consists of `path` and the Call `call` (an index into
     /// `Programs::all`); `None` if this path was never added.
-    pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
+    fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
@@ -55,23 +51,22 @@ impl CallPaths {
     /// prefixes. Each item is a path, the path without its innermost Call, and this Call as an
     /// index into `Programs::all`.
     pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
-        (0..)
+        (1..)
             .zip(&self.nodes)
-            .skip(1)
             .map(|(path, &(outer, call))| (path, outer, call))
     }
 
     /// Iterates over the Calls of `path`, from the innermost to the outermost, as indices into
     /// `Programs::all`.
-    pub(super) fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
-        successors(Some(path), |&path| Some(self.nodes[path as usize].0))
-            .take_while(|&path| path != EMPTY_PATH)
-            .map(|path| self.nodes[path as usize].1)
+    fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
+        let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
+        successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }
 }
 
 /// The result of a walk over the program tree: its visits, in depth-first order. A visit is a
 /// program on a call path.
+#[derive(Default)]
 pub(super) struct Walk {
     pub(super) paths: CallPaths,
     /// One entry per visit: the call path, and the visited program as an index into
@@ -170,12 +165,7 @@ pub(super) fn walk(
     programs: &Programs,
     mut visit: impl FnMut(Path, u32),
 ) -> Result<Walk, FileError> {
-    let mut walk = Walk {
-        paths: CallPaths::new(),
-        visits: Vec::new(),
-        numbers: FxHashMap::default(),
-        ended: Vec::new(),
-    };
+    let mut walk = Walk::default();
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
     let mut stack: Vec<Next> = programs
@@ -274,4 +264,106 @@ impl CallSites {
         }
         sites
     }
+}
+
+/// The liveness steps that run each program, and the Calls that lead to each step.
+pub(super) struct StepIndex {
+    /// One entry per program: the indices of the steps that run the program, ascending.
+    of_program: Vec<Vec<u32>>,
+    /// One entry per step: the path of the Calls that lead to the step, as an index into `paths`.
+    calls: Vec<Path>,
+    /// All call paths: first the paths of the walk over the program tree, then the paths that only
+    /// occur for steps.
+    paths: CallPaths,
+    /// Number of call paths of the walk over the program tree. These are the first entries of
+    /// `paths`.
+    walked: Path,
+}
+
+impl StepIndex {
+    /// Builds the index of `steps`. `walk` holds the call paths that the walk over the program tree
+    /// found.
+    pub(super) fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
+        let mut of_program = vec![Vec::new(); programs.all.len()];
+        for (index, step) in (0..).zip(steps) {
+            of_program[step.program as usize].push(index);
+        }
+        let mut paths = walk.clone();
+        Self {
+            of_program,
+            calls: calls_above(programs, steps, &mut paths),
+            paths,
+            walked: walk.len(),
+        }
+    }
+
+    /// Returns the indices of the steps that run `program` (an index into `Programs::all`),
+    /// ascending.
+    pub(super) fn of(&self, program: u32) -> &[u32] {
+        &self.of_program[program as usize]
+    }
+
+    /// Returns the call path of the step with index `step`; `None` if the walk over the program
+    /// tree did not take this path.
+    pub(super) fn walk_path(&self, step: u32) -> Option<Path> {
+        Some(self.calls[step as usize]).filter(|&path| path < self.walked)
+    }
+
+    /// Returns the indices of the first and the last step (both inclusive) that run a program of
+    /// `operation`; `None` if no step runs one. The profile may list the steps of a function body
+    /// once per call. Then only the steps of the operation's own call are included: the steps whose
+    /// Calls, compared with the operation's call path from the innermost Call outward, agree the
+    /// longest.
+    pub(super) fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
+        let mut longest = 0;
+        let mut window = None;
+        for &step in operation
+            .programs
+            .iter()
+            .flat_map(|&program| self.of(program))
+        {
+            let shared = self
+                .paths
+                .innermost_first(self.calls[step as usize])
+                .zip(self.paths.innermost_first(operation.path))
+                .take_while(|(a, b)| a == b)
+                .count();
+            if shared > longest {
+                (longest, window) = (shared, None);
+            }
+            if shared == longest {
+                let (first, last) = window.unwrap_or((step, step));
+                window = Some((step.min(first), step.max(last)));
+            }
+        }
+        window
+    }
+}
+
+/// Returns one entry per step: the call path on which the step runs, found by following the parents
+/// of the step. New call paths are added to `paths`. If the parents of a step form a circle, the
+/// path ends where the circle closes.
+fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
+    const UNKNOWN: Path = Path::MAX;
+    let mut calls = vec![UNKNOWN; steps.len()];
+    let mut open = Vec::new();
+    for start in 0..steps.len() {
+        let parent_of = |step: usize| Some(steps[step].parent? as usize);
+        let mut next = Some(start);
+        while let Some(step) = next.filter(|&step| calls[step] == UNKNOWN) {
+            calls[step] = EMPTY_PATH;
+            open.push(step);
+            next = parent_of(step);
+        }
+        while let Some(step) = open.pop() {
+            if let Some(parent) = parent_of(step) {
+                let program = steps[parent].program;
+                calls[step] = match programs.all[program as usize].kind {
+                    ProgramKind::Call(_) => paths.push(calls[parent], program),
+                    _ => calls[parent],
+                };
+            }
+        }
+    }
+    calls
 }

@@ -129,10 +129,7 @@ impl Placement {
 /// has a layer. The second has one entry per use set: whether any operation group with a layer uses
 /// the variables of the set.
 fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
-    let mut groups = vec![false; model.operation_groups.len()];
-    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
-        groups[operation.group as usize] |= layer != NO_LAYER;
-    }
+    let groups = model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER));
     let is_layered = |is_layered, group| is_layered || groups[group as usize];
     let sets = model.use_sets.fold(false, is_layered);
     (groups, sets)
@@ -324,13 +321,11 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
 /// names are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
-        (0..model.operations.len())
-            .map(|number| {
-                let is_wanted =
-                    model.operations[number].call == NO_CALL && layering.notes[number] == wanted;
-                layering.own_layer(number).filter(|_| is_wanted)
-            })
-            .collect()
+        let layer = |(number, operation): (usize, &Operation)| {
+            let is_wanted = operation.call == NO_CALL && layering.notes[number] == wanted;
+            layering.own_layer(number).filter(|_| is_wanted)
+        };
+        model.operations.iter().enumerate().map(layer).collect()
     };
     let by_name = layers(Note::Name);
     if by_name.iter().any(Option::is_some) {

@@ -55,12 +55,9 @@ impl<'a> VariablePlaces<'a> {
             bytes,
             counted: of_sets(model, &of_group, sets),
             by_touch: vec![false; model.use_sets.len()],
-            is_reaching: vec![false; model.operation_groups.len()],
+            is_reaching: model.groups_of_any(operations.iter().map(OperationPlace::is_open)),
             of_group,
         };
-        for (operation, place) in model.operations.iter().zip(operations) {
-            found.is_reaching[operation.group as usize] |= place.is_open();
-        }
         let mut all_used = Vec::new();
         for _ in 0..2 {
             all_used = found.used_places(sets);
@@ -289,22 +286,17 @@ impl PassPlaces {
         operations: &[OperationPlace],
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let none = || vec![NOWHERE; model.operation_groups.len()];
-        let (mut forward, mut backward) = (none(), none());
-        for (operation, place) in model.operations.iter().zip(operations) {
-            let group = operation.group as usize;
-            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
-                continue;
-            }
-            if matches!(operation.pass, Pass::Forward | Pass::Both) {
-                forward[group] = sets.union(forward[group], place.places);
-            }
-            if operation.pass != Pass::Forward {
-                backward[group] = sets.union(backward[group], place.places);
-            }
-        }
-        let forward = of_sets(model, &forward, &mut sets);
-        let backward = of_sets(model, &backward, &mut sets);
+        let mut in_pass = |is_wanted: fn(Pass) -> bool| {
+            let places = model.operations.iter().zip(operations).map(|(own, place)| {
+                let streams = model.operation_groups[own.group as usize].only_streams();
+                let is_own = place.reason.is_own() && !streams && is_wanted(own.pass);
+                if is_own { place.places } else { NOWHERE }
+            });
+            let of_group = places_of_groups(model, places, &mut sets);
+            of_sets(model, &of_group, &mut sets)
+        };
+        let forward = in_pass(|pass| matches!(pass, Pass::Forward | Pass::Both));
+        let backward = in_pass(|pass| pass != Pass::Forward);
         sets.check()?;
         Ok(Self {
             sets,
