@@ -144,7 +144,7 @@ const AT_ONCE: usize = 16;
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
-pub(super) fn of_all(
+pub fn of_all(
     programs: &Programs,
     groups: &[(u64, &[u32])],
     target: &Target,
@@ -173,7 +173,7 @@ pub struct ProgramCluster {
 }
 
 /// Used in place of the index of a cluster for a program that is in no cluster.
-pub(super) const NO_CLUSTER: u32 = u32::MAX;
+pub const NO_CLUSTER: u32 = u32::MAX;
 
 /// Divides the programs of each operation group into clusters of programs that use variables of the
 /// same use sets. Returns two lists: one entry per group, with its clusters (none if all its
@@ -183,7 +183,7 @@ pub(super) const NO_CLUSTER: u32 = u32::MAX;
 /// # Errors
 /// If all clusters together have more use sets than [`limits::SETS_OF_CLUSTERS`], or if [`of_all`]
 /// fails.
-pub(super) fn clusters(
+pub fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
@@ -243,13 +243,13 @@ fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -
 /// A bound on the size of the code of all operation groups and clusters, counted in runs. A run is
 /// a series of consecutive tiles with equally many bytes. `left` is the number of runs that may
 /// still be added.
-pub(super) struct Budget {
+pub struct Budget {
     max: usize,
     left: usize,
 }
 
 impl Budget {
-    pub(super) fn new(programs: &Programs) -> Self {
+    pub fn new(programs: &Programs) -> Self {
         let control = programs.all.iter().map(|program| &program.control_code);
         let sets = programs.compute_sets.iter();
         let vertices = sets.clone().flat_map(|set| &set.vertices).map(|(_, n)| n);

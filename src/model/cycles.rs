@@ -124,7 +124,7 @@ fn share(cycles: u64, part: u64, whole: u64) -> u64 {
 ///
 /// # Errors
 /// Returns a warning in place of the cycles if they exceed [`limits::CYCLES`].
-pub(super) fn of_operations(
+pub fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
     found: &UnnamedOperations,

@@ -89,7 +89,7 @@ struct Use {
 
 /// The nodes of the data flow, and one entry per use set with the uses of its variables, ascending
 /// by step.
-pub(super) struct FlowUses {
+pub struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
@@ -101,7 +101,7 @@ impl FlowUses {
     ///
     /// # Errors
     /// If steps use variables more often than in any real model.
-    pub(super) fn new(
+    pub fn new(
         profile: &Profile,
         found: &UnnamedOperations,
         steps: &StepIndex,
@@ -152,7 +152,7 @@ impl FlowUses {
     ///
     /// # Errors
     /// If the data flow is larger than that of any real model.
-    pub(super) fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
+    pub fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
         let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);

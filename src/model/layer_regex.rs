@@ -56,7 +56,7 @@ pub const NO_LAYER: u32 = 0;
 
 /// The texts of the capture groups of one match of the layer regex. Matches with equal texts belong
 /// to the same layer.
-pub(super) type CaptureGroups = Vec<String>;
+pub type CaptureGroups = Vec<String>;
 
 /// Used in place of the index of the first layer until all layers are found and ordered.
 const FIRST_LAYER: u32 = u32::MAX;
@@ -66,7 +66,7 @@ const FIRST_LAYER: u32 = u32::MAX;
 /// operation that follows it. Returns three lists. The first two have one entry per operation: the
 /// number of its layer (from 1, or [`NO_LAYER`]), and the rule that gave it this layer. The third
 /// has the capture groups of each layer, in the order of layer numbers.
-pub(super) fn assign(
+pub fn assign(
     operations: &[Operation],
     layer_regex: &Regex,
     options: &LayerOptions,
@@ -109,7 +109,7 @@ pub(super) fn assign(
 /// Returns the capture groups of each distinct match of `regex` in `text`, in the order of the
 /// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
 /// groups, the whole match is the only group.
-pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
+pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     // A set of all matches so far finds repeated matches fast: long lists of inputs can contain
     // many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
@@ -127,7 +127,7 @@ pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
         .collect()
 }
 
-pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
+pub fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
 }
 

@@ -476,6 +476,6 @@ impl LayerOptions {
 }
 
 /// Compiles a regex that is a constant in the source code of this program.
-pub(super) fn own_regex(pattern: &str) -> Regex {
+pub fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 ///
 /// # Errors
 /// If all names and inputs together are longer than [`limits::TEXT`].
-pub(super) fn name_all(
+pub fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
     debug_info: &DebugInfo,
@@ -260,7 +260,7 @@ const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
 /// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
 /// weights, such as `Adam/update_dense`; `None` if no part marks an update.
-pub(super) fn update_scope(name: &str) -> Option<&str> {
+pub fn update_scope(name: &str) -> Option<&str> {
     let is_mark = |part: &str| UPDATES.iter().any(|&update| part.starts_with(update));
     let mut end = 0;
     name.split('/').find(|part| {
@@ -286,7 +286,7 @@ fn is_of_clipping(op_type: &str, made: &str) -> bool {
 
 /// Returns an operation's name without the functions that JAX writes around modules:
 /// `transpose(jvp(Net))/a/dot` is `Net/a/dot`.
-pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
+pub fn unwrapped(name: &str) -> Cow<'_, str> {
     let (scope, kind) = name.rsplit_once('/').unwrap_or_default();
     if !scope.contains('(') {
         return name.into();
@@ -303,7 +303,7 @@ pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
 }
 
 /// Returns the operation's type in a PopART operation id: `Add` for `ai.onnx.Add:6`.
-pub(super) fn op_type(opid: &str) -> &str {
+pub fn op_type(opid: &str) -> &str {
     let (path, _version) = opid.split_once(':').unwrap_or((opid, ""));
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }

@@ -19,7 +19,7 @@ use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass. In inference,
 /// returns `None` and leaves all operations in the forward pass.
-pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
+pub fn find(operations: &mut [Operation]) -> Option<u32> {
     let calls = counts(operations.iter().map(|operation| operation.group));
     // Operations of the main graph, and of functions that are called only once.
     let single: Vec<&Operation> = operations
@@ -99,7 +99,7 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
 /// - Of the variables that it uses, only parameters are live after its last step.
-pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
+pub fn mark_updates(model: &mut Model, backward_start: u32) {
     if model.operations.iter().any(|operation| operation.is_update) {
         return;
     }
@@ -128,7 +128,7 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
 /// If the last update uses at most two parameters (a weight and a bias), these do not count either,
 /// because it may be the head of a language model: the result of the head goes to the host, and its
 /// weight is also the weight of the embedding.
-pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
+pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
     const LAST: u8 = 4;

@@ -173,7 +173,7 @@ pub struct Recording {
 }
 
 /// PopART's name of the part of the program that runs once, after all micro-batches.
-pub(super) const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
+pub const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 /// Type of the PopART operation that loads a tensor from memory outside the IPUs.
 const REMOTE_LOAD: &str = "RemoteLoad";
 /// Suffix of the ids of tensors that are loaded from memory outside the IPUs.
@@ -228,7 +228,7 @@ impl Recording {
 /// Returns a warning if debug contexts contradict each other about the pass of an operation. An
 /// operation with gradients among its outputs is marked as backward, but PopART (2.6 and later)
 /// gives the attribute `recomputetype` only to forward operations.
-pub(super) fn disagreement(
+pub fn disagreement(
     debug_info: &DebugInfo,
     found: &UnnamedOperations,
     operations: &[Operation],

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// variables of each compute set and region. `groups` has the programs of each operation group, and
 /// `with_code` its code. The last parameter, which is updated, has the use set of each variable,
 /// and all use sets.
-pub(super) fn refine(
+pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
     with_code: &[OperationGroup],

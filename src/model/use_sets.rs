@@ -147,14 +147,14 @@ impl UseSets {
 
 /// The index of the use set of each variable of the profile (one entry per variable), and all use
 /// sets.
-pub(super) type Users = (Vec<u32>, UseSets);
+pub type Users = (Vec<u32>, UseSets);
 
 /// Finds the use set of each variable of the profile. The use sets have no labels and partners yet.
 /// They are numbered in the order in which the uses by operation groups create them.
 ///
 /// # Errors
 /// If variables have more uses or sets than in any real model ([`limits`]).
-pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
+pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
     let lists = |group: u32| profile.variables_of(&groups[group as usize].programs);
@@ -213,7 +213,7 @@ fn of_variables<'a>(
 /// The use sets of the variables of each compute set and of each region (a part of memory that an
 /// exchange or copy names). They are computed once from the lists of variables, which are some
 /// thousand times longer than the lists of use sets.
-pub(super) struct UseSetIndex {
+pub struct UseSetIndex {
     /// One entry per list in [`Profile::compute_set_variables`]: the use sets of the variables in
     /// this list, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
@@ -225,7 +225,7 @@ pub(super) struct UseSetIndex {
 impl UseSetIndex {
     /// Builds the index of use sets. `set_of` has one entry per variable of the profile: its use
     /// set. `sets` is the number of use sets.
-    pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
+    pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let mut index = Self {
             of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
             of_regions: vec![Box::default(); profile.region_variables.len()],
@@ -237,7 +237,7 @@ impl UseSetIndex {
     /// Computes a list of use sets again if it is empty or contains a set for which `is_changed` is
     /// true. `set_of` has one entry per variable: its new use set. `sets` is the new number of use
     /// sets.
-    pub(super) fn renew(
+    pub fn renew(
         &mut self,
         profile: &Profile,
         set_of: &[u32],
@@ -266,7 +266,7 @@ impl UseSetIndex {
     /// Returns the use sets of the variables that a program uses, ascending, each with the role of
     /// its variables; `program` is the index of the program. If the variables of a set have several
     /// roles, the first of them in the order of [`Role`] is taken.
-    pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
+    pub fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let Program { kind, regions, .. } = &profile.programs.all[program as usize];
         let mut sets: Vec<(u32, Role)> = of_sets
@@ -291,7 +291,7 @@ impl UseSetIndex {
     }
 
     /// Returns the use sets of the variables that the program with index `program` uses, ascending.
-    pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
+    pub fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
         let roles = self.roles(profile, program).into_iter();
         roles.map(|(set, _)| set).collect()
     }
@@ -299,7 +299,7 @@ impl UseSetIndex {
 
 /// How a program uses a variable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub enum Role {
     /// Vertices of the program read or write the variable.
     Computes,
     /// An exchange writes the variable, because it is in the last region of the exchange.

@@ -12,17 +12,17 @@ use std::cmp::Reverse;
 
 /// The lowered variables of a profile, sorted into data and code, without variables that are never
 /// live.
-pub(super) struct LoweredVariables {
+pub struct LoweredVariables {
     /// Variables that hold data, whether an operation uses them or not.
-    pub(super) data: VariableGroups,
+    pub data: VariableGroups,
     /// Variables that hold code or vertex state, which their category shows
     /// ([`CodeKind::categories`]).
-    pub(super) code: VariableGroups,
+    pub code: VariableGroups,
     /// The variables in `code` that an operation uses, because a program copies code to them.
-    pub(super) used_code: VariableGroups,
+    pub used_code: VariableGroups,
     /// One entry per [`CodeKind`]: the bytes on each tile of the variables that hold this kind of
     /// code.
-    pub(super) recorded_code: [TileBytes; 4],
+    pub recorded_code: [TileBytes; 4],
 }
 
 /// Groups the variables of a profile by tile, equivalence class and use set, separately for data
@@ -30,7 +30,7 @@ pub(super) struct LoweredVariables {
 ///
 /// # Errors
 /// If variables of one kind of code exceed 4 GiB on a tile.
-pub(super) fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, FileError> {
+pub fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, FileError> {
     let variables = &profile.variables;
     let kinds: Vec<Option<CodeKind>> = variables
         .category_names
@@ -156,7 +156,7 @@ const MIN_SHARE: u64 = 100;
 /// computes nor moves data, and have at least 1/[`MIN_SHARE`] of the bytes of all `data` variables.
 /// Such variables are probably weights, but are not counted as always live (docs/model.md,
 /// "Variables"). `is_training` is true if the program has a backward pass.
-pub(super) fn nearly_always_live(
+pub fn nearly_always_live(
     profile: &Profile,
     data: &VariableGroups,
     is_training: bool,

@@ -12,15 +12,15 @@ use std::iter::successors;
 
 /// A call path, as an index into [`CallPaths::nodes`]. The call path of a program lists the Call
 /// programs on the way from the root to the program, the outermost Call first.
-pub(super) type Path = u32;
+pub type Path = u32;
 
 /// The call path of programs that run outside all Calls.
-pub(super) const EMPTY_PATH: Path = 0;
+pub const EMPTY_PATH: Path = 0;
 
 /// All call paths of a program tree except [`EMPTY_PATH`]. Each path is stored once, as a path
 /// without its innermost Call, and this Call; path 1 is the first entry of `nodes`.
 #[derive(Clone, Default)]
-pub(super) struct CallPaths {
+pub struct CallPaths {
     nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
@@ -50,7 +50,7 @@ impl CallPaths {
     /// Iterates over all call paths except the empty path, so that each path comes after its
     /// prefixes. Each item is a path, the path without its innermost Call, and this Call as an
     /// index into `Programs::all`.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
+    pub fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         (1..)
             .zip(&self.nodes)
             .map(|(path, &(outer, call))| (path, outer, call))
@@ -67,11 +67,11 @@ impl CallPaths {
 /// The result of a walk over the program tree: its visits, in depth-first order. A visit is a
 /// program on a call path.
 #[derive(Default)]
-pub(super) struct Walk {
-    pub(super) paths: CallPaths,
+pub struct Walk {
+    pub paths: CallPaths,
     /// One entry per visit: the call path, and the visited program as an index into
     /// `Programs::all`.
-    pub(super) visits: Vec<(Path, u32)>,
+    pub visits: Vec<(Path, u32)>,
     /// Map from a call path and a program to the index of their visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
     /// Indices into `visits` in the order in which the visits ended. The visit of a child ends
@@ -103,7 +103,7 @@ impl Walk {
 
     /// Returns the index in `visits` of the visit of `program` on the call path `path`; `None` if
     /// there is no such visit.
-    pub(super) fn visit(&self, path: Path, program: u32) -> Option<u32> {
+    pub fn visit(&self, path: Path, program: u32) -> Option<u32> {
         self.numbers.get(&(path, program)).copied()
     }
 
@@ -112,11 +112,7 @@ impl Walk {
     /// once if `repeats` has no entry for it. Any other child runs once for each time that its
     /// parent lists it, even if the parent is a branch. Numbers above [`limits::EXECUTIONS`] are
     /// reduced to this limit.
-    pub(super) fn executions(
-        &self,
-        programs: &Programs,
-        repeats: &FxHashMap<u32, u64>,
-    ) -> Vec<u64> {
+    pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
             for number in all.iter().filter_map(|&program| self.visit(path, program)) {
@@ -161,10 +157,7 @@ enum Next {
 ///
 /// # Errors
 /// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
-pub(super) fn walk(
-    programs: &Programs,
-    mut visit: impl FnMut(Path, u32),
-) -> Result<Walk, FileError> {
+pub fn walk(programs: &Programs, mut visit: impl FnMut(Path, u32)) -> Result<Walk, FileError> {
     let mut walk = Walk::default();
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
@@ -218,29 +211,25 @@ pub const NO_CALL: u32 = u32::MAX;
 
 /// The Calls of functions that are called from several places in the program, that is on several
 /// call paths.
-pub(super) struct CallSites {
+pub struct CallSites {
     /// One entry per call path: the shortest prefix of the path (possibly the path itself) that
     /// ends with a Call of a function that is called from several places; `None` if there is no
     /// such prefix.
-    pub(super) outermost: Vec<Option<Path>>,
+    pub outermost: Vec<Option<Path>>,
     /// One entry per call path: the innermost Call on the path of a function that is called from
     /// several places, as an index into `functions`, or [`NO_CALL`]. A Call is ignored if debug
     /// contexts record which operations its body replaced.
-    pub(super) call_of: Vec<u32>,
+    pub call_of: Vec<u32>,
     /// One entry per Call in `call_of`: the called function, as the index of its body in
     /// `Programs::all`.
-    pub(super) functions: Vec<u32>,
+    pub functions: Vec<u32>,
 }
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places, on all `paths`.
     /// `with_pairs` has the call paths for whose innermost Call debug contexts record which
     /// operations the called body replaced.
-    pub(super) fn new(
-        programs: &Programs,
-        paths: &CallPaths,
-        with_pairs: &FxHashSet<Path>,
-    ) -> Self {
+    pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
             _ => call,
@@ -267,7 +256,7 @@ impl CallSites {
 }
 
 /// The liveness steps that run each program, and the Calls that lead to each step.
-pub(super) struct StepIndex {
+pub struct StepIndex {
     /// One entry per program: the indices of the steps that run the program, ascending.
     of_program: Vec<Vec<u32>>,
     /// One entry per step: the path of the Calls that lead to the step, as an index into `paths`.
@@ -283,7 +272,7 @@ pub(super) struct StepIndex {
 impl StepIndex {
     /// Builds the index of `steps`. `walk` holds the call paths that the walk over the program tree
     /// found.
-    pub(super) fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
+    pub fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
         let mut of_program = vec![Vec::new(); programs.all.len()];
         for (index, step) in (0..).zip(steps) {
             of_program[step.program as usize].push(index);
@@ -299,13 +288,13 @@ impl StepIndex {
 
     /// Returns the indices of the steps that run `program` (an index into `Programs::all`),
     /// ascending.
-    pub(super) fn of(&self, program: u32) -> &[u32] {
+    pub fn of(&self, program: u32) -> &[u32] {
         &self.of_program[program as usize]
     }
 
     /// Returns the call path of the step with index `step`; `None` if the walk over the program
     /// tree did not take this path.
-    pub(super) fn walk_path(&self, step: u32) -> Option<Path> {
+    pub fn walk_path(&self, step: u32) -> Option<Path> {
         Some(self.calls[step as usize]).filter(|&path| path < self.walked)
     }
 
@@ -314,7 +303,7 @@ impl StepIndex {
     /// once per call. Then only the steps of the operation's own call are included: the steps whose
     /// Calls, compared with the operation's call path from the innermost Call outward, agree the
     /// longest.
-    pub(super) fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
+    pub fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
         let mut longest = 0;
         let mut window = None;
         for &step in operation

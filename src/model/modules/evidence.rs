@@ -10,25 +10,25 @@ use std::ops::Range;
 
 /// Data on each operation of the forward pass from which layers are chosen. All indices of
 /// operations, except in `forward`, are indices into the forward pass.
-pub(super) struct Evidence<'a> {
+pub struct Evidence<'a> {
     /// The operations of the forward pass, as ascending indices into the model's operations.
-    pub(super) forward: Vec<usize>,
+    pub forward: Vec<usize>,
     /// One entry per operation: the names of the parameters that it is the first to use.
-    pub(super) parameters: Vec<Vec<&'a str>>,
+    pub parameters: Vec<Vec<&'a str>>,
     /// One entry per operation: the names of all parameters that it uses.
-    pub(super) used: Vec<Vec<&'a str>>,
+    pub used: Vec<Vec<&'a str>>,
     /// One entry per operation: the scope that its name lacks. The scope has the modules, joined by
     /// `/`, in names of the parameters that the operation or its neighbours use. The list is empty
     /// if names of operations contain modules, or if names of parameters contain none.
-    pub(super) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     /// One entry per operation: the bytes, over all tiles, of the variables that the operation is
     /// the first to use.
-    pub(super) bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
     /// Pairs of an operation and a later operation to which data flows, ascending.
-    pub(super) flow: Vec<(usize, usize)>,
+    pub flow: Vec<(usize, usize)>,
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the tensors
     /// that earlier operations make and that this or a later operation uses.
-    pub(super) crossing: Vec<i64>,
+    pub crossing: Vec<i64>,
 }
 
 /// Returns the operations of the forward pass, as ascending indices into `operations`. If `named`,
@@ -54,7 +54,7 @@ const USED: usize = 32;
 impl<'a> Evidence<'a> {
     /// Returns evidence without any parameters, bytes or data flow. With `named`, it is only about
     /// operations to which the framework gave a name.
-    pub(super) fn nothing(operations: &[Operation], named: bool) -> Self {
+    pub fn nothing(operations: &[Operation], named: bool) -> Self {
         let forward = forward(operations, named);
         let count = forward.len();
         Self {
@@ -70,7 +70,7 @@ impl<'a> Evidence<'a> {
 
     /// Collects the evidence of a model. With `named`, it is only about operations to which the
     /// framework gave a name.
-    pub(super) fn new(model: &'a Model, named: bool) -> Self {
+    pub fn new(model: &'a Model, named: bool) -> Self {
         let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
         let mut position = vec![NONE; model.operations.len()];
@@ -186,17 +186,17 @@ fn called(parameter: &str) -> Option<String> {
 
 /// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules
 /// if no other module has the same types of operations.
-pub(super) const LARGE: u64 = 4;
+pub const LARGE: u64 = 4;
 
 /// Returns a hash of `value` that is the same each time this program runs.
-pub(super) fn hash(value: impl Hash) -> u64 {
+pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 /// Prefix sums over the operations of the forward pass. The sum over any run of consecutive
 /// operations is the difference of two entries.
 #[derive(Debug, Default)]
-pub(super) struct RunSums {
+pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
     /// variables that earlier operations use.
     bytes: Vec<u64>,
@@ -209,7 +209,7 @@ pub(super) struct RunSums {
 }
 
 impl RunSums {
-    pub(super) fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
         let mut sums = Self {
             bytes: vec![0],
             types: vec![0],
@@ -225,23 +225,23 @@ impl RunSums {
 
     /// Returns the bytes, over all tiles, of the variables that the run `operations` of the forward
     /// pass uses and no earlier operation uses.
-    pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
+    pub fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
 
     /// Returns the bytes over all tiles of all variables that the forward pass uses.
-    pub(super) fn all_bytes(&self) -> u64 {
+    pub fn all_bytes(&self) -> u64 {
         self.bytes[self.bytes.len() - 1]
     }
 
     /// Returns a number that is equal for two runs of operations with the same types of operations,
     /// each equally often, in any order.
-    pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
+    pub fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
     /// Returns the distinct types of a run of operations, as hashes in ascending order.
-    pub(super) fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
+    pub fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
         ascending(self.kinds[operations.clone()].iter().copied()).into()
     }
 }

@@ -69,10 +69,10 @@ struct ForwardModules {
 
 /// The layers that are found in the modules of a model.
 #[derive(Debug, Clone)]
-pub(crate) struct ModuleLayers {
+pub struct ModuleLayers {
     modules: Arc<ForwardModules>,
     /// The layers, in the order of their first runs.
-    pub(crate) layers: Vec<ModuleLayer>,
+    pub layers: Vec<ModuleLayer>,
     /// One entry per operation of the forward pass: the index into `layers` of its layer; `None` if
     /// the operation belongs to In or Out (before or after all layers).
     layer_at: Vec<Option<usize>>,
@@ -80,11 +80,11 @@ pub(crate) struct ModuleLayers {
 
 /// A layer that consists of one module of the model, or of several consecutive ones.
 #[derive(Debug, Clone)]
-pub(crate) struct ModuleLayer {
+pub struct ModuleLayer {
     /// The shortest end of `path` that no other layer has, such as `layer.3`.
-    pub(crate) name: String,
+    pub name: String,
     /// The path of the layer's module in the framework's notation, such as `bert.encoder.layer.3`.
-    pub(crate) path: String,
+    pub path: String,
     /// The runs of the layer, in the order of the program; at least one.
     runs: Vec<Run>,
 }
@@ -278,7 +278,7 @@ impl ModuleLayers {
     /// Finds the layers of a model. They are found in names of operations if these show from 2 to
     /// [`limits::LAYERS`] layers; otherwise, the program is divided into layers where little data
     /// flows.
-    pub(crate) fn new(model: &Model) -> Self {
+    pub fn new(model: &Model) -> Self {
         let operations = &model.operations;
         let by_names = ForwardModules::by_names(operations, Evidence::new(model, true));
         let found = Self::of(by_names);
@@ -293,7 +293,7 @@ impl ModuleLayers {
 
     /// Finds the layers from names of operations alone, without the flow of data and without bytes.
     /// Each run of a module is a layer.
-    pub(crate) fn of_names(operations: &[Operation]) -> Self {
+    pub fn of_names(operations: &[Operation]) -> Self {
         let evidence = Evidence::nothing(operations, true);
         Self::of(ForwardModules::by_names(operations, evidence))
     }
@@ -334,14 +334,14 @@ impl ModuleLayers {
     }
 
     /// Returns whether the layers come from the flow of data, since names show no modules.
-    pub(crate) fn are_by_flow(&self) -> bool {
+    pub fn are_by_flow(&self) -> bool {
         self.modules.without_modules.is_some()
     }
 
     /// Divides the layer with index `layer` into its submodules, which become layers and are named
     /// after the divided layer. Returns `None` if the layer has no submodules, or if there would be
     /// more than [`limits::LAYERS`] layers.
-    pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
+    pub fn refined(&self, layer: usize) -> Option<Self> {
         let divided = &self.layers[layer];
         let parts = self.modules.parts(divided);
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
@@ -356,7 +356,7 @@ impl ModuleLayers {
 
     /// Divides the layer whose name is the beginning of `name`, repeatedly if needed, until a layer
     /// has the name `name`. Returns `None` if there is no submodule with this name.
-    pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
+    pub fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
             rest.is_some_and(|rest| rest.starts_with(['.', '/']))
@@ -374,7 +374,7 @@ impl ModuleLayers {
     /// tried in order, and the first way in which any module matches decides. The index in the
     /// result is not that of a module, but that of its first operation among the operations of the
     /// model.
-    pub(crate) fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
+    pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let is_called = |&node: &usize| !tree.nodes[node].is_own;
         let nodes = (0..tree.nodes.len()).filter(is_called);
@@ -397,7 +397,7 @@ impl ModuleLayers {
     }
     /// Returns the first operation of the forward pass with name `name`, as an index into
     /// `operations` of the model; `None` if there is none.
-    pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
+    pub fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
         let mut forward = self.modules.forward.iter().copied();
         forward.find(|&number| unwrapped(&operations[number].name) == name)
     }
@@ -406,7 +406,7 @@ impl ModuleLayers {
     /// it, such as an embedding that encoder and decoder share. In that case, returns the next
     /// operation that does not. `layers` has one entry per operation of the model: the number of
     /// its layer from 1, or 0 for none.
-    pub(crate) fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
+    pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
         let layer = |&other: &usize| layers[other];
@@ -419,7 +419,7 @@ impl ModuleLayers {
     /// Divides layers until one begins with `operation`, an index into the operations of the model.
     /// Returns `None` if a layer already begins with this operation, or if no division makes a
     /// layer begin there.
-    pub(crate) fn beginning_at(&self, operation: usize) -> Option<Self> {
+    pub fn beginning_at(&self, operation: usize) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
         let layer = self.layer_at[at]?;
         let begins =
@@ -438,7 +438,7 @@ impl ModuleLayers {
     /// Returns one entry per operation of the model: the index of its layer from 0; `None` if it
     /// has no layer. An operation of the forward pass belongs to the layer whose module calls it.
     /// Any other operation belongs to the layer of the module in its name.
-    pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
+    pub fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
         let mut layers: Vec<Option<usize>> = operations
             .iter()
             .map(|operation| {
@@ -455,7 +455,7 @@ impl ModuleLayers {
     /// Returns the index of the layer of the variable with name `variable`: the layer that is the
     /// first to use the parameter with this name, or else the layer of the module whose path the
     /// name contains. Returns `None` if there is no such layer.
-    pub(crate) fn layer_of(&self, variable: &str) -> Option<usize> {
+    pub fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters
             .get(variable)

@@ -18,7 +18,7 @@ const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 const COMPONENTS: usize = 48;
 
 /// Returns the number of equal items at the beginning of two lists.
-pub(super) fn shared<T: PartialEq>(
+pub fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
 ) -> usize {
@@ -28,7 +28,7 @@ pub(super) fn shared<T: PartialEq>(
 /// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components; the last component holds
 /// the rest of a longer text. Each component includes the separators before it, so that joining the
 /// components gives the text again.
-pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
+pub fn components(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     let mut left = COMPONENTS;
     std::iter::from_fn(move || {
@@ -47,13 +47,13 @@ pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns a component of a path without the separators around it.
-pub(super) fn bare(component: &str) -> &str {
+pub fn bare(component: &str) -> &str {
     component.trim_matches(SEPARATORS)
 }
 
 /// Splits the name of an operation into its scope and its type: `a/b/MatMul_3` has the scope
 /// `a/b` and the type `MatMul`.
-pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
+pub fn scope_and_type(name: &str) -> (&str, &str) {
     let (scope, kind) = name.rsplit_once('/').unwrap_or(("", name));
     let kind = kind.split(':').next().unwrap_or(kind);
     let bare = kind.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -67,7 +67,7 @@ pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
 }
 
 /// Splits a path into the names of its modules: `a.b/c` has `a`, `b` and `c`.
-pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
+pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
     path.split(['/', '.'])
         .filter(|module| !module.is_empty())
         .take(COMPONENTS)
@@ -114,19 +114,19 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
 }
 
 /// The path of an operation in the module tree: the path of the modules that call the operation.
-pub(super) struct ModulePath<'a> {
-    pub(super) text: String,
+pub struct ModulePath<'a> {
+    pub text: String,
     /// One entry per module that calls the operation, from the outermost to the innermost: the end
     /// of the module's path in `text`, in bytes.
-    pub(super) ends: Vec<usize>,
+    pub ends: Vec<usize>,
     /// Number of outermost entries of `ends` that come from the name of a parameter.
-    pub(super) aligned: usize,
+    pub aligned: usize,
     /// Number of outermost entries of `ends` whose paths are certainly attributes of the Python
     /// model. The paths of modules further inside may lack the name of a list.
-    pub(super) certain: usize,
+    pub certain: usize,
     /// The path of the innermost module that calls the operation, if this module is not a submodule
     /// of the outer modules, such as an embedding that encoder and decoder share; otherwise `None`.
-    pub(super) elsewhere: Option<&'a str>,
+    pub elsewhere: Option<&'a str>,
 }
 
 /// Returns the path of the module that owns `parameter`, if this path ends with the last module of
@@ -152,7 +152,7 @@ fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     lists
 }
 
-pub(super) fn is_number(module: &str) -> bool {
+pub fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
@@ -166,7 +166,7 @@ pub(super) fn is_number(module: &str) -> bool {
 /// this scope. If there are no such operations, or they have several paths, it takes the path of
 /// the modules that its scope shares with the nearest operation with parameters, before or after
 /// it.
-pub(super) fn full_paths<'a>(
+pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
     used: &[Vec<&'a str>],
@@ -384,14 +384,14 @@ const COMPONENTS_BEFORE: usize = 8;
 /// Finds operations by the beginnings of their paths. Maps the hash of a beginning to the first and
 /// the last operation whose path has this beginning.
 #[derive(Debug, Default)]
-pub(super) struct Lookup {
+pub struct Lookup {
     operations: FxHashMap<u64, (usize, usize)>,
 }
 
 impl Lookup {
     /// Adds `operation` under all beginnings of `path`, a scope or a path of modules. Operations
     /// must be added in ascending order.
-    pub(super) fn add(&mut self, path: &str, operation: usize) {
+    pub fn add(&mut self, path: &str, operation: usize) {
         let mut beginning = 0;
         for component in components(path) {
             beginning = longer(beginning, component);
@@ -406,7 +406,7 @@ impl Lookup {
     /// [`COMPONENTS_BEFORE`] components of `text` may precede it. Returns the first and the last
     /// operation that were added with this beginning; `None` if `text` contains no beginning of a
     /// path.
-    pub(super) fn find(&self, text: &str) -> Option<(usize, usize)> {
+    pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let mut best = (0, None);
         for start in 0..components.len().min(COMPONENTS_BEFORE) {

@@ -31,7 +31,7 @@ impl ModuleLayers {
     /// Joins layers that are runs of one module into one layer. Layers are runs of one module if
     /// their paths are equal and they use a common weight. If the model calls a module without
     /// weights, such as an activation, in several places, each call remains a layer.
-    pub(super) fn with_all_runs(self, model: &Model) -> Self {
+    pub fn with_all_runs(self, model: &Model) -> Self {
         let mut paths = FxHashSet::default();
         if self.layers.iter().all(|layer| paths.insert(&layer.path)) {
             return self;
@@ -75,7 +75,7 @@ impl ModuleLayers {
     }
 
     /// Returns whether any module runs several times.
-    pub(crate) fn run_several_times(&self) -> bool {
+    pub fn run_several_times(&self) -> bool {
         self.layers.iter().any(|layer| layer.runs.len() > 1)
     }
 
@@ -83,7 +83,7 @@ impl ModuleLayers {
     /// operation of the model, `position` returns the position (In, a layer, Out) at which it runs,
     /// or `None` if it does not run at exactly one position. The positions may be those of a
     /// different layering than `self`.
-    pub(crate) fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
+    pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         if !self.run_several_times() {
             return Vec::new();
         }
@@ -145,7 +145,7 @@ impl ForwardModules {
     /// submodule: the runs of this submodule. Parts of different runs are runs of the same
     /// submodule if they have the same path and the same rank among the parts of their run with
     /// this path.
-    pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
+    pub fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {

@@ -10,27 +10,27 @@ use std::ops::Range;
 /// forward pass whose paths begin with the path of the module. If the module runs again later, that
 /// run is another node.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Node {
+pub struct Node {
     /// The operations of the node, as a range of indices into the operations of the forward pass.
-    pub(super) operations: Range<usize>,
+    pub operations: Range<usize>,
     /// Number of components of the module's path. The paths of all operations of the node begin
     /// with these components.
-    pub(super) depth: usize,
+    pub depth: usize,
     /// The first component of the node's path after the path of its parent, which distinguishes the
     /// node from its siblings. `None` for the root, for a node that stands for one call of a
     /// repeated module, and for an operation that the parent itself calls.
-    pub(super) component: Option<Box<str>>,
+    pub component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.
-    pub(super) is_own: bool,
+    pub is_own: bool,
     /// The child nodes, as indices into [`Tree::nodes`], in program order. The children together
     /// contain all operations of the node. The list is empty or has at least two entries.
-    pub(super) children: Vec<usize>,
+    pub children: Vec<usize>,
 }
 
 impl Node {
     /// Builds a node without children for `operations`, with an empty path.
-    pub(super) fn new(operations: Range<usize>) -> Self {
+    pub fn new(operations: Range<usize>) -> Self {
         Self {
             operations,
             ..Self::default()
@@ -40,16 +40,16 @@ impl Node {
 
 /// All nodes of the module tree, parents before children; the first one is the root.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub struct Tree {
+    pub nodes: Vec<Node>,
     /// One entry per operation of the forward pass: the components of its path.
-    pub(super) paths: Vec<Vec<Box<str>>>,
+    pub paths: Vec<Vec<Box<str>>>,
 }
 
 impl Tree {
     /// Builds the tree from `paths`, which has one entry per operation of the forward pass, in
     /// program order: the components of the operation's path.
-    pub(super) fn new(paths: Vec<Vec<Box<str>>>) -> Self {
+    pub fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             paths,
@@ -175,7 +175,7 @@ impl Tree {
     }
 
     /// Returns the path of the module that a node stands for, as its components.
-    pub(super) fn path(&self, node: usize) -> &[Box<str>] {
+    pub fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
         } = &self.nodes[node];
@@ -191,7 +191,7 @@ impl Tree {
 /// where only one tensor passes are preferred. For each operation of the forward pass, `crossing`
 /// has the bytes, and `tensors` the number, of tensors that earlier operations make and that this
 /// or later operations use ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
-pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
+pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
         nodes: vec![Node::new(0..operations)],

@@ -21,7 +21,7 @@ const REVERSED: usize = 90;
 /// Returns the range of steps of the backward pass: from the first step of its first operation to
 /// the last step of the last module that runs in it. Returns `None` if the order of modules shows
 /// no backward pass.
-pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
+pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let names: Vec<_> = operations
         .iter()
         .filter(|operation| operation.is_named())

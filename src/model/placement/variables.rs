@@ -8,16 +8,16 @@ use crate::model::{Label, Layering, Model, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The places (In, layers, Out) of the variables of each use set, and data to find them.
-pub(super) struct VariablePlaces<'a> {
+pub struct VariablePlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
     /// One entry per use set: the bytes of its variables.
     bytes: &'a [SetBytes],
     /// One entry per use set: the places of its variables; [`NOWHERE`] if they are not found yet.
-    pub(super) counted: Vec<PlaceSet>,
+    pub counted: Vec<PlaceSet>,
     /// One entry per use set: whether its variables are at several places only because an operation
     /// without a place of its own uses variables of all these places.
-    pub(super) by_touch: Vec<bool>,
+    pub by_touch: Vec<bool>,
     /// One entry per operation group: whether any of its operations has no place of its own,
     /// because it uses variables of several places or only copies from and to the host.
     is_reaching: Vec<bool>,
@@ -41,7 +41,7 @@ impl<'a> VariablePlaces<'a> {
     ///
     /// Rules 1 to 3 are applied twice, because a variable that they place helps to place other
     /// variables that are used together with it. New place sets are stored in `sets`.
-    pub(super) fn new(
+    pub fn new(
         model: &'a Model,
         layering: &'a Layering,
         operations: &[OperationPlace],
@@ -196,7 +196,7 @@ impl<'a> VariablePlaces<'a> {
     /// of the group has no place of its own; its entry is empty for other groups. The code of a
     /// group or cluster that touches no place is in every stage, so that no stage is
     /// underestimated.
-    pub(super) fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
+    pub fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
         let mut of_cluster = vec![Vec::new(); of_group.len()];
         let all = self.used_places(sets);
@@ -224,14 +224,14 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 /// Returns one entry per use set: the union of the places of the operation groups that use its
 /// variables. `of_group` has one entry per operation group, its places; new place sets are stored
 /// in `sets`.
-pub(super) fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let union = |places, group| sets.union(places, of_group[group as usize]);
     model.use_sets.fold(NOWHERE, union)
 }
 
 /// Returns one entry per operation group: the union of the places of its operations. `places` has
 /// one entry per operation of the model, its places; new place sets are stored in `sets`.
-pub(super) fn places_of_groups(
+pub fn places_of_groups(
     model: &Model,
     places: impl IntoIterator<Item = PlaceSet>,
     sets: &mut PlaceSets,
@@ -246,7 +246,7 @@ pub(super) fn places_of_groups(
 /// Returns one entry per operation group: whether no other group computes with any variable of the
 /// group. Such a group is not part of the model: the compiler made it for the machine that runs the
 /// model.
-pub(super) fn isolated(model: &Model) -> Vec<bool> {
+pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set: at first the number of its groups that compute (at most 2), and after
     // the loop the maximum of this number over the set and all sets that extend it.

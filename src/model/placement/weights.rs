@@ -62,7 +62,7 @@ pub enum Untied {
 /// Returns the weights that several places use, the largest first. `bytes` and `of_set` have one
 /// entry per use set: the bytes of its variables, and the places that use its variables. The field
 /// `layers` of the result is still empty.
-pub(super) fn ties(
+pub fn ties(
     model: &Model,
     bytes: &[SetBytes],
     sets: &PlaceSets,

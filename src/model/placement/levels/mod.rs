@@ -9,11 +9,11 @@ use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
-pub(super) type Level = u32;
+pub type Level = u32;
 
 /// The level (In, a layer or Out) of a node of the data flow, of an operation or of a parameter.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Reach {
+pub enum Reach {
     /// No level (In, a layer or Out) is found yet.
     Unknown,
     /// Exactly one level (In, a layer or Out).
@@ -37,7 +37,7 @@ impl Reach {
         }
     }
 
-    pub(super) fn is_unknown(self) -> bool {
+    pub fn is_unknown(self) -> bool {
         self == Reach::Unknown
     }
 }
@@ -60,7 +60,7 @@ enum Phase {
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
 /// The levels (In, a layer or Out) of all nodes of the data flow. They are filled in step by step.
-pub(super) struct Levels<'a> {
+pub struct Levels<'a> {
     model: &'a Model,
     out: Level,
     /// One entry per node of the data flow: its seed. This is the level that names give or, in the
@@ -93,7 +93,7 @@ impl<'a> Levels<'a> {
     /// share it (ascending; empty unless several levels share it). `levels` has one entry per
     /// operation: the level in its name. `out` is the highest level. `weight_level` returns the
     /// level in the name of the weight that the variables of a use set hold.
-    pub(super) fn find(
+    pub fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
         weight_level: impl Fn(u32) -> Option<Level>,

@@ -7,7 +7,7 @@ use crate::model::{NO_NODE, TensorKind};
 impl Levels<'_> {
     /// Gives each node of the forward phase that uses only parameters, such as a cast of a weight,
     /// the level of the nodes that use its results, if all of these nodes have the same level.
-    pub(super) fn made_of_parameters(&mut self) {
+    pub fn made_of_parameters(&mut self) {
         // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
         let has_labels = self.model.has_weight_labels();
@@ -36,7 +36,7 @@ impl Levels<'_> {
     /// Gives parameters the levels of the nodes that use them. If `is_forward`, only nodes of the
     /// forward phase give levels, and a parameter that nodes of several levels use is shared by
     /// these levels. Otherwise, all nodes give levels, but only to parameters without a level.
-    pub(super) fn place_parameters(&mut self, is_forward: bool) {
+    pub fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let users = nodes
                 .iter()
@@ -72,7 +72,7 @@ impl Levels<'_> {
     /// because every IPU has its own copy of the state. A node is taken as such a node if it has no
     /// level, it uses parameters that have several users, and several levels share each of these
     /// parameters.
-    pub(super) fn advance_state(&mut self) {
+    pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             // A parameter with only one user, such as a constant, is ignored.
             let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
@@ -92,7 +92,7 @@ impl Levels<'_> {
     /// a node reach updates of parameters, it gets the level of these parameters. Otherwise, as for
     /// the gradient of a weight that the host reads, it gets a level from In to the lowest layer
     /// whose gradient it uses.
-    pub(super) fn updates(&mut self) {
+    pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
@@ -150,7 +150,7 @@ impl Levels<'_> {
 
     /// Gives each node of the data flow that still has no level the combined level of its
     /// parameters and of the nodes with which it shares variables.
-    pub(super) fn without_direction(&mut self) {
+    pub fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {
                 let others = self
