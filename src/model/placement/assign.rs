@@ -49,7 +49,6 @@ impl Placement {
                 .map(|&place| (place != IN).then(|| positions.name_of_place(place).to_string()))
                 .collect();
         }
-        let (layered_groups, layered_sets) = layered(model, layering);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         let repeats = modules.repeats(|operation| {
             let own = operations[operation];
@@ -66,8 +65,7 @@ impl Placement {
             counted: variables.counted,
             of_group,
             of_cluster,
-            layered_groups,
-            layered_sets,
+            layered_groups: layered_groups(model, layering),
             by_touch: variables.by_touch,
             // If Out is on the first IPU, In replaces Out in all place sets.
             sets: if out_is_first {
@@ -97,13 +95,12 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let layers = operations.iter().map(|own| match own.reason {
+        let layered = operations.iter().map(|own| match own.reason {
             Reason::Pseudo => NOWHERE,
             _ => own.places,
         });
-        let layers = places_of_groups(model, layers, &mut sets);
-        let counted = of_sets(model, &layers, &mut sets);
-        let (layered_groups, layered_sets) = layered(model, layering);
+        let layered = places_of_groups(model, layered, &mut sets);
+        let counted = of_sets(model, &layered, &mut sets);
         let sharing = of_sets(model, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
@@ -115,8 +112,7 @@ impl Placement {
             repeats: Vec::new(),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            layered_groups,
-            layered_sets,
+            layered_groups: layered_groups(model, layering),
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
@@ -125,14 +121,9 @@ impl Placement {
     }
 }
 
-/// Returns two lists. The first has one entry per operation group: whether any of its operations
-/// has a layer. The second has one entry per use set: whether any operation group with a layer uses
-/// the variables of the set.
-fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
-    let groups = model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER));
-    let is_layered = |is_layered, group| is_layered || groups[group as usize];
-    let sets = model.use_sets.fold(false, is_layered);
-    (groups, sets)
+/// Returns one entry per operation group: whether any of its operations has a layer.
+fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
+    model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER))
 }
 
 /// The level of each operation, as found by the flow of data, and the data that is needed to turn

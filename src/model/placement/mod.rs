@@ -210,9 +210,6 @@ pub struct Placement {
     /// One entry per operation group: whether any of its operations has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
-    /// One entry per use set: whether any operation that uses its variables has a layer in the
-    /// [`Layering`](super::Layering).
-    pub(crate) layered_sets: Vec<bool>,
     /// One entry per use set: whether its variables are at several places only because an operation
     /// without a place of its own uses variables of all these places.
     pub(crate) by_touch: Vec<bool>,
