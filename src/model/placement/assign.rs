@@ -3,7 +3,7 @@
 
 use super::levels::{Level, Levels, Reach};
 use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::variables::{VariablePlaces, isolated, of_sets, places_of_groups};
+use super::variables::{VariablePlaces, isolated, of_sets, of_users, places_of_groups};
 use super::{
     OperationPlace, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers, Reason,
     Rules, TooManyPlaces, weights,
@@ -31,7 +31,7 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        let tied = found.users_of_weights(&operations, &mut sets);
+        let tied = users_of_weights(model, &operations, &mut sets);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = variables.of_code(&mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
@@ -43,11 +43,8 @@ impl Placement {
         let out_is_first = options.out_on.is_first(&ties, out);
         let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
         for tie in &mut ties {
-            tie.layers = tie
-                .places
-                .iter()
-                .map(|&place| (place != IN).then(|| positions.name_of_place(place).to_string()))
-                .collect();
+            let name = |&place| (place != IN).then(|| positions.name_of_place(place).to_string());
+            tie.layers = tie.places.iter().map(name).collect();
         }
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         let repeats = modules.repeats(|operation| {
@@ -55,6 +52,9 @@ impl Placement {
             let place = sets.only(own.places).filter(|_| own.reason.is_own())?;
             Some(positions.of_place(place))
         });
+        if out_is_first {
+            sets = sets.moved(out, IN);
+        }
         Ok(Self {
             rules: Rules::Full,
             positions,
@@ -67,12 +67,7 @@ impl Placement {
             of_cluster,
             layered_groups: layered_groups(model, layering),
             by_touch: variables.by_touch,
-            // If Out is on the first IPU, In replaces Out in all place sets.
-            sets: if out_is_first {
-                sets.moved(out, IN)
-            } else {
-                sets
-            },
+            sets,
             by_pass,
         })
     }
@@ -95,12 +90,8 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let layered = operations.iter().map(|own| match own.reason {
-            Reason::Pseudo => NOWHERE,
-            _ => own.places,
-        });
-        let layered = places_of_groups(model, layered, &mut sets);
-        let counted = of_sets(model, &layered, &mut sets);
+        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
+        let counted = of_users(model, &operations, &mut sets, is_layered);
         let sharing = of_sets(model, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
@@ -261,28 +252,23 @@ impl<'a> FoundPlaces<'a> {
             _ => (sets.one(out), Reason::AfterLayers),
         }
     }
+}
 
-    /// Returns one entry per use set: the places of the operations that may use the variables of
-    /// the set as a weight. These are operations of layers, In and Out, and other operations of the
-    /// forward pass, such as casts. If an operation on every IPU uses the variables, the entry is
-    /// [`EVERYWHERE`], which binds no places to one IPU: the operation advances a state, and each
-    /// IPU has its own copy of the state. `operations` has one entry per operation: its places.
-    fn users_of_weights(
-        &self,
-        operations: &[OperationPlace],
-        sets: &mut PlaceSets,
-    ) -> Vec<PlaceSet> {
-        let users = operations
-            .iter()
-            .zip(&self.model.operations)
-            .map(|(place, operation)| match place.reason {
-                Reason::Touched => NOWHERE,
-                Reason::Variables if operation.pass != Pass::Forward => NOWHERE,
-                _ => place.places,
-            });
-        let of_group = places_of_groups(self.model, users, sets);
-        of_sets(self.model, &of_group, sets)
-    }
+/// Returns one entry per use set: the places of the operations that may use the variables of the
+/// set as a weight. These are operations of layers, In and Out, and other operations of the forward
+/// pass, such as casts. If an operation on every IPU uses the variables, the entry is
+/// [`EVERYWHERE`], which binds no places to one IPU: the operation advances a state, and each IPU
+/// has its own copy of the state. `operations` has one entry per operation: its places.
+fn users_of_weights(
+    model: &Model,
+    operations: &[OperationPlace],
+    sets: &mut PlaceSets,
+) -> Vec<PlaceSet> {
+    of_users(model, operations, sets, |operation, reason| match reason {
+        Reason::Touched => false,
+        Reason::Variables => operation.pass == Pass::Forward,
+        _ => true,
+    })
 }
 
 /// Gives an operation that a module calls in several of its runs one place. Between two runs, data

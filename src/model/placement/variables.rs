@@ -1,10 +1,10 @@
 //! Finds the places (In, layers, Out) of variables and of code. Also combines the places of
 //! operations by operation group and by use set.
 
-use super::OperationPlace;
 use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::{OperationPlace, Reason};
 use crate::limits;
-use crate::model::{Label, Layering, Model, Pass, ProgramCluster, SetBytes};
+use crate::model::{Label, Layering, Model, Operation, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The places (In, layers, Out) of the variables of each use set, and data to find them.
@@ -170,13 +170,10 @@ impl<'a> VariablePlaces<'a> {
             if !self.is_reaching[number] || single[number] != NOWHERE {
                 continue;
             }
-            for ProgramCluster {
-                sets: of_cluster, ..
-            } in &group.clusters
-            {
-                let of_program = self.of_cluster(of_cluster, sets);
+            for cluster in &group.clusters {
+                let of_program = self.of_cluster(cluster, sets);
                 if sets.only(of_program).is_some() {
-                    for &set in of_cluster {
+                    for &set in &cluster.sets {
                         places[set as usize] = sets.union(places[set as usize], of_program);
                     }
                 }
@@ -185,10 +182,10 @@ impl<'a> VariablePlaces<'a> {
         places
     }
 
-    /// Returns the places of the variables that a cluster of programs uses. `of_cluster` has the
-    /// use sets of these variables.
-    fn of_cluster(&self, of_cluster: &[u32], sets: &mut PlaceSets) -> PlaceSet {
-        sets.used_places(of_cluster.iter().map(|&set| self.counted[set as usize]))
+    /// Returns the places of the variables that a cluster of programs uses.
+    fn of_cluster(&self, cluster: &ProgramCluster, sets: &mut PlaceSets) -> PlaceSet {
+        let used = cluster.sets.iter();
+        sets.used_places(used.map(|&set| self.counted[set as usize]))
     }
 
     /// Returns two lists with one entry per operation group. The first has the places of the code
@@ -205,7 +202,7 @@ impl<'a> VariablePlaces<'a> {
                 let whole = sets.union(of_group[number], all[number]).or(EVERYWHERE);
                 of_group[number] = whole;
                 for cluster in &group.clusters {
-                    of_cluster[number].push(self.of_cluster(&cluster.sets, sets).or(whole));
+                    of_cluster[number].push(self.of_cluster(cluster, sets).or(whole));
                 }
             }
         }
@@ -227,6 +224,28 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let union = |places, group| sets.union(places, of_group[group as usize]);
     model.use_sets.fold(NOWHERE, union)
+}
+
+/// Returns one entry per use set: the union of the places of the operations that use its variables.
+/// Only operations count for which `is_wanted` is true; it is called with an operation and the
+/// reason for its places. `operations` has one entry per operation of the model: its places; new
+/// place sets are stored in `sets`.
+pub fn of_users(
+    model: &Model,
+    operations: &[OperationPlace],
+    sets: &mut PlaceSets,
+    is_wanted: impl Fn(&Operation, Reason) -> bool,
+) -> Vec<PlaceSet> {
+    let of_wanted = |(operation, own): (&Operation, &OperationPlace)| {
+        if is_wanted(operation, own.reason) {
+            own.places
+        } else {
+            NOWHERE
+        }
+    };
+    let places = model.operations.iter().zip(operations).map(of_wanted);
+    let of_group = places_of_groups(model, places, sets);
+    of_sets(model, &of_group, sets)
 }
 
 /// Returns one entry per operation group: the union of the places of its operations. `places` has
@@ -287,13 +306,10 @@ impl PassPlaces {
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
         let mut in_pass = |is_wanted: fn(Pass) -> bool| {
-            let places = model.operations.iter().zip(operations).map(|(own, place)| {
-                let streams = model.operation_groups[own.group as usize].only_streams();
-                let is_own = place.reason.is_own() && !streams && is_wanted(own.pass);
-                if is_own { place.places } else { NOWHERE }
-            });
-            let of_group = places_of_groups(model, places, &mut sets);
-            of_sets(model, &of_group, &mut sets)
+            of_users(model, operations, &mut sets, |operation, reason| {
+                let streams = model.operation_groups[operation.group as usize].only_streams();
+                reason.is_own() && !streams && is_wanted(operation.pass)
+            })
         };
         let forward = in_pass(|pass| matches!(pass, Pass::Forward | Pass::Both));
         let backward = in_pass(|pass| pass != Pass::Forward);
