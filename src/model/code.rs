@@ -52,19 +52,14 @@ impl GroupCode {
                 .iter()
                 .filter_map(|&program| programs.compute_set(program))
         };
-        let group = || group.iter().map(|&program| &programs.all[program as usize]);
-        let exchanges = group().filter_map(|program| match &program.kind {
+        let group = group.iter().map(|&program| &programs.all[program as usize]);
+        let exchanges = group.clone().filter_map(|program| match &program.kind {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
         let control = |program: &'p Program| (&program.control_code, 1);
-        let without_children = group().filter(|program| program.children.is_empty());
-        let states = compute_sets()
-            .flat_map(|set| &set.vertices)
-            .map(|(kind, instances)| {
-                let size = programs.vertex_types[*kind as usize].state_bytes;
-                (instances, u64::from(size))
-            });
+        let without_children = group.clone().filter(|program| program.children.is_empty());
+        let states = compute_sets().flat_map(|set| states(programs, set));
         let sum = |what, parts: Vec<(&TileBytes, u64)>| {
             TileBytes::sum(parts).map_err(|tile| {
                 FileError::new(format!(
@@ -87,7 +82,7 @@ impl GroupCode {
             vertex_memory,
             exchange_code: sum("exchange code", exchanges.collect())?,
             control_code: sum("control code", without_children.map(control).collect())?,
-            own_control_code: sum("control code", group().map(control).collect())?,
+            own_control_code: sum("control code", group.map(control).collect())?,
         })
     }
 
@@ -272,6 +267,18 @@ impl Budget {
             })?;
         Ok(())
     }
+}
+
+/// Iterates over the vertex types of `set`. Each item has the number of instances of a vertex type
+/// on each tile, and the bytes of state of one instance.
+pub fn states<'a>(
+    programs: &'a Programs,
+    set: &'a ComputeSet,
+) -> impl Iterator<Item = (&'a TileBytes, u64)> {
+    set.vertices.iter().map(|(kind, instances)| {
+        let size = programs.vertex_types[*kind as usize].state_bytes;
+        (instances, u64::from(size))
+    })
 }
 
 fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {

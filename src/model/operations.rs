@@ -1,6 +1,7 @@
 //! Sorts the programs of a profile into operations (docs/model.md, "Contexts and names" and
 //! "Operations"), and lists the programs that have vertex state or exchange code.
 
+use super::code::states;
 use super::walk::{Path, Walk, walk};
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
 use crate::message::FileError;
@@ -259,11 +260,8 @@ pub fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<Owned
         .filter_map(|(program, group)| {
             let (kind, bytes) = match &program.kind {
                 ProgramKind::OnTileExecute(set) => {
-                    let set = &programs.compute_sets[*set as usize];
-                    let state = set.vertices.iter().map(|(kind, instances)| {
-                        let size = programs.vertex_types[*kind as usize].state_bytes;
-                        instances.total().saturating_mul(u64::from(size))
-                    });
+                    let state = states(programs, &programs.compute_sets[*set as usize])
+                        .map(|(instances, size)| instances.total().saturating_mul(size));
                     (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
                 }
                 ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),

@@ -94,28 +94,21 @@ impl ModuleLayers {
             .map(|&operation| position(operation))
             .collect();
         let mut repeats: Vec<Repeat> = Vec::new();
+        let mut add = |first, last, runs| repeats.push(Repeat { first, last, runs });
         for ModuleLayer { runs, .. } in &self.layers {
             let start = runs[0].operations.start;
             for (count, run) in (2..).zip(&runs[1..]) {
                 let first = positions[run.operations.clone()].iter().flatten().min();
                 let between = positions[start..run.operations.start].iter().flatten();
                 if let (Some(&first), Some(&last)) = (first, between.max()) {
-                    repeats.push(Repeat {
-                        first,
-                        last,
-                        runs: count,
-                    });
+                    add(first, last, count);
                 }
             }
         }
         // Operations of In, such as the embedding of the next token, may use the output of layers.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
-                repeats.push(Repeat {
-                    first: 0,
-                    last,
-                    runs: 1,
-                });
+                add(0, last, 1);
             }
         }
         joined(repeats)

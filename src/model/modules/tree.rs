@@ -201,7 +201,17 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     while number < tree.nodes.len() {
         let run = tree.nodes[number].operations.clone();
         if run.len() > 1 {
-            let cut = cut(sums, |at| (tensors[at] > 1, crossing[at]), &run);
+            let all = sums.bytes(&run);
+            let before = |at: usize| sums.bytes(&(run.start..at));
+            let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
+            let places = run.start + 1..run.end;
+            // If no operation is in the middle half, the cut is nearest to half of the bytes.
+            let cut = places
+                .clone()
+                .filter(is_central)
+                .min_by_key(|&at| (tensors[at] > 1, crossing[at]))
+                .or_else(|| places.min_by_key(|&at| before(at).abs_diff(all / 2)))
+                .unwrap_or(run.end - 1);
             let first = tree.nodes.len();
             tree.nodes.push(Node::new(run.start..cut));
             tree.nodes.push(Node::new(cut..run.end));
@@ -210,23 +220,4 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
         number += 1;
     }
     tree
-}
-
-/// Returns the operation before which to divide `run`, which has at least two operations. The
-/// result is the first operation with the lowest `cost` among the operations with a quarter to
-/// three quarters of the run's bytes before them. If there are no such operations, the result is
-/// the operation with closest to half of the run's bytes before it.
-fn cut<C: Ord>(sums: &RunSums, cost: impl Fn(usize) -> C, run: &Range<usize>) -> usize {
-    let all = sums.bytes(run);
-    let is_central = |&at: &usize| {
-        let before = sums.bytes(&(run.start..at));
-        before >= all / 4 && before <= all - all / 4
-    };
-    let places = run.start + 1..run.end;
-    places
-        .clone()
-        .filter(is_central)
-        .min_by_key(|&at| cost(at))
-        .or_else(|| places.min_by_key(|&at| sums.bytes(&(run.start..at)).abs_diff(all / 2)))
-        .unwrap_or(run.end - 1)
 }

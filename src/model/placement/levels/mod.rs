@@ -216,12 +216,11 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Iterates in order over the nodes of `phase` without a seed (a level by name or use).
-    fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let open: Vec<usize> = (0..self.found.len())
+    /// Returns the nodes of `phase` without a seed (a level by name or use), ascending.
+    fn open(&self, phase: Phase) -> Vec<usize> {
+        (0..self.found.len())
             .filter(|&node| self.phases[node] == phase && self.seeds[node].is_none())
-            .collect();
-        open.into_iter()
+            .collect()
     }
 
     /// Gives a node of the backward pass a seed (a level): the common level of its parameters and
@@ -288,7 +287,7 @@ impl<'a> Levels<'a> {
         // A node after the last layer may use data that no layer makes, such as the model's input.
         // If only Out uses its results, the node is in Out.
         let out = Reach::At(self.out);
-        for node in self.open(Phase::Forward).rev() {
+        for node in self.open(Phase::Forward).into_iter().rev() {
             let is_late = self.found[node].is_unknown() && Some(node) > last_layer;
             let users = self.join(self.consumers(node).map(|user| self.found[user]));
             if is_late && users == out {

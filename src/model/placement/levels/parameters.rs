@@ -21,11 +21,8 @@ impl Levels<'_> {
                 && self.inputs(node).all(|edge| edge.from != NO_NODE)
                 && self.producers(node).all(|from| is_made[from]);
         }
-        for node in self
-            .open(Phase::Forward)
-            .rev()
-            .filter(|&node| is_made[node])
-        {
+        let open = self.open(Phase::Forward).into_iter().rev();
+        for node in open.filter(|&node| is_made[node]) {
             let after = self.join(self.consumers(node).map(|to| self.found[to]));
             if let Reach::At(_) = after {
                 self.found[node] = after;
