@@ -197,27 +197,22 @@ impl<'a> Namer<'a> {
             })
         };
         match self.layer {
-            Some(SoftwareLayer::Popart) => first(SoftwareLayer::Poptorch, ContextField::OpName)
-                .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
-                .or_else(|| self.popart_name(named_by)),
+            Some(SoftwareLayer::Popart) => {
+                let of_popxl = |context| Some(self.debug_info.name(context));
+                let call = || {
+                    let context = self.debug_info.position(named_by)?;
+                    let opid = self.debug_info.text(context, ContextField::Opid)?;
+                    (op_type(opid) == "Call").then_some("Call")
+                };
+                first(SoftwareLayer::Poptorch, ContextField::OpName)
+                    .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
+                    .or_else(|| self.first_text(named_by, SoftwareLayer::Popxl, of_popxl))
+                    .or_else(call)
+            }
             Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, ContextField::OpName),
             Some(_) => first(SoftwareLayer::HloInstruction, ContextField::HloName),
             None => self.poplar_name(named_by, operation),
         }
-    }
-
-    /// Returns the name that PopXL gave the operation. Without such a name, returns `Call` if this
-    /// is the PopART type of the operation, and `None` otherwise. `named_by` is the id of the debug
-    /// context.
-    fn popart_name(&self, named_by: u64) -> Option<&'a str> {
-        let debug_info = self.debug_info;
-        let of_popxl = |context| Some(debug_info.name(context));
-        let call = || {
-            let opid = debug_info.text(debug_info.position(named_by)?, ContextField::Opid)?;
-            (op_type(opid) == "Call").then_some("Call")
-        };
-        self.first_text(named_by, SoftwareLayer::Popxl, of_popxl)
-            .or_else(call)
     }
 
     /// Calls `text` for the contexts of the software layer `layer` on the way from the context with

@@ -139,12 +139,23 @@ impl VariableGroups {
             return None;
         }
         let starts = starts(counts);
-        let uses = uses
-            .iter()
-            .zip(sums(&starts, &groups, uses.len())?)
-            .map(|(&(class, set), bytes)| VariableUse { class, set, bytes });
+        let none = |&(class, set): &(u32, u32)| VariableUse {
+            class,
+            set,
+            bytes: 0,
+        };
+        let mut uses: Vec<VariableUse> = uses.iter().map(none).collect();
+        for tile in starts.windows(2) {
+            let on_tile = &groups[tile[0] as usize..tile[1] as usize];
+            if !on_tile.is_sorted_by_key(|group| group.number) {
+                return None;
+            }
+            for group in on_tile {
+                uses.get_mut(group.number as usize)?.bytes += u64::from(group.bytes);
+            }
+        }
         Some(Self {
-            uses: uses.collect(),
+            uses,
             starts,
             groups,
         })
@@ -211,33 +222,6 @@ fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
     sums.iter_mut()
         .zip(more)
         .for_each(|(sum, more)| *sum += more);
-}
-
-/// Returns one entry per pair of class and use set: the sum of its bytes over all tiles. There are
-/// `uses` such pairs. The groups of tile `t` are `groups[starts[t]..starts[t + 1]]`. Returns `None`
-/// if the groups of a tile are not ascending by [`TileUse::number`], or a number is not below
-/// `uses`.
-fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
-    let sum_up = |tiles: Range<usize>| {
-        let mut sums = vec![0u64; uses];
-        for tile in starts[tiles.start..=tiles.end].windows(2) {
-            let on_tile = &groups[tile[0] as usize..tile[1] as usize];
-            if !on_tile.is_sorted_by_key(|on_tile| on_tile.number) {
-                return None;
-            }
-            for on_tile in on_tile {
-                *sums.get_mut(on_tile.number as usize)? += u64::from(on_tile.bytes);
-            }
-        }
-        Some(sums)
-    };
-    let add = |all: Option<Vec<u64>>, part| {
-        let (mut all, part) = all.zip(part)?;
-        add_all(&mut all, part);
-        Some(all)
-    };
-    by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add)
-        .unwrap_or_else(|| Some(vec![0; uses]))
 }
 
 /// Sorts `count` groups of variables by tile, without changing the order of the groups of one tile.

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
 use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
 use std::iter::successors;
 
 /// A call path, as an index into [`CallPaths::nodes`]. The call path of a program lists the Call
@@ -304,28 +305,23 @@ impl StepIndex {
     /// Calls, compared with the operation's call path from the innermost Call outward, agree the
     /// longest.
     pub fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
-        let mut longest = 0;
-        let mut window = None;
-        for &step in operation
-            .programs
-            .iter()
-            .flat_map(|&program| self.of(program))
-        {
-            let shared = self
-                .paths
+        let shared = |step: u32| {
+            self.paths
                 .innermost_first(self.calls[step as usize])
                 .zip(self.paths.innermost_first(operation.path))
                 .take_while(|(a, b)| a == b)
-                .count();
-            if shared > longest {
-                (longest, window) = (shared, None);
-            }
-            if shared == longest {
-                let (first, last) = window.unwrap_or((step, step));
-                window = Some((step.min(first), step.max(last)));
-            }
-        }
-        window
+                .count()
+        };
+        let programs = operation.programs.iter();
+        programs
+            .flat_map(|&program| self.of(program))
+            .map(|&step| (shared(step), step, step))
+            .reduce(|one, other| match one.0.cmp(&other.0) {
+                Ordering::Less => other,
+                Ordering::Greater => one,
+                Ordering::Equal => (one.0, one.1.min(other.1), one.2.max(other.2)),
+            })
+            .map(|(_, first, last)| (first, last))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::ModuleLayers;
 use super::names::without_numbers;
-use super::paths::shared;
+use super::paths::{scope_and_type, shared};
 use crate::model::Operation;
 use crate::model::lists::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -93,10 +93,10 @@ impl ModuleLayers {
 
 /// Returns the longest scope (an operation name without its last part, the type) with which all
 /// `names` begin.
-pub fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
-    let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
-    let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
-    let counts = names.map(|name| shared(first.iter().copied(), scope(name).split('/')));
+pub fn shared_scope<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut scopes = names.map(|name| scope_and_type(name).0.split('/'));
+    let first: Vec<&str> = scopes.next().map_or_else(Vec::new, Iterator::collect);
+    let counts = scopes.map(|scope| shared(first.iter().copied(), scope));
     first[..counts.min().unwrap_or(first.len())].join("/")
 }
 

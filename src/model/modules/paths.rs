@@ -29,21 +29,17 @@ pub fn shared<T: PartialEq>(
 /// the rest of a longer text. Each component includes the separators before it, so that joining the
 /// components gives the text again.
 pub fn components(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    let mut left = COMPONENTS;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        left = left.saturating_sub(1);
-        let begin = rest.find(|c| !SEPARATORS.contains(&c));
-        let end = begin.and_then(|begin| Some(begin + rest[begin..].find(SEPARATORS)?));
-        // Separators at the end of the text belong to the last component.
-        let end = end.filter(|&end| left > 0 && rest[end..].contains(|c| !SEPARATORS.contains(&c)));
-        let (component, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(component)
-    })
+    // Separators at the end of the text belong to the last component.
+    let ends = text
+        .trim_end_matches(SEPARATORS)
+        .match_indices(SEPARATORS)
+        .map(|(end, _)| end)
+        .filter(|&end| text[..end].ends_with(|c| !SEPARATORS.contains(&c)))
+        .take(COMPONENTS - 1)
+        .chain([text.len()]);
+    let mut begin = 0;
+    ends.filter(|&end| end > 0)
+        .map(move |end| &text[std::mem::replace(&mut begin, end)..end])
 }
 
 /// Returns a component of a path without the separators around it.

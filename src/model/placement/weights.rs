@@ -90,10 +90,11 @@ pub fn ties(
         tie.bytes += bytes;
         tie.places.extend_from_slice(places);
     }
-    let mut ties: Vec<WeightTie> = weights.into_values().collect();
-    for tie in &mut ties {
-        tie.places = ascending(tie.places.drain(..)).into();
-    }
+    let with_places = |tie: WeightTie| WeightTie {
+        places: ascending(tie.places).into(),
+        ..tie
+    };
+    let mut ties: Vec<WeightTie> = weights.into_values().map(with_places).collect();
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }
