@@ -170,20 +170,19 @@ pub struct UnnamedGroup {
 /// If the program tree is cyclic, or unfolds to too many visits.
 pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperations, FileError> {
     let layer = operation_layer(debug_info);
+    let walk = walk(programs)?;
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
-    let mut operation_of = Vec::new();
     // Map from a debug id, which many programs may share, to its operation context.
     let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
-    let walk = walk(programs, |path, program| {
+    let operation_of = |&(path, program): &(Path, u32)| {
         let debug_id = programs.all[program as usize].debug_id;
-        let context = contexts
+        let context = *contexts
             .entry(debug_id)
             .or_insert_with(|| operation_context(debug_info, layer, debug_id));
-        let Some(context) = *context else {
-            operation_of.push(NO_OPERATION);
-            return;
+        let Some(context) = context else {
+            return NO_OPERATION;
         };
         let position = context.position;
         let index = *by_key.entry((path, position)).or_insert_with(|| {
@@ -204,8 +203,9 @@ pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperat
             index
         });
         operations[index as usize].programs.push(program);
-        operation_of.push(index);
-    })?;
+        index
+    };
+    let operation_of = walk.visits.iter().map(operation_of).collect();
     for group in &mut groups {
         group.programs = operations[group.first as usize].programs.clone();
     }

@@ -152,13 +152,12 @@ enum Next {
     End(u32),
 }
 
-/// Walks the program tree depth first, parents before children, and calls `visit` with the call
-/// path and the index in `Programs::all` of each program. A program is visited only once on each
-/// call path, because a second visit would add nothing to any operation.
+/// Walks the program tree depth first, parents before children. A program is visited only once on
+/// each call path, because a second visit would add nothing to any operation.
 ///
 /// # Errors
 /// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
-pub fn walk(programs: &Programs, mut visit: impl FnMut(Path, u32)) -> Result<Walk, FileError> {
+pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     let mut walk = Walk::default();
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
@@ -197,7 +196,6 @@ pub fn walk(programs: &Programs, mut visit: impl FnMut(Path, u32)) -> Result<Wal
             walk.visits.push((path, index));
             stack.push(Next::End(number as u32));
             let below_path = walk.path_below(path, index, program)?;
-            visit(path, index);
             on_way[index as usize] = true;
             let children = below(program).iter().rev();
             stack.extend(children.map(|&child| Next::Begin(below_path, child)));
