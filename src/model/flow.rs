@@ -6,11 +6,10 @@
 //! other users are its consumers. Nothing else in a profile shows dependencies between operations,
 //! whatever the framework calls the operations.
 
-use super::Model;
-use super::lists::ascending;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_sets::{Role, UseSetIndex};
 use super::walk::{CallSites, Path, StepIndex};
+use super::{Model, ascending};
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Profile;

@@ -1,8 +1,7 @@
 //! Warnings about layers that do not fit a model: layers of a regex that describe the model worse
 //! than its modules do, and layers whose names were lost when code was put into functions.
 
-use super::lists::counts;
-use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules};
+use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules, counts};
 use crate::message::Warning;
 use crate::wording::grouped;
 use rustc_hash::FxHashSet;

@@ -38,6 +38,7 @@ pub use layer_lookup::Named;
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};
 pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};
 pub use layers_by_ipu::LayersByIpu;
+use lists::crossing;
 pub(crate) use lists::{ascending, counts};
 pub use modules::{ModuleCalls, Repeat};
 pub(crate) use modules::{ModuleLayers, without_numbers};

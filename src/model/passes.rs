@@ -8,10 +8,8 @@
 
 mod module_order;
 
-use super::lists::counts;
 use super::names::{unwrapped, update_scope};
-use super::operations::{Operation, Pass};
-use super::{Model, VariableUse};
+use super::{Model, Operation, Pass, VariableUse, counts};
 use crate::limits;
 use crate::witnesses::Contradiction;
 use rustc_hash::FxHashSet;

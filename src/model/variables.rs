@@ -1,8 +1,7 @@
 //! Sorts the lowered variables of a profile into data and code, and finds where the whole model
 //! needs the most memory. Also warns about variables that are live at nearly all steps.
 
-use super::profile_lookup::{NamedVariable, ProfileLookup};
-use super::{Model, NO_USERS, VariableGroup, VariableGroups};
+use super::{Model, NO_USERS, NamedVariable, ProfileLookup, VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
 use crate::profile::{CodeKind, MissedSteps, NEVER_LIVE, Profile, TileBytes};
 use crate::wording::grouped;

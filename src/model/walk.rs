@@ -2,7 +2,7 @@
 //! called from several places in the program, and the liveness steps of each operation
 //! (docs/model.md, "Operations").
 
-use super::lists::counts;
+use super::counts;
 use super::operations::UnnamedOperation;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};

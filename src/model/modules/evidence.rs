@@ -3,8 +3,7 @@
 //! operations (the modules that call an operation), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::lists::{ascending, crossing};
-use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
+use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind, ascending, crossing};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 

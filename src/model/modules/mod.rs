@@ -20,9 +20,8 @@ mod tree;
 mod which_are_layers;
 
 use super::layer_lookup::{Named, Way, lookup_path};
-use super::lists::{counts, crossing};
 use super::names::unwrapped;
-use super::{Model, Operation};
+use super::{Model, Operation, counts, crossing};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;

@@ -1,6 +1,6 @@
 //! Finds short names for layers.
 
-use crate::model::lists::counts;
+use crate::model::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns one name per layer, for layers with the module paths `paths` in program order: the

@@ -4,8 +4,7 @@
 use super::ModuleLayers;
 use super::names::without_numbers;
 use super::paths::{scope_and_type, shared};
-use crate::model::Operation;
-use crate::model::lists::counts;
+use crate::model::{Operation, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One execution of a module in the forward pass: a row of the tree that `--list-layers` prints.

@@ -10,8 +10,7 @@
 use super::evidence::{LARGE, RunSums};
 use super::tree::Node;
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
-use crate::model::Model;
-use crate::model::lists::{ascending, counts};
+use crate::model::{Model, ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 

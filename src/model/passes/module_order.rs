@@ -2,9 +2,8 @@
 //! in the forward pass (docs/model.md, "Passes"). This works even if no name marks an operation as
 //! backward.
 
-use crate::model::Operation;
-use crate::model::lists::crossing;
 use crate::model::names::unwrapped;
+use crate::model::{Operation, crossing};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 

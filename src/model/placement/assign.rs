@@ -2,14 +2,12 @@
 //! rules, which place only operations with layers.
 
 use super::levels::{Level, Levels, Reach};
-use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
 use super::variables::{VariablePlaces, isolated, of_sets, of_users, places_of_groups};
 use super::{
-    OperationPlace, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers, Reason,
-    Rules, TooManyPlaces, weights,
+    EVERYWHERE, IN, NOWHERE, OperationPlace, PassPlaces, PlaceSet, PlaceSets, Placement,
+    PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, weights,
 };
-use crate::model::lists::ascending;
-use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass};
+use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass, ascending};
 use rustc_hash::FxHashMap;
 
 impl Placement {

@@ -34,6 +34,7 @@ mod tests;
 mod variables;
 mod weights;
 
+use place_sets::IN;
 pub(crate) use place_sets::meets;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{LayerNames, Positions, PseudoLayers};
@@ -83,7 +84,7 @@ impl OutOn {
     /// Out (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
-            !tie.is_untied && tie.places.contains(&place_sets::IN) && tie.places.contains(&out)
+            !tie.is_untied && [IN, out].iter().all(|place| tie.places.contains(place))
         };
         match self {
             OutOn::First => true,

@@ -1,7 +1,7 @@
 //! Sets of places (In, layers, Out). Equal sets are stored only once.
 
 use crate::limits;
-use crate::model::lists::ascending;
+use crate::model::ascending;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;

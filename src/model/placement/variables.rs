@@ -1,8 +1,7 @@
 //! Finds the places (In, layers, Out) of variables and of code. Also combines the places of
 //! operations by operation group and by use set.
 
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
-use super::{OperationPlace, Reason};
+use super::{EVERYWHERE, NOWHERE, OperationPlace, PlaceSet, PlaceSets, Reason, TooManyPlaces};
 use crate::limits;
 use crate::model::{Label, Layering, Model, Operation, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};

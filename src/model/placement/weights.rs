@@ -1,10 +1,8 @@
 //! Finds weights that several places (In, layers, Out) use. These places must be on one IPU,
 //! because no framework puts a weight on two IPUs.
 
-use super::place_sets::{PlaceSet, PlaceSets};
-use super::{LayerNames, Positions};
-use crate::model::lists::ascending;
-use crate::model::{Model, SetBytes};
+use super::{LayerNames, PlaceSet, PlaceSets, Positions};
+use crate::model::{Model, SetBytes, ascending};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

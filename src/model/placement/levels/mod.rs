@@ -4,8 +4,7 @@
 mod parameters;
 mod phases;
 
-use crate::model::lists::ascending;
-use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
+use crate::model::{FlowEdge, FlowNode, Model, NO_NODE, ascending};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
