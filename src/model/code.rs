@@ -222,9 +222,6 @@ type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
 fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
     let mut split = ProgramsBySets::new();
-    if group.programs.len() < 2 {
-        return split;
-    }
     for &program in &group.programs {
         let sets = use_set_index.of_program(profile, program);
         split.entry(sets.into()).or_default().push(program);

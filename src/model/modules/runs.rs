@@ -3,7 +3,7 @@
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
 use crate::model::Model;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
@@ -32,10 +32,6 @@ impl ModuleLayers {
     /// their paths are equal and they use a common weight. If the model calls a module without
     /// weights, such as an activation, in several places, each call remains a layer.
     pub fn with_all_runs(self, model: &Model) -> Self {
-        let mut paths = FxHashSet::default();
-        if self.layers.iter().all(|layer| paths.insert(&layer.path)) {
-            return self;
-        }
         let first_run = self.first_runs(model);
         let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
         for (layer, first) in self.layers.iter().zip(first_run) {
@@ -84,9 +80,6 @@ impl ModuleLayers {
     /// or `None` if it does not run at exactly one position. The positions may be those of a
     /// different layering than `self`.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
-        if !self.run_several_times() {
-            return Vec::new();
-        }
         let positions: Vec<Option<usize>> = self
             .modules
             .forward
