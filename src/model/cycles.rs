@@ -453,9 +453,13 @@ impl LayerSums {
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
-                let (out_part, all) = placement.out_in_first(set);
-                let of_out = parts.map(|cycles| share(cycles, out_part, all));
-                add_all(&mut self.out, of_out);
+                // If Out runs on the first IPU, position 0 stands for In and Out, which are apart
+                // in `by_pass`. Otherwise, no place has the index `out`.
+                let out = placement.positions.len() as u32;
+                let places = placement.by_pass.sets.places(set);
+                let count = |place| u64::from(places.contains(&place));
+                let all = count(0) + count(out);
+                add_all(&mut self.out, parts.map(|cycles| share(cycles, count(out), all)));
             }
         }
     }

@@ -222,18 +222,4 @@ impl Placement {
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
     }
-
-    /// Returns the share of Out, as numerator and denominator, in the bytes or cycles that the
-    /// place set `places` gives to position 0. If Out runs on the first IPU, the numerator is 1 if
-    /// `places` contains Out, otherwise 0; the denominator is the number of places among In and Out
-    /// that `places` contains. If Out does not run on the first IPU, the result is (0, 1).
-    pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
-        if !self.positions.out_is_first() {
-            return (0, 1);
-        }
-        let out = self.positions.len() as u32;
-        let places = self.by_pass.sets.places(places);
-        let count = |place| u64::from(places.contains(&place));
-        (count(out), count(0) + count(out))
-    }
 }
