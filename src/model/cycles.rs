@@ -359,10 +359,20 @@ impl Model {
                 pass => pass,
             };
             let of = |counted| pass_sums(pass, counted, self.recording.recomputes);
+            let places = |set| placement.sets.places(set);
             let mut left = all;
-            for (places, counted) in self.of_clusters(cycles, placement, number) {
-                left = left.without(counted);
-                sums.add(placement, places, of(counted));
+            // If the operation is at several places, its clusters may be at fewer of them.
+            if places(place.places).len() > 1 {
+                let of_cluster = &placement.of_cluster[operation.group as usize];
+                let own = (number as u32, 0)..=(number as u32, u32::MAX);
+                for (&(_, cluster), &counted) in cycles.by_cluster.range(own) {
+                    if let Some(&set) = of_cluster.get(cluster as usize)
+                        && !places(set).is_empty()
+                    {
+                        left = left.without(counted);
+                        sums.add(placement, set, of(counted));
+                    }
+                }
             }
             sums.add(placement, place.places, of(left));
         }
@@ -382,27 +392,6 @@ impl Model {
             })
             .filter_map(|((operation, _), _)| Some(operation.window?.1))
             .max()
-    }
-
-    /// Iterates over the clusters of `operation` (its programs, grouped by the use sets of their
-    /// variables). Each item has the places and the cycles of a cluster; clusters without places
-    /// are left out. There are no items unless the operation is at several places.
-    fn of_clusters<'a>(
-        &self,
-        cycles: &'a OperationCycles,
-        placement: &'a Placement,
-        operation: usize,
-    ) -> impl Iterator<Item = (PlaceSet, WorkCycles)> + 'a {
-        let group = self.operations[operation].group as usize;
-        let reaches = placement.places_of(operation).len() > 1;
-        let places = placement.of_cluster[group].as_slice();
-        let number = operation as u32;
-        cycles
-            .by_cluster
-            .range((number, 0)..=(number, u32::MAX))
-            .filter(move |_| reaches)
-            .filter_map(|(&(_, cluster), &own)| Some((*places.get(cluster as usize)?, own)))
-            .filter(|(places, _)| !placement.sets.places(*places).is_empty())
     }
 }
 
@@ -459,7 +448,10 @@ impl LayerSums {
                 let places = placement.by_pass.sets.places(set);
                 let count = |place| u64::from(places.contains(&place));
                 let all = count(0) + count(out);
-                add_all(&mut self.out, parts.map(|cycles| share(cycles, count(out), all)));
+                add_all(
+                    &mut self.out,
+                    parts.map(|cycles| share(cycles, count(out), all)),
+                );
             }
         }
     }
