@@ -1,6 +1,7 @@
 //! Finds which operation groups use which lowered variables, and the use sets of the variables of
 //! each compute set and region.
 
+use super::ascending;
 use super::operations::UnnamedGroup;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
@@ -255,7 +256,13 @@ impl UseSetIndex {
                 .for_each_init(
                     || vec![false; sets],
                     |seen, (position, sets)| {
-                        *sets = sets_of(lists.members(position as u32), set_of, seen);
+                        let members = lists.members(position as u32).iter();
+                        let used = members.map(|&variable| set_of[variable as usize]);
+                        // `seen` avoids a long list of equal use sets. All its entries are false
+                        // again at the end.
+                        let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
+                        *sets = ascending(used.filter(is_new));
+                        sets.iter().for_each(|&set| seen[set as usize] = false);
                     },
                 );
         };
@@ -308,24 +315,6 @@ pub enum Role {
     Reads,
     /// The program copies the variable from or to the host.
     Host,
-}
-
-/// Returns the use sets of `variables`, ascending and without duplicates. `set_of` has one entry
-/// per variable: its use set. `seen` has one entry per use set; all entries must be `false`, and
-/// they are `false` again when the function returns.
-fn sets_of(variables: &[u32], set_of: &[u32], seen: &mut [bool]) -> Box<[u32]> {
-    let mut sets = Vec::new();
-    for &variable in variables {
-        let set = set_of[variable as usize];
-        if !std::mem::replace(&mut seen[set as usize], true) {
-            sets.push(set);
-        }
-    }
-    for &set in &sets {
-        seen[set as usize] = false;
-    }
-    sets.sort_unstable();
-    sets.into()
 }
 
 #[cfg(test)]

@@ -136,7 +136,17 @@ impl ForwardModules {
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            for part_run in self.parts_of_run(run) {
+            // Other modules that were joined to the main module of the run are not divided.
+            let module = self.module(run);
+            let nodes = run.nodes.iter().flat_map(|&node| {
+                let children = &self.tree.nodes[node].children;
+                if node == module && !children.is_empty() {
+                    children.clone()
+                } else {
+                    vec![node]
+                }
+            });
+            for part_run in self.with_own(nodes.collect()) {
                 let path = self.path(&part_run);
                 let turn = earlier.entry(path.clone()).or_default();
                 *turn += 1;
@@ -148,20 +158,5 @@ impl ForwardModules {
             }
         }
         parts
-    }
-
-    /// Divides a run of a layer into the submodules of its main module. Other modules that were
-    /// joined to the main module are not divided.
-    fn parts_of_run(&self, run: &Run) -> Vec<Run> {
-        let module = self.module(run);
-        self.with_own(
-            run.nodes
-                .iter()
-                .flat_map(|&node| match self.tree.nodes[node].children.as_slice() {
-                    children if node == module && !children.is_empty() => children.to_vec(),
-                    _ => vec![node],
-                })
-                .collect(),
-        )
     }
 }

@@ -29,7 +29,15 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        let tied = users_of_weights(model, &operations, &mut sets);
+        // Operations that may use a variable as a weight: those of layers, In and Out, and others of
+        // the forward pass, such as casts. Weights that an operation on every IPU uses bind no
+        // places to one IPU: the operation advances a state, of which each IPU has its own copy.
+        let uses_weight = |operation: &Operation, reason| match reason {
+            Reason::Touched => false,
+            Reason::Variables => operation.pass == Pass::Forward,
+            _ => true,
+        };
+        let tied = of_users(model, &operations, &mut sets, uses_weight);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = variables.of_code(&mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
@@ -250,23 +258,6 @@ impl<'a> FoundPlaces<'a> {
             _ => (sets.one(out), Reason::AfterLayers),
         }
     }
-}
-
-/// Returns one entry per use set: the places of the operations that may use the variables of the
-/// set as a weight. These are operations of layers, In and Out, and other operations of the forward
-/// pass, such as casts. If an operation on every IPU uses the variables, the entry is
-/// [`EVERYWHERE`], which binds no places to one IPU: the operation advances a state, and each IPU
-/// has its own copy of the state. `operations` has one entry per operation: its places.
-fn users_of_weights(
-    model: &Model,
-    operations: &[OperationPlace],
-    sets: &mut PlaceSets,
-) -> Vec<PlaceSet> {
-    of_users(model, operations, sets, |operation, reason| match reason {
-        Reason::Touched => false,
-        Reason::Variables => operation.pass == Pass::Forward,
-        _ => true,
-    })
 }
 
 /// Gives an operation that a module calls in several of its runs one place. Between two runs, data
