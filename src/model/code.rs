@@ -185,13 +185,21 @@ pub fn clusters(
     budget: &mut Budget,
 ) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), FileError> {
     let programs = &profile.programs;
-    let split: Vec<ProgramsBySets> = groups
-        .par_iter()
-        .map(|group| split(profile, group, use_set_index))
-        .collect();
+    let split = |group: &UnnamedGroup| {
+        let mut split = ProgramsBySets::new();
+        for &program in &group.programs {
+            let sets = use_set_index.of_program(profile, program);
+            split.entry(sets.into()).or_default().push(program);
+        }
+        if split.len() < 2 {
+            split.clear();
+        }
+        split
+    };
+    let split: Vec<ProgramsBySets> = groups.par_iter().map(split).collect();
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
-    if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
+    if sets.map(|sets| sets.len()).sum::<usize>() > max {
         return Err(FileError::new(format!(
             "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
              groups of variables together, more than in any real model; {OVER_BOUND}"
@@ -219,18 +227,6 @@ pub fn clusters(
 /// The programs of one operation group. A key is the use sets (ascending) of the variables that a
 /// program uses, and the value has the indices of the programs that use them.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
-
-fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
-    let mut split = ProgramsBySets::new();
-    for &program in &group.programs {
-        let sets = use_set_index.of_program(profile, program);
-        split.entry(sets.into()).or_default().push(program);
-    }
-    if split.len() < 2 {
-        split.clear();
-    }
-    split
-}
 
 /// A bound on the size of the code of all operation groups and clusters, counted in runs. A run is
 /// a series of consecutive tiles with equally many bytes. `left` is the number of runs that may

@@ -13,7 +13,6 @@ use super::{Model, Operation, Pass, VariableUse, counts};
 use crate::limits;
 use crate::witnesses::Contradiction;
 use rustc_hash::FxHashSet;
-use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass. In inference,
 /// returns `None` and leaves all operations in the forward pass.
@@ -36,7 +35,11 @@ pub fn find(operations: &mut [Operation]) -> Option<u32> {
     let backward_start = marked.or(by_order.as_ref().map(|steps| *steps.start()));
     unmark_updates(operations, backward_start.unwrap_or(u32::MAX));
     if let Some(steps) = by_order {
-        mark(operations, &steps);
+        for operation in operations.iter_mut() {
+            let first = operation.window.map(|(first, _)| first);
+            let is_inside = first.is_some_and(|first| steps.contains(&first));
+            operation.is_backward = is_inside && operation.is_named() && !operation.is_update;
+        }
     }
     let backward_start = backward_start?;
     for operation in operations {
@@ -64,16 +67,6 @@ fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
         .collect();
     for operation in operations.iter_mut().filter(|own| own.is_update) {
         operation.is_update = scope(operation).is_none_or(|scope| !forward.contains(&scope));
-    }
-}
-
-/// Marks named operations that begin in `steps` as backward, unless they are marked as updates.
-fn mark(operations: &mut [Operation], steps: &RangeInclusive<u32>) {
-    for operation in operations {
-        let is_inside = operation
-            .window
-            .is_some_and(|(first, _)| steps.contains(&first));
-        operation.is_backward = is_inside && operation.is_named() && !operation.is_update;
     }
 }
 

@@ -243,7 +243,7 @@ impl StepPrograms {
 
     /// Returns the program that the step with index `step` runs; `None` if there is no such step.
     pub fn at(&self, step: u32) -> Option<&StepProgram> {
-        let program = self.of_step.get(step as usize)?;
-        self.programs.get(*program as usize)
+        let program = *self.of_step.get(step as usize)?;
+        Some(&self.programs[program as usize])
     }
 }

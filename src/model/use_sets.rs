@@ -107,14 +107,8 @@ impl UseSets {
     }
 
     /// Returns the number of use sets, including the empty use set.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
-    }
-
-    /// Returns whether there are no use sets. This is never the case if the use sets are
-    /// consistent, since these include the empty use set.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
     }
 
     /// Iterates over all use sets except the empty set, so that each set comes after the smaller

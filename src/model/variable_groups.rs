@@ -7,7 +7,8 @@
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::ops::{AddAssign, Range};
+use std::iter::zip;
+use std::ops::Range;
 
 /// All lowered variables of one tile that have the same equivalence class and use set.
 #[derive(Debug, Clone, Copy)]
@@ -97,13 +98,21 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        let join = |(mut counts, bytes): (Vec<u32>, ByUse<u64>), (more, part)| {
-            add_all(&mut counts, more);
-            (counts, bytes.join(part))
+        type Sums = (Vec<u32>, ByUse<u64>);
+        let join = |(mut counts, mut bytes): Sums, (more, part): Sums| {
+            zip(&mut counts, more).for_each(|(count, more)| *count += more);
+            for ((class, set), more) in part.into_all() {
+                *bytes.of_mut(class, set) += more;
+            }
+            (counts, bytes)
         };
         let sums = by_parts(count, parts(count, classes), add, join);
         let (counts, bytes) = sums.unwrap_or_else(none);
-        let uses = bytes.into_uses();
+        let mut uses: Vec<VariableUse> = bytes
+            .into_all()
+            .map(|((class, set), bytes)| VariableUse { class, set, bytes })
+            .collect();
+        uses.sort_unstable();
         let mut numbers = ByUse::new(classes);
         for (number, used) in (0u32..).zip(&uses) {
             *numbers.of_mut(used.class, used.set) = number;
@@ -216,12 +225,6 @@ fn starts(counts: &[u32]) -> Vec<u32> {
         end
     });
     std::iter::once(0).chain(ends).collect()
-}
-
-fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
-    sums.iter_mut()
-        .zip(more)
-        .for_each(|(sum, more)| *sum += more);
 }
 
 /// Sorts `count` groups of variables by tile, without changing the order of the groups of one tile.
@@ -343,27 +346,6 @@ impl<T: Copy + Default> ByUse<T> {
             .filter(|&(_, (set, _))| set != NO_SET)
             .map(|(class, (set, value))| ((class, set), value))
             .chain(self.others)
-    }
-}
-
-impl ByUse<u64> {
-    /// Adds each value of `other` to the value of the same class and use set in `self`, and returns
-    /// the result.
-    fn join(mut self, other: Self) -> Self {
-        for ((class, set), bytes) in other.into_all() {
-            *self.of_mut(class, set) += bytes;
-        }
-        self
-    }
-
-    /// Returns all pairs of class and use set with their bytes, ascending by class, then by set.
-    fn into_uses(self) -> Vec<VariableUse> {
-        let mut uses: Vec<_> = self
-            .into_all()
-            .map(|((class, set), bytes)| VariableUse { class, set, bytes })
-            .collect();
-        uses.sort_unstable();
-        uses
     }
 }
 

@@ -3,7 +3,7 @@
 //! operations (the modules that call an operation), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind, ascending, crossing};
+use crate::model::{Label, Model, NO_NODE, Operation, Pass, TensorKind, ascending, crossing};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
@@ -85,12 +85,13 @@ impl<'a> Evidence<'a> {
         let sets = (0u32..).zip(first_of_set);
         for (set, first) in sets.filter(|&(_, first)| first != NONE) {
             evidence.bytes[first] += bytes[set as usize].all;
-            if let Some(parameter) = parameter(model, set) {
-                evidence.parameters[first].push(parameter);
+            let Label { tensor, kind, .. } = model.label_of(set);
+            if *kind == TensorKind::Variable && !tensor.is_empty() {
+                evidence.parameters[first].push(tensor);
                 let groups = model.use_sets.groups(set);
                 for at in groups.map(|group| first_of_group[group as usize]) {
                     if at != NONE && evidence.used[at].len() < USED {
-                        evidence.used[at].push(parameter);
+                        evidence.used[at].push(tensor);
                     }
                 }
             }
@@ -131,14 +132,6 @@ impl<'a> Evidence<'a> {
         self.flow.dedup();
         self.crossing = crossing(self.bytes.len(), passed.into_iter());
     }
-}
-
-/// Returns the name of the parameter that the variables with use set `set` hold; `None` if they
-/// hold no parameter.
-fn parameter(model: &Model, set: u32) -> Option<&str> {
-    let label = model.label_of(set);
-    let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
-    is_parameter.then_some(&label.tensor)
 }
 
 /// Returns one entry per operation of the forward pass: its scope, taken from the modules in the
