@@ -21,12 +21,12 @@ pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>)
         changes[from + 1] += value;
         changes[to + 1] -= value;
     }
-    let sums = changes.into_iter().scan(0, |sum, change| {
-        *sum += change;
-        Some(*sum)
-    });
-    sums.collect()
+    for at in 1..changes.len() {
+        changes[at] += changes[at - 1];
+    }
+    changes
 }
+
 /// Returns how often each item of `all` occurs.
 pub fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
     let mut counts = FxHashMap::default();

@@ -404,20 +404,19 @@ impl Lookup {
     /// path.
     pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
-        let mut best = (0, None);
-        for start in 0..components.len().min(COMPONENTS_BEFORE) {
-            let mut beginning = 0;
-            for (count, component) in (1..).zip(&components[start..]) {
-                beginning = longer(beginning, component);
-                let Some(&operations) = self.operations.get(&beginning) else {
-                    break;
-                };
-                if count > best.0 {
-                    best = (count, Some(operations));
-                }
-            }
-        }
-        best.1
+        let longest = |start: usize| {
+            let beginnings = components[start..].iter().scan(0, |beginning, component| {
+                *beginning = longer(*beginning, component);
+                self.operations.get(beginning)
+            });
+            beginnings.enumerate().last()
+        };
+        // If several beginnings are equally long, the first one in the text is taken.
+        (0..components.len().min(COMPONENTS_BEFORE))
+            .rev()
+            .filter_map(longest)
+            .max_by_key(|&(count, _)| count)
+            .map(|(_, &operations)| operations)
     }
 }
 

@@ -32,18 +32,7 @@ impl ModuleLayers {
     /// their paths are equal and they use a common weight. If the model calls a module without
     /// weights, such as an activation, in several places, each call remains a layer.
     pub fn with_all_runs(self, model: &Model) -> Self {
-        let first_run = self.first_runs(model);
-        let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
-        for (layer, first) in self.layers.iter().zip(first_run) {
-            let runs = layer.runs.iter().cloned();
-            joined.entry(first).or_default().extend(runs);
-        }
-        let layers = joined.into_values().collect();
-        self.with_layers(self.modules.layers(layers, names::names), |_| false)
-    }
-
-    /// Returns one entry per layer: the index of the first layer that is a run of the same module.
-    fn first_runs(&self, model: &Model) -> Vec<usize> {
+        // One entry per layer: the index of the first layer that is a run of the same module.
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
         let mut of_group: Vec<BTreeSet<usize>> =
             vec![BTreeSet::new(); model.operation_groups.len()];
@@ -67,7 +56,13 @@ impl ModuleLayers {
                 }
             }
         }
-        first_run
+        let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
+        for (layer, first) in self.layers.iter().zip(first_run) {
+            let runs = layer.runs.iter().cloned();
+            joined.entry(first).or_default().extend(runs);
+        }
+        let layers = joined.into_values().collect();
+        self.with_layers(self.modules.layers(layers, names::names), |_| false)
     }
 
     /// Returns whether any module runs several times.

@@ -240,7 +240,7 @@ impl ForwardModules {
         }
     }
 
-    /// Groups consecutive `nodes` into runs of one module each. An operation that the parent module
+    /// Groups consecutive `nodes` (at least one) into runs of one module each. An operation that the parent module
     /// itself calls, between its submodules, belongs to the run before it; if only the run after it
     /// uses the operation's result, it belongs to that run.
     pub fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
@@ -267,7 +267,7 @@ impl ForwardModules {
         }
         match runs.last_mut() {
             Some(last) => last.extend(own),
-            None => runs.extend((!own.is_empty()).then_some(own)),
+            None => runs.push(own),
         }
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
