@@ -106,7 +106,10 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        let sums = by_parts(count, parts(count, classes), add, join);
+        // As many parts as threads, or fewer if the values by class of a part would be many compared
+        // with the part's variables.
+        let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
+        let sums = by_parts(count, parts, add, join);
         let (counts, bytes) = sums.unwrap_or_else(none);
         let mut uses: Vec<VariableUse> = bytes
             .into_all()
@@ -206,13 +209,6 @@ impl VariableGroups {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
-}
-
-/// Returns the number of parts in which to process `count` items in parallel, where each part makes
-/// a list of `values` values. The result is the number of threads, or less if the list of a part
-/// would be large compared with the items of the part, but at least 1.
-fn parts(count: usize, values: usize) -> usize {
-    (count / (4 * values.max(1))).clamp(1, rayon::current_num_threads())
 }
 
 /// Returns one entry per tile: the index at which the groups of the tile start in a list of the

@@ -240,9 +240,9 @@ impl ForwardModules {
         }
     }
 
-    /// Groups consecutive `nodes` (at least one) into runs of one module each. An operation that the parent module
-    /// itself calls, between its submodules, belongs to the run before it; if only the run after it
-    /// uses the operation's result, it belongs to that run.
+    /// Groups consecutive `nodes` (at least one) into runs of one module each. An operation that the
+    /// parent module itself calls, between its submodules, belongs to the run before it; if only the
+    /// run after it uses the operation's result, it belongs to that run.
     pub fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
         let node = |number: usize| &self.tree.nodes[number];
         let mut runs: Vec<Vec<usize>> = Vec::new();

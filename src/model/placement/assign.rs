@@ -29,9 +29,10 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // Operations that may use a variable as a weight: those of layers, In and Out, and others of
-        // the forward pass, such as casts. Weights that an operation on every IPU uses bind no
-        // places to one IPU: the operation advances a state, of which each IPU has its own copy.
+        // Variables may be weights for operations of layers, In and Out, and for other operations
+        // of the forward pass, such as casts. If an operation on every IPU uses a variable, the
+        // variable binds no places to one IPU: the operation advances a state, and each IPU has its
+        // own copy of the state.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,

@@ -159,11 +159,14 @@ impl<'a> VariablePlaces<'a> {
     /// uses is taken. The entry is [`NOWHERE`] if there is no single place. `used` is the same as
     /// in [`decide`](Self::decide).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
-        let single = |group: usize| {
-            let is_single = self.is_reaching[group] && sets.only(used[group]).is_some();
-            if is_single { used[group] } else { NOWHERE }
+        let single = |set: PlaceSet| {
+            if sets.only(set).is_some() {
+                set
+            } else {
+                NOWHERE
+            }
         };
-        let single: Vec<PlaceSet> = (0..used.len()).map(single).collect();
+        let single: Vec<PlaceSet> = used.iter().copied().map(single).collect();
         let mut places = of_sets(self.model, &single, sets);
         for (number, group) in self.model.operation_groups.iter().enumerate() {
             if !self.is_reaching[number] || single[number] != NOWHERE {
