@@ -150,6 +150,10 @@ impl<'a> Levels<'a> {
         &rest[..rest.partition_point(|edge| edge.from == node)]
     }
 
+    fn is_forward(&self, node: usize) -> bool {
+        self.phases[node] == Phase::Forward
+    }
+
     fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let from = self.inputs(node).map(|edge| edge.from);
         from.filter(|&from| from != NO_NODE)
@@ -252,7 +256,7 @@ impl<'a> Levels<'a> {
     /// use the variables of `edge`.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         ends(edge)
-            .filter(|&node| self.phases[node] == Phase::Forward)
+            .filter(|&node| self.is_forward(node))
             .map(|node| self.found[node])
     }
 
@@ -260,7 +264,7 @@ impl<'a> Levels<'a> {
         // The first node of the forward phase that has the highest level of all seeds in this
         // phase.
         let last_layer = (0..self.found.len())
-            .filter(|&node| self.phases[node] == Phase::Forward && self.seeds[node].is_some())
+            .filter(|&node| self.is_forward(node) && self.seeds[node].is_some())
             .rev()
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
@@ -299,8 +303,7 @@ impl<'a> Levels<'a> {
     /// node itself on, that has a layer in its name. The entry is In for nodes up to the first such
     /// forward node, and if no such forward node follows.
     fn called(&self) -> Vec<Level> {
-        let forward =
-            |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
+        let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
         let first = nodes.clone().find(|&node| forward(node).is_some());
         let mut called = vec![0; self.seeds.len()];
@@ -318,8 +321,7 @@ impl<'a> Levels<'a> {
         let mut users = self.parameters[node]
             .iter()
             .flat_map(|&own| &self.model.flow.parameters[own].1);
-        let is_in =
-            |user: usize| self.phases[user] == Phase::Forward && self.found[user] == Reach::At(0);
+        let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
         users.any(|&user| is_in(user as usize))
     }
 

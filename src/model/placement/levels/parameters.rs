@@ -38,7 +38,7 @@ impl Levels<'_> {
             let users = nodes
                 .iter()
                 .map(|&node| node as usize)
-                .filter(|&node| !is_forward || self.phases[node] == Phase::Forward);
+                .filter(|&node| !is_forward || self.is_forward(node));
             let found = users.clone().map(|node| self.found[node]);
             let is_open = is_forward || self.parameter_found[number].is_unknown();
             match self.join(found.clone()) {
@@ -121,7 +121,7 @@ impl Levels<'_> {
             };
         }
         for (node, descend) in descend.into_iter().enumerate() {
-            if self.found[node].is_unknown() && self.phases[node] != Phase::Forward {
+            if self.found[node].is_unknown() && !self.is_forward(node) {
                 self.found[node] = match (descend, self.before[node]) {
                     (Reach::Unknown | Reach::Shared(_), Some(before)) => {
                         self.between(node, before, 0)
@@ -138,7 +138,7 @@ impl Levels<'_> {
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
-        let is_late = |from: u32| from != NO_NODE && self.phases[from as usize] != Phase::Forward;
+        let is_late = |from: u32| from != NO_NODE && !self.is_forward(from as usize);
         edges
             .filter(move |edge| is_late(edge.from))
             .flat_map(ends)

@@ -82,7 +82,7 @@ impl Levels<'_> {
         (0..self.found.len())
             .filter_map(|node| {
                 let level = self.found[node].level()?;
-                let is_forward = self.phases[node] == Phase::Forward;
+                let is_forward = self.is_forward(node);
                 let used = self.inputs(node).map(|edge| edge.bytes).max()?;
                 let made = self.largest_made(node)?;
                 is_forward.then_some((level, used, made))
