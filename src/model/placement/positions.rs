@@ -143,7 +143,8 @@ impl Positions {
     /// Out, so the result is 0.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
-        if place < self.len() { place } else { 0 }
+        let is_moved = self.out_is_first() && place > self.layers.len();
+        if is_moved { 0 } else { place }
     }
 
     /// Returns the name of `place`: `In` and `Out` are separate even if they share a position.
