@@ -174,15 +174,7 @@ pub fn of_operations(
         let by = (found.operation_of[visit], cluster_of[program]);
         sums.add(by, kind, part, later);
     }
-    let total = sums
-        .by_operation
-        .iter()
-        .chain([&sums.unexplained])
-        .fold(sums.other, |total, work| total.saturating_add(work.all));
-    if total > limits::CYCLES {
-        return Err(too_many(source));
-    }
-    Ok(Some(sums))
+    too_many(&sums).map_or(Ok(Some(sums)), Err)
 }
 
 /// Returns the source of the cycles; one entry per program: the cycles of all its executions; and
@@ -216,18 +208,27 @@ fn recorded(
     Some((CycleSource::Estimated, by_program, 0))
 }
 
-fn too_many(source: CycleSource) -> Warning {
-    let what = match source {
+/// Returns a warning if all cycles together exceed [`limits::CYCLES`].
+fn too_many(sums: &OperationCycles) -> Option<Warning> {
+    let total = sums
+        .by_operation
+        .iter()
+        .chain([&sums.unexplained])
+        .fold(sums.other, |total, work| total.saturating_add(work.all));
+    if total <= limits::CYCLES {
+        return None;
+    }
+    let what = match sums.source {
         CycleSource::Executed { .. } => "executed cycles are left out: table `steps_by_ipu`",
         CycleSource::Estimated => {
             "cycle estimates are left out: table `compilation_cycles_by_tile`"
         }
     };
-    Warning::new(format!(
+    Some(Warning::new(format!(
         "{what}: all programs together take more than {} cycles, more than any real model has; \
          {OVER_BOUND}",
         grouped(limits::CYCLES)
-    ))
+    )))
 }
 
 /// Returns whether programs of kind `kind` compute or exchange data. Only the cycles of such
