@@ -95,8 +95,21 @@ pub fn assign(
         (NO_LAYER, note)
     };
     let (mut layers, notes): (Vec<u32>, Vec<Note>) = operations.iter().map(own_layer).unzip();
+    let names = in_order(found, &mut layers, &notes, options.order);
+    (layers, notes, names)
+}
+
+/// Renumbers `layers` (one entry per operation) in the `order` of layers, and adds the layers that
+/// `notes` derive from other layers. `found` has the number of each layer in `layers`, which rises
+/// in the order of first operations. Returns the capture groups of each layer, in the new order.
+fn in_order(
+    found: FxHashMap<CaptureGroups, u32>,
+    layers: &mut [u32],
+    notes: &[Note],
+    order: LayerOrder,
+) -> Vec<CaptureGroups> {
     let mut ordered: Vec<(CaptureGroups, u32)> = found.into_iter().collect();
-    match options.order {
+    match order {
         LayerOrder::Steps => ordered.sort_by_key(|&(_, number)| number),
         LayerOrder::Natural => ordered.sort_by(|(a, _), (b, _)| {
             alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))
@@ -107,7 +120,7 @@ pub fn assign(
         renumbered[*number as usize] = position;
     }
     let mut following = NO_LAYER;
-    for (layer, note) in layers.iter_mut().zip(&notes).rev() {
+    for (layer, note) in layers.iter_mut().zip(notes).rev() {
         *layer = match note {
             Note::FollowingOperation => following,
             Note::InputsRegexLayer0 => u32::from(!ordered.is_empty()),
@@ -117,8 +130,7 @@ pub fn assign(
             following = *layer;
         }
     }
-    let groups = ordered.into_iter().map(|(groups, _)| groups);
-    (layers, notes, groups.collect())
+    ordered.into_iter().map(|(groups, _)| groups).collect()
 }
 
 /// Returns the capture groups of each distinct match of `regex` in `text`, in the order of the
