@@ -2,7 +2,7 @@
 //! the compilation that affect a pipeline (docs/model.md, "Passes").
 
 use super::names::op_type;
-use super::operations::{Operation, Pass, UnnamedOperations};
+use super::operations::{Operation, Pass, UnnamedOperations, operation_layer};
 use crate::debug_info::{ContextField, DebugInfo, SoftwareLayer};
 use crate::message::Warning;
 use crate::profile::VariableLabel;
@@ -135,17 +135,13 @@ impl Framework {
     }
 
     fn of(debug_info: &DebugInfo) -> Self {
-        let by_layer = [
-            (SoftwareLayer::Popxl, Framework::Popxl),
-            (SoftwareLayer::Poptorch, Framework::Poptorch),
-            (SoftwareLayer::Popart, Framework::Popart),
-            (SoftwareLayer::XlaOp, Framework::Tensorflow),
-            (SoftwareLayer::HloInstruction, Framework::Tensorflow),
-        ];
-        by_layer
-            .iter()
-            .find(|own| debug_info.has_layer(own.0))
-            .map_or(Framework::Poplar, |own| own.1)
+        match operation_layer(debug_info) {
+            _ if debug_info.has_layer(SoftwareLayer::Popxl) => Framework::Popxl,
+            _ if debug_info.has_layer(SoftwareLayer::Poptorch) => Framework::Poptorch,
+            Some(SoftwareLayer::Popart) => Framework::Popart,
+            Some(_) => Framework::Tensorflow,
+            None => Framework::Poplar,
+        }
     }
 }
 
