@@ -107,8 +107,14 @@ impl MemoryModel<'_> {
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
-            Explaining::Layered => self.placement.layered_sets[set as usize],
+            Explaining::Layered => self.is_layered(set),
         }
+    }
+
+    /// Returns whether any operation with a layer uses the variables with the use set `set`.
+    fn is_layered(&self, set: u32) -> bool {
+        let mut groups = self.model.use_sets.groups(set);
+        groups.any(|group| self.placement.layered_groups[group as usize])
     }
 
     /// Returns the names of the categories of variables in the profile whose recorded bytes are
@@ -246,7 +252,7 @@ impl MemoryModel<'_> {
         let counted = self.counted(set);
         match self.rules {
             Rules::Full if counted == EVERYWHERE => Some(|coverage| &mut coverage.overhead),
-            _ if self.placement.layered_sets[set as usize] => Some(|coverage| &mut coverage.layers),
+            _ if self.is_layered(set) => Some(|coverage| &mut coverage.layers),
             _ if counted != NOWHERE => Some(|coverage| &mut coverage.assigned),
             _ => None,
         }

@@ -1,21 +1,14 @@
 //! Builds a [`Model`] from a profile and its debug contexts.
 
-use super::code::{self, OperationGroup};
-use super::contents::{LayerRegexes, Model};
-use super::cycles;
-use super::flow::{DataFlow, FlowUses};
-use super::lists::ascending;
-use super::names;
-use super::nearly_always_live;
-use super::operations::{self, Operation, UnnamedOperations};
-use super::passes;
-use super::profile_lookup::ProfileLookup;
-use super::recording::{self, Label, Recording};
-use super::refine;
-use super::use_sets::{self, NO_USERS, UseSetIndex, Users};
-use super::variables::{self, MemoryPeak};
-use super::walk::CallSites;
-use super::windows::{StepIndex, StepPrograms};
+use super::flow::FlowUses;
+use super::operations::UnnamedOperations;
+use super::use_sets::{UseSetIndex, Users};
+use super::walk::{CallSites, StepIndex};
+use super::{
+    DataFlow, Label, LayerRegexes, MemoryPeak, Model, NO_USERS, Operation, OperationGroup,
+    ProfileLookup, Recording, StepPrograms, ascending, code, cycles, names, operations, passes,
+    recording, refine, use_sets, variables,
+};
 use crate::debug_info::DebugInfo;
 use crate::message::FileError;
 use crate::profile::Profile;
@@ -63,7 +56,7 @@ impl Model {
         profile.forget_users();
         let collected = variables::collect(&profile, &set_of)?;
         let nearly =
-            nearly_always_live::warning(&profile, &collected.data, backward_start.is_some());
+            variables::nearly_always_live(&profile, &collected.data, backward_start.is_some());
         let mut warnings = profile.warnings;
         warnings.extend(disagreement.into_iter().chain(nearly));
         let programs = &profile.programs;

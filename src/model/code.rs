@@ -52,19 +52,14 @@ impl GroupCode {
                 .iter()
                 .filter_map(|&program| programs.compute_set(program))
         };
-        let group = || group.iter().map(|&program| &programs.all[program as usize]);
-        let exchanges = group().filter_map(|program| match &program.kind {
+        let group = group.iter().map(|&program| &programs.all[program as usize]);
+        let exchanges = group.clone().filter_map(|program| match &program.kind {
             ProgramKind::DoExchange(code) => Some((code, 1)),
             _ => None,
         });
         let control = |program: &'p Program| (&program.control_code, 1);
-        let without_children = group().filter(|program| program.children.is_empty());
-        let states = compute_sets()
-            .flat_map(|set| &set.vertices)
-            .map(|(kind, instances)| {
-                let size = programs.vertex_types[*kind as usize].state_bytes;
-                (instances, u64::from(size))
-            });
+        let without_children = group.clone().filter(|program| program.children.is_empty());
+        let states = compute_sets().flat_map(|set| states(programs, set));
         let sum = |what, parts: Vec<(&TileBytes, u64)>| {
             TileBytes::sum(parts).map_err(|tile| {
                 FileError::new(format!(
@@ -87,8 +82,19 @@ impl GroupCode {
             vertex_memory,
             exchange_code: sum("exchange code", exchanges.collect())?,
             control_code: sum("control code", without_children.map(control).collect())?,
-            own_control_code: sum("control code", group().map(control).collect())?,
+            own_control_code: sum("control code", group.map(control).collect())?,
         })
+    }
+
+    /// Iterates over the lists of bytes on each tile in all fields.
+    pub(crate) fn all_bytes(&self) -> impl Iterator<Item = &TileBytes> {
+        self.vertex_types.iter().map(|(_, tiles)| tiles).chain([
+            &self.vertex_state,
+            &self.vertex_memory,
+            &self.exchange_code,
+            &self.control_code,
+            &self.own_control_code,
+        ])
     }
 }
 
@@ -133,7 +139,7 @@ const AT_ONCE: usize = 16;
 ///
 /// # Errors
 /// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
-pub(super) fn of_all(
+pub fn of_all(
     programs: &Programs,
     groups: &[(u64, &[u32])],
     target: &Target,
@@ -162,7 +168,7 @@ pub struct ProgramCluster {
 }
 
 /// Used in place of the index of a cluster for a program that is in no cluster.
-pub(super) const NO_CLUSTER: u32 = u32::MAX;
+pub const NO_CLUSTER: u32 = u32::MAX;
 
 /// Divides the programs of each operation group into clusters of programs that use variables of the
 /// same use sets. Returns two lists: one entry per group, with its clusters (none if all its
@@ -172,20 +178,28 @@ pub(super) const NO_CLUSTER: u32 = u32::MAX;
 /// # Errors
 /// If all clusters together have more use sets than [`limits::SETS_OF_CLUSTERS`], or if [`of_all`]
 /// fails.
-pub(super) fn clusters(
+pub fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
     use_set_index: &UseSetIndex,
     budget: &mut Budget,
 ) -> Result<(Vec<Vec<ProgramCluster>>, Vec<u32>), FileError> {
     let programs = &profile.programs;
-    let split: Vec<ProgramsBySets> = groups
-        .par_iter()
-        .map(|group| split(profile, group, use_set_index))
-        .collect();
+    let split = |group: &UnnamedGroup| {
+        let mut split = ProgramsBySets::new();
+        for &program in &group.programs {
+            let sets = use_set_index.of_program(profile, program);
+            split.entry(sets.into()).or_default().push(program);
+        }
+        if split.len() < 2 {
+            split.clear();
+        }
+        split
+    };
+    let split: Vec<ProgramsBySets> = groups.par_iter().map(split).collect();
     let max = limits::SETS_OF_CLUSTERS.of(programs.all.len());
     let sets = split.iter().flat_map(ProgramsBySets::keys);
-    if sets.fold(0usize, |all, sets| all.saturating_add(sets.len())) > max {
+    if sets.map(|sets| sets.len()).sum::<usize>() > max {
         return Err(FileError::new(format!(
             "table `compute_sets` or `exchange_regions`: programs use more than {max} different \
              groups of variables together, more than in any real model; {OVER_BOUND}"
@@ -214,31 +228,16 @@ pub(super) fn clusters(
 /// program uses, and the value has the indices of the programs that use them.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-fn split(profile: &Profile, group: &UnnamedGroup, use_set_index: &UseSetIndex) -> ProgramsBySets {
-    let mut split = ProgramsBySets::new();
-    if group.programs.len() < 2 {
-        return split;
-    }
-    for &program in &group.programs {
-        let sets = use_set_index.of_program(profile, program);
-        split.entry(sets.into()).or_default().push(program);
-    }
-    if split.len() < 2 {
-        split.clear();
-    }
-    split
-}
-
 /// A bound on the size of the code of all operation groups and clusters, counted in runs. A run is
 /// a series of consecutive tiles with equally many bytes. `left` is the number of runs that may
 /// still be added.
-pub(super) struct Budget {
+pub struct Budget {
     max: usize,
     left: usize,
 }
 
 impl Budget {
-    pub(super) fn new(programs: &Programs) -> Self {
+    pub fn new(programs: &Programs) -> Self {
         let control = programs.all.iter().map(|program| &program.control_code);
         let sets = programs.compute_sets.iter();
         let vertices = sets.clone().flat_map(|set| &set.vertices).map(|(_, n)| n);
@@ -248,23 +247,31 @@ impl Budget {
     }
 
     fn take(&mut self, code: &GroupCode) -> Result<(), FileError> {
-        let all = code.vertex_types.iter().map(|(_, tiles)| tiles).chain([
-            &code.vertex_state,
-            &code.vertex_memory,
-            &code.exchange_code,
-            &code.control_code,
-            &code.own_control_code,
-        ]);
-        self.left = self.left.checked_sub(runs(all)).ok_or_else(|| {
-            FileError::new(format!(
-                "table `programs`, column `variant_index`: the code of operations changes from \
+        self.left = self
+            .left
+            .checked_sub(runs(code.all_bytes()))
+            .ok_or_else(|| {
+                FileError::new(format!(
+                    "table `programs`, column `variant_index`: the code of operations changes from \
                  tile to tile more than {} times, which takes more rows than the profile has; \
                  {OVER_BOUND}",
-                self.max
-            ))
-        })?;
+                    self.max
+                ))
+            })?;
         Ok(())
     }
+}
+
+/// Iterates over the vertex types of `set`. Each item has the number of instances of a vertex type
+/// on each tile, and the bytes of state of one instance.
+pub fn states<'a>(
+    programs: &'a Programs,
+    set: &'a ComputeSet,
+) -> impl Iterator<Item = (&'a TileBytes, u64)> {
+    set.vertices.iter().map(|(kind, instances)| {
+        let size = programs.vertex_types[*kind as usize].state_bytes;
+        (instances, u64::from(size))
+    })
 }
 
 fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {

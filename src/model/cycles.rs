@@ -1,4 +1,4 @@
-//! Cycles of operations.
+//! Cycles of operations, and of layers by pass.
 //!
 //! Executed cycles and estimated cycles cover the same work: compute sets and exchanges between
 //! tiles, where each step is as long as its slowest tile. Stream copies wait for the host, and
@@ -16,18 +16,23 @@
 //!
 //! If an operation runs both before and after the start of the backward pass, its cycles are
 //! divided in proportion to its numbers of steps before and after this start.
+//!
+//! The cycles of an operation are attributed to the positions (In, layers, Out) where it runs. An
+//! operation that runs after the backward pass and works on several layers, such as a norm of all
+//! gradients, counts as part of the update (docs/model.md, "Time").
 
 use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
-use super::walk::Path;
-use super::windows::StepIndex;
+use super::walk::{Path, StepIndex};
+use super::{Model, Pass, PlaceSet, Placement};
 use crate::limits;
 use crate::message::{OVER_BOUND, Warning};
-use crate::profile::{Cycles, Executed, ProgramKind, Programs};
+use crate::profile::{Cycles, ProgramKind, Programs};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use thiserror::Error;
 
 /// Whether the cycles of a model were measured or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,9 +67,12 @@ pub struct OperationCycles {
     /// [`Model::operations`](super::Model::operations): the cycles of the operation. Executed
     /// cycles are summed over all runs.
     pub by_operation: Vec<WorkCycles>,
-    /// Cycles of each cluster (programs of one operation), ascending by operation, then by cluster.
-    /// These cycles are also included in `by_operation`.
-    pub by_cluster: Vec<ClusterCycles>,
+    /// Cycles of each cluster: the programs of an operation that use variables of the same use
+    /// sets. A key is the operation, as an index into
+    /// [`Model::operations`](super::Model::operations), and the cluster, as an index into the
+    /// [clusters](super::OperationGroup::clusters) of the operation's group. These cycles are also
+    /// included in `by_operation`.
+    pub by_cluster: BTreeMap<(u32, u32), WorkCycles>,
     /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
     /// Executed cycles of all programs that are neither compute sets nor exchanges: stream copies,
@@ -92,7 +100,7 @@ impl WorkCycles {
 
     /// Returns these cycles minus `part`: each field minus the field of `part` with the same name,
     /// but at least 0.
-    pub(super) fn without(self, part: Self) -> Self {
+    fn without(self, part: Self) -> Self {
         Self {
             all: self.all.saturating_sub(part.all),
             exchange: self.exchange.saturating_sub(part.exchange),
@@ -101,20 +109,9 @@ impl WorkCycles {
     }
 }
 
-/// The cycles of one cluster: the programs of an operation that use variables of the same use sets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClusterCycles {
-    /// The operation, as an index into [`Model::operations`](super::Model::operations).
-    pub operation: u32,
-    /// Index into the [clusters](super::OperationGroup::clusters) of the operation's group.
-    pub cluster: u32,
-    /// Cycles of the programs of the cluster.
-    pub cycles: WorkCycles,
-}
-
 /// Returns the share of `cycles` that belongs to `part` out of `whole`: `cycles * part / whole`,
 /// rounded down; 0 if `whole` is 0.
-pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
+fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
     let share = share.checked_div(u128::from(whole)).unwrap_or(0);
     u64::try_from(share).unwrap_or(u64::MAX)
@@ -127,61 +124,111 @@ pub(super) fn share(cycles: u64, part: u64, whole: u64) -> u64 {
 ///
 /// # Errors
 /// Returns a warning in place of the cycles if they exceed [`limits::CYCLES`].
-pub(super) fn of_operations(
+pub fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
     found: &UnnamedOperations,
     cluster_of: &[u32],
     backward: Option<(&StepIndex, u32)>,
 ) -> Result<Option<OperationCycles>, Warning> {
-    let sums = |source| CycleSums {
-        programs,
-        found,
-        executions: found.walk.executions(programs, &cycles.repeats),
-        cluster_of,
-        backward,
-        all: OperationCycles {
-            source,
-            by_operation: vec![WorkCycles::default(); found.operations.len()],
-            by_cluster: Vec::new(),
-            unexplained: WorkCycles::default(),
-            other: 0,
-        },
+    let executions = found.walk.executions(programs, &cycles.repeats);
+    // One entry per program: how often it runs on all call paths together.
+    let mut all_executions = vec![0u128; programs.all.len()];
+    for (&(_, program), &count) in found.walk.visits.iter().zip(&executions) {
+        all_executions[program as usize] += u128::from(count);
+    }
+    let Some((source, by_program, without_program)) = recorded(programs, cycles, &all_executions)
+    else {
+        return Ok(None);
+    };
+    let mut sums = OperationCycles {
+        source,
+        by_operation: vec![WorkCycles::default(); found.operations.len()],
         by_cluster: BTreeMap::new(),
+        unexplained: WorkCycles::default(),
+        other: without_program,
     };
-    let sums = match (&cycles.executed, &cycles.estimated) {
-        (Some(executed), _) if has_any(programs, &executed.by_program) => {
-            let runs = executed.runs;
-            sums(CycleSource::Executed { runs }).of_executed(executed)
+    for (program, &cycles) in by_program.iter().enumerate() {
+        let kind = &programs.all[program].kind;
+        if !is_work(kind) {
+            sums.other = sums.other.saturating_add(cycles);
+        } else if all_executions[program] == 0 {
+            sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
         }
-        (_, Some(estimated)) if has_any(programs, estimated) => {
-            sums(CycleSource::Estimated).of_estimated(estimated)
+    }
+    // The cycles of a program are divided among its visits (one for each call path), in proportion
+    // to how often the program runs on the path. No cycle is lost to rounding.
+    let mut earlier = vec![0u128; all_executions.len()];
+    for (visit, &(path, number)) in found.walk.visits.iter().enumerate() {
+        let program = number as usize;
+        let (all, kind) = (all_executions[program], &programs.all[program].kind);
+        if all == 0 || !is_work(kind) {
+            continue;
         }
-        _ => return Ok(None),
+        let from = earlier[program];
+        let to = from + u128::from(executions[visit]);
+        earlier[program] = to;
+        let cycles = u128::from(by_program[program]);
+        let part = (cycles * to / all - cycles * from / all) as u64;
+        let later = backward.map_or(0, |backward| later(backward, path, number, part));
+        let by = (found.operation_of[visit], cluster_of[program]);
+        sums.add(by, kind, part, later);
+    }
+    too_many(&sums).map_or(Ok(Some(sums)), Err)
+}
+
+/// Returns the source of the cycles; one entry per program: the cycles of all its executions; and
+/// the cycles without a program. Returns `None` if no compute set or exchange has cycles.
+/// `executions` has one entry per program: how often it runs.
+fn recorded(
+    programs: &Programs,
+    cycles: &Cycles,
+    executions: &[u128],
+) -> Option<(CycleSource, Vec<u64>, u64)> {
+    let is_work = |program: usize| is_work(&programs.all[program].kind);
+    let has_any = |cycles: &[u64]| (0..cycles.len()).any(|at| cycles[at] > 0 && is_work(at));
+    if let Some(executed) = cycles.executed.as_ref()
+        && has_any(&executed.by_program)
+    {
+        let runs = executed.runs;
+        return Some((
+            CycleSource::Executed { runs },
+            executed.by_program.clone(),
+            executed.without_program,
+        ));
+    }
+    let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
+    // An estimate is for one execution of a program. Other programs than compute sets and exchanges
+    // have no estimates.
+    let all = |program: usize| {
+        let once = u128::from(estimated[program]) * u128::from(is_work(program));
+        u64::try_from(once * executions[program]).unwrap_or(u64::MAX)
     };
+    let by_program = (0..estimated.len()).map(all).collect();
+    Some((CycleSource::Estimated, by_program, 0))
+}
+
+/// Returns a warning if all cycles together exceed [`limits::CYCLES`].
+fn too_many(sums: &OperationCycles) -> Option<Warning> {
     let total = sums
         .by_operation
         .iter()
         .chain([&sums.unexplained])
         .fold(sums.other, |total, work| total.saturating_add(work.all));
-    if total > limits::CYCLES {
-        return Err(too_many(sums.source));
+    if total <= limits::CYCLES {
+        return None;
     }
-    Ok(Some(sums))
-}
-
-fn too_many(source: CycleSource) -> Warning {
-    let what = match source {
+    let what = match sums.source {
         CycleSource::Executed { .. } => "executed cycles are left out: table `steps_by_ipu`",
         CycleSource::Estimated => {
             "cycle estimates are left out: table `compilation_cycles_by_tile`"
         }
     };
-    Warning::new(format!(
+    Some(Warning::new(format!(
         "{what}: all programs together take more than {} cycles, more than any real model has; \
          {OVER_BOUND}",
         grouped(limits::CYCLES)
-    ))
+    )))
 }
 
 /// Returns whether programs of kind `kind` compute or exchange data. Only the cycles of such
@@ -193,117 +240,24 @@ fn is_work(kind: &ProgramKind) -> bool {
     )
 }
 
-/// Returns whether any compute set or exchange has cycles. `cycles` has the cycles of each program.
-fn has_any(programs: &Programs, cycles: &[u64]) -> bool {
-    programs
-        .all
+/// Returns how many of `cycles`, the cycles of `program` on the call path `path`, are spent at or
+/// after the start of the backward pass: the same share as that of the program's steps on `path`.
+/// If no step of the program is on `path`, as for a function body that is listed once for several
+/// calls, all steps of the program are used instead. `steps` has the steps of each program, and
+/// `start` is the first step of the backward pass.
+fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
+    let all = steps.of(program);
+    let on_path: Vec<u32> = all
         .iter()
-        .zip(cycles)
-        .any(|(program, &cycles)| cycles > 0 && is_work(&program.kind))
+        .copied()
+        .filter(|&step| steps.walk_path(step) == Some(path))
+        .collect();
+    let counted = if on_path.is_empty() { all } else { &on_path };
+    let later = counted.len() - counted.partition_point(|&step| step < start);
+    share(cycles, later as u64, counted.len() as u64)
 }
 
-/// The sums of cycles by operation and by cluster while they are built, and all data from which
-/// they are computed. Cycles are added visit by visit. A visit is one program on one call path in
-/// the walk over the program tree.
-struct CycleSums<'a> {
-    programs: &'a Programs,
-    found: &'a UnnamedOperations,
-    /// One entry per visit (a program on one call path): how often the program runs on this path.
-    executions: Vec<u64>,
-    /// One entry per program: the index of its cluster in its operation group, or `NO_CLUSTER`.
-    cluster_of: &'a [u32],
-    /// The steps of each program, and the first step of the backward pass. `None` for inference.
-    backward: Option<(&'a StepIndex, u32)>,
-    /// All sums of cycles except the sums by cluster.
-    all: OperationCycles,
-    /// The cycles of each cluster. A key is the index of the operation, and the index of the
-    /// cluster in the operation's group.
-    by_cluster: BTreeMap<(u32, u32), WorkCycles>,
-}
-
-impl<'a> CycleSums<'a> {
-    /// Sums up the compiler's estimates. `estimated` has one entry per program: the cycles of one
-    /// execution. For each visit of a program, these cycles are added times the number of
-    /// executions of the visit.
-    fn of_estimated(mut self, estimated: &[u64]) -> OperationCycles {
-        for (visit, program) in self.visits() {
-            let cycles = estimated[program].saturating_mul(self.executions[visit]);
-            self.add_visit(visit, cycles);
-        }
-        self.finished()
-    }
-
-    /// Sums up executed cycles. `executed` has the cycles of all executions of each program. These
-    /// cycles are divided among the visits of the program (one for each call path), in proportion
-    /// to how often the program runs on the path. No cycle is lost to rounding.
-    fn of_executed(mut self, executed: &Executed) -> OperationCycles {
-        self.all.other = executed.without_program;
-        let mut all = vec![0u128; self.programs.all.len()];
-        for (visit, program) in self.visits() {
-            all[program] += u128::from(self.executions[visit]);
-        }
-        for (program, &cycles) in executed.by_program.iter().enumerate() {
-            let kind = &self.programs.all[program].kind;
-            if !is_work(kind) {
-                self.all.other = self.all.other.saturating_add(cycles);
-            } else if all[program] == 0 {
-                self.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
-            }
-        }
-        let mut before = vec![0u128; all.len()];
-        for (visit, program) in self.visits().filter(|&(_, program)| all[program] > 0) {
-            let from = before[program];
-            let to = from + u128::from(self.executions[visit]);
-            before[program] = to;
-            let cycles = u128::from(executed.by_program[program]);
-            let part = cycles * to / all[program] - cycles * from / all[program];
-            self.add_visit(visit, part as u64);
-        }
-        self.finished()
-    }
-
-    /// Iterates over the visits of compute sets and exchanges in the walk over the program tree.
-    /// Each item has the index of the visit, and the index of its program in `Programs::all`.
-    fn visits(&self) -> impl Iterator<Item = (usize, usize)> + use<'a> {
-        let programs = self.programs;
-        self.found
-            .walk
-            .visits
-            .iter()
-            .enumerate()
-            .map(|(visit, &(_, program))| (visit, program as usize))
-            .filter(|&(_, program)| is_work(&programs.all[program].kind))
-    }
-
-    /// Adds the `cycles` of one visit of a program to the operation and cluster of the visit.
-    fn add_visit(&mut self, visit: usize, cycles: u64) {
-        let (path, program) = self.found.walk.visits[visit];
-        let later = self.later(path, program, cycles);
-        let kind = &self.programs.all[program as usize].kind;
-        let operation = self.found.operation_of[visit];
-        let by = (operation, self.cluster_of[program as usize]);
-        self.add(by, kind, cycles, later);
-    }
-
-    /// Returns how many of `cycles`, the cycles of `program` on the call path `path`, are spent at
-    /// or after the start of the backward pass: the same share as that of the program's steps on
-    /// `path`. If no step of the program is on `path`, as for a function body that is listed once
-    /// for several calls, all steps of the program are used instead. Returns 0 for inference.
-    fn later(&self, path: Path, program: u32, cycles: u64) -> u64 {
-        let Some((steps, start)) = self.backward else {
-            return 0;
-        };
-        let all = steps.of(program);
-        let on_path: Vec<u32> = all
-            .iter()
-            .copied()
-            .filter(|&step| steps.walk_path(step) == Some(path))
-            .collect();
-        let counted = if on_path.is_empty() { all } else { &on_path };
-        let later = counted.len() - counted.partition_point(|&step| step < start);
-        share(cycles, later as u64, counted.len() as u64)
-    }
-
+impl OperationCycles {
     /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,
     /// whose indices are in `by`. `all` has the program's cycles in both passes, `later` its cycles
     /// in the backward pass.
@@ -319,24 +273,239 @@ impl<'a> CycleSums<'a> {
         };
         let (operation, cluster) = by;
         if operation == NO_OPERATION {
-            return self.all.unexplained.add(added);
+            return self.unexplained.add(added);
         }
-        self.all.by_operation[operation as usize].add(added);
+        self.by_operation[operation as usize].add(added);
         if cluster != NO_CLUSTER {
             self.by_cluster.entry(by).or_default().add(added);
         }
     }
+}
 
-    fn finished(mut self) -> OperationCycles {
-        self.all.by_cluster = self
-            .by_cluster
+/// Cycles of some operations, divided by the pass of a training step in which they run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PassCycles {
+    /// Cycles of the forward pass; of all operations in inference.
+    pub forward: u64,
+    /// Cycles of the backward pass, without recomputation.
+    pub backward: u64,
+    /// Cycles of forward operations that run again for the backward pass.
+    pub recomputed: u64,
+    /// Cycles of the weight update.
+    pub update: u64,
+}
+
+impl PassCycles {
+    /// Returns the sum over all passes; saturates at `u64::MAX`.
+    pub fn total(self) -> u64 {
+        [self.forward, self.backward, self.recomputed, self.update]
             .into_iter()
-            .map(|((operation, cluster), cycles)| ClusterCycles {
-                operation,
-                cluster,
-                cycles,
-            })
-            .collect();
-        self.all
+            .fold(0, u64::saturating_add)
     }
 }
+
+/// Cycles of one run of the program, for each position (In, each layer, Out). If several runs were
+/// measured, each number is the mean of the runs, rounded up.
+#[derive(Debug, Clone)]
+pub struct CyclesByLayer {
+    /// Whether the cycles in all fields are executed or estimated.
+    pub source: CycleSource,
+    /// One entry per position (In, each layer, Out): its cycles in all passes.
+    pub by_layer: Vec<u64>,
+    /// One entry per position (In, each layer, Out): the part of its cycles in `by_layer` that
+    /// exchanges take.
+    pub exchange_by_layer: Vec<u64>,
+    /// One entry per position (In, each layer, Out): its cycles broken down by pass. The sum over
+    /// all passes is the position's entry in `by_layer`.
+    pub passes_by_layer: Vec<PassCycles>,
+    /// The part of the first position's cycles that belongs to Out (the operations after the last
+    /// layer) if Out runs on the first IPU; otherwise 0.
+    pub out_in_first: PassCycles,
+    /// Cycles that belong to no position: the cycles of operations that are in every stage or in
+    /// none, and of compute sets and exchanges that belong to no operation.
+    pub unplaced: u64,
+    /// The part of `unplaced` that exchanges take; compute sets take the rest.
+    pub unplaced_exchange: u64,
+    /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
+    pub other: u64,
+    /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
+    pub clock_hertz: Option<u64>,
+}
+
+impl Model {
+    /// Sums up the cycles of each position (In, each layer, Out). `placement` tells the positions
+    /// of each operation. Returns `None` if the profile has no cycles ([`NoCycles`]).
+    ///
+    /// If an operation is at several positions, its cycles are divided. The cycles of programs that
+    /// use only variables of some of these positions go to those positions. All other cycles are
+    /// divided equally among all positions of the operation (docs/model.md, "Time").
+    pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
+        let cycles = self.cycles.as_ref()?;
+        let mut sums = LayerSums {
+            by_layer: vec![PassSums::default(); placement.positions.len()],
+            ..LayerSums::default()
+        };
+        let end = self.end_of_passes(cycles, placement);
+        for (number, &all) in cycles.by_operation.iter().enumerate() {
+            let (operation, place) = (&self.operations[number], placement.operations[number]);
+            let is_after = operation
+                .window
+                .zip(end)
+                .is_some_and(|((start, _), end)| start > end);
+            let pass = match operation.pass {
+                // A backward operation that runs after the passes of all layers, and has no place
+                // by its own data, works on all gradients before the weights are updated.
+                Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
+                pass => pass,
+            };
+            let of = |counted| pass_sums(pass, counted, self.recording.recomputes);
+            let places = |set| placement.sets.places(set);
+            let mut left = all;
+            // If the operation is at several places, its clusters may be at fewer of them.
+            if places(place.places).len() > 1 {
+                let of_cluster = &placement.of_cluster[operation.group as usize];
+                let own = (number as u32, 0)..=(number as u32, u32::MAX);
+                for (&(_, cluster), &counted) in cycles.by_cluster.range(own) {
+                    if let Some(&set) = of_cluster.get(cluster as usize)
+                        && !places(set).is_empty()
+                    {
+                        left = left.without(counted);
+                        sums.add(placement, set, of(counted));
+                    }
+                }
+            }
+            sums.add(placement, place.places, of(left));
+        }
+        Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
+    }
+
+    /// Returns the last step of all backward operations that have cycles and whose place follows
+    /// from their own data ([`Reason::is_own`](super::placement::Reason)); `None` if there are no
+    /// such operations.
+    fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
+        self.operations
+            .iter()
+            .zip(&cycles.by_operation)
+            .zip(&placement.operations)
+            .filter(|((operation, cycles), place)| {
+                operation.pass == Pass::Backward && cycles.all > 0 && place.reason.is_own()
+            })
+            .filter_map(|((operation, _), _)| Some(operation.window?.1))
+            .max()
+    }
+}
+
+/// Cumulative cycles: items 0 to 3 have the cycles of the first one, two, three and all passes, in
+/// the order of the fields of [`PassCycles`]. Item 4 has the cycles of exchanges in all passes. If
+/// each cumulative number is divided and rounded up, the numbers stay ascending, and the
+/// differences between neighbours add up to the rounded total.
+type PassSums = [u64; 5];
+
+/// Returns the cycles `counted` of an operation with the pass `pass`, as [`PassSums`]. If
+/// the operation runs in both the forward and the backward pass, its cycles before the start of the
+/// backward pass are forward cycles. Its later cycles are recomputed cycles if `is_recomputed` (the
+/// profile was recorded with recomputation), and backward cycles otherwise.
+fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
+    let all = counted.all;
+    let earlier = all.saturating_sub(counted.later);
+    let [forward, backward, recomputed] = match pass {
+        Pass::Forward => [all; 3],
+        Pass::Backward => [0, all, all],
+        Pass::Update => [0; 3],
+        Pass::Both if is_recomputed => [earlier, earlier, all],
+        Pass::Both => [earlier, all, all],
+    };
+    [forward, backward, recomputed, all, counted.exchange]
+}
+
+/// Cycles summed over all runs of the program: one entry per position (In, each layer, Out) in
+/// `by_layer`, and the cycles of operations without a position in `unplaced`.
+#[derive(Default)]
+struct LayerSums {
+    by_layer: Vec<PassSums>,
+    /// The part of the cycles of position 0 that belongs to Out, if Out runs on the first IPU.
+    out: PassSums,
+    unplaced: PassSums,
+}
+
+impl LayerSums {
+    /// Adds `sums` to the positions of the place set `set` in equal parts, or to `unplaced` if the
+    /// set has no places.
+    fn add(&mut self, placement: &Placement, set: PlaceSet, sums: PassSums) {
+        let places = placement.sets.places(set);
+        if places.is_empty() {
+            add_all(&mut self.unplaced, sums);
+        }
+        let count = places.len() as u64;
+        for (&place, number) in places.iter().zip(0..) {
+            // If the cycles do not divide evenly, each of the first places gets one cycle more.
+            let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
+            add_all(&mut self.by_layer[place as usize], parts);
+            if place == 0 {
+                // If Out runs on the first IPU, position 0 stands for In and Out, which are apart
+                // in `by_pass`. Otherwise, no place has the index `out`.
+                let out = placement.positions.len() as u32;
+                let places = placement.by_pass.sets.places(set);
+                let count = |place| u64::from(places.contains(&place));
+                let all = count(0) + count(out);
+                add_all(
+                    &mut self.out,
+                    parts.map(|cycles| share(cycles, count(out), all)),
+                );
+            }
+        }
+    }
+
+    /// Divides all sums by the number of executed runs, rounding up, and adds the cycles from
+    /// `cycles` that belong to no operation. Rounding never makes a part of a sum, such as one
+    /// pass, larger than the sum.
+    fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
+        let runs = match cycles.source {
+            CycleSource::Executed { runs } => runs.max(1),
+            CycleSource::Estimated => 1,
+        };
+        let mean = |sum: u64| sum.div_ceil(runs);
+        let passes = |sums: &PassSums| {
+            let [forward, backward, recomputed, update, _] = sums.map(mean);
+            PassCycles {
+                forward,
+                backward: backward - forward,
+                recomputed: recomputed - backward,
+                update: update - recomputed,
+            }
+        };
+        let layers = self.by_layer.iter();
+        let [.., unplaced, unplaced_exchange] = self.unplaced;
+        let unexplained = cycles.unexplained;
+        CyclesByLayer {
+            source: cycles.source,
+            by_layer: layers.clone().map(|sums| mean(sums[3])).collect(),
+            exchange_by_layer: layers.clone().map(|sums| mean(sums[4])).collect(),
+            passes_by_layer: layers.map(passes).collect(),
+            out_in_first: passes(&self.out),
+            unplaced: mean(unplaced.saturating_add(unexplained.all)),
+            unplaced_exchange: mean(unplaced_exchange.saturating_add(unexplained.exchange)),
+            other: mean(cycles.other),
+            clock_hertz,
+        }
+    }
+}
+
+fn add_all(sums: &mut PassSums, more: PassSums) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = sum.saturating_add(more);
+    }
+}
+
+/// Error: cycles are needed, but the profile has neither executed cycles nor the compiler's
+/// estimates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "the profile has no cycles: neither executed steps nor the compiler's estimates; record it \
+     again with \
+     POPLAR_ENGINE_OPTIONS='{{\"autoReport.all\":\"true\",\"profiler.includeCycleEstimates\":\"true\"}}' \
+     for estimates, or run the model with the engine option autoReport.outputExecutionProfile set \
+     to true for measured cycles"
+)]
+pub struct NoCycles;

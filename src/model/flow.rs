@@ -6,12 +6,10 @@
 //! other users are its consumers. Nothing else in a profile shows dependencies between operations,
 //! whatever the framework calls the operations.
 
-use super::Model;
-use super::lists::ascending;
 use super::operations::{NO_OPERATION, UnnamedOperations};
 use super::use_sets::{Role, UseSetIndex};
-use super::walk::{CallSites, Path};
-use super::windows::StepIndex;
+use super::walk::{CallSites, Path, StepIndex};
+use super::{Model, ascending};
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::profile::Profile;
@@ -90,7 +88,7 @@ struct Use {
 
 /// The nodes of the data flow, and one entry per use set with the uses of its variables, ascending
 /// by step.
-pub(super) struct FlowUses {
+pub struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
@@ -102,7 +100,7 @@ impl FlowUses {
     ///
     /// # Errors
     /// If steps use variables more often than in any real model.
-    pub(super) fn new(
+    pub fn new(
         profile: &Profile,
         found: &UnnamedOperations,
         steps: &StepIndex,
@@ -153,7 +151,7 @@ impl FlowUses {
     ///
     /// # Errors
     /// If the data flow is larger than that of any real model.
-    pub(super) fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
+    pub fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
         let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
         let (mut left, mut ends_left) = (limits::LOOKS, limits::FLOW);

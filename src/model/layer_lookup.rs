@@ -40,7 +40,7 @@ impl Named {
 /// of its module. A path is empty, or missing at the end of the list, if the module is unknown. If
 /// several layers match, the best match decides: first a match of the name, then of the [`WHOLE`]
 /// path, then of a [`PART`] of the path.
-pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
+pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
     }
@@ -49,7 +49,7 @@ pub(crate) fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
 
 /// Finds which of `paths` (of layers or modules) `text` stands for. The entries of `ways` are tried
 /// in order, and the first way in which any path matches decides.
-pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
+pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {
         let found: Vec<usize> = (0..paths.len())
@@ -66,18 +66,18 @@ pub(super) fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
 
 /// A way in which a text matches a path. The arguments of the function are the modules of the path
 /// and the modules of the text.
-pub(super) type Way = fn(&[&str], &[&str]) -> bool;
+pub type Way = fn(&[&str], &[&str]) -> bool;
 
 /// Ways in which a text stands for a whole path: the text is the path, or it is one root module
 /// followed by the path.
-pub(super) const WHOLE: [Way; 2] = [
+pub const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
 ];
 
 /// Ways in which a text stands for a part of a module path: the text is the end of the path, or a
 /// scope of the path. A scope lacks modules that are never called, such as a list of blocks.
-pub(super) const PART: [Way; 2] = [
+pub const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,
 ];

@@ -56,60 +56,87 @@ pub const NO_LAYER: u32 = 0;
 
 /// The texts of the capture groups of one match of the layer regex. Matches with equal texts belong
 /// to the same layer.
-pub(super) type CaptureGroups = Vec<String>;
-
-/// Used in place of the index of the first layer until all layers are found and ordered.
-const FIRST_LAYER: u32 = u32::MAX;
+pub type CaptureGroups = Vec<String>;
 
 /// Finds the layer of each operation by searching for `layer_regex` in the names and inputs of
-/// operations. Goes from the last operation to the first, because a Call may take the layer of the
-/// operation that follows it. Returns three lists. The first two have one entry per operation: the
-/// number of its layer (from 1, or [`NO_LAYER`]), and the rule that gave it this layer. The third
-/// has the capture groups of each layer, in the order of layer numbers.
-pub(super) fn assign(
+/// operations. Returns three lists. The first two have one entry per operation: the number of its
+/// layer (from 1, or [`NO_LAYER`]), and the rule that gave it this layer. The third has the capture
+/// groups of each layer, in the order of layer numbers.
+pub fn assign(
     operations: &[Operation],
     layer_regex: &Regex,
     options: &LayerOptions,
 ) -> (Vec<u32>, Vec<Note>, Vec<CaptureGroups>) {
+    // Map from capture groups to the number of their layer, in the order of first operations.
     let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
-    let mut current = NO_LAYER;
-    let mut layers = vec![NO_LAYER; operations.len()];
-    let mut notes = vec![Note::Name; operations.len()];
     let mut number = |groups: CaptureGroups| {
         let next = found.len() as u32 + 1;
         *found.entry(groups).or_insert(next)
     };
-    for (index, operation) in operations.iter().enumerate().rev() {
-        let (layer, note) = if operation.is_tensor {
-            (NO_LAYER, Note::TensorFilter)
-        } else if let Some(groups) = only(matches(layer_regex, &operation.name)) {
-            (number(groups), Note::Name)
-        } else {
-            let in_inputs = matches(layer_regex, &operation.inputs);
-            let count = in_inputs.len();
-            if let Some(groups) = only(in_inputs) {
-                (number(groups), Note::InputNames)
-            } else if count == 0 && operation.name.starts_with("Call") {
-                (current, Note::FollowingOperation)
-            } else if options.inputs_regex.is_match(&operation.inputs) {
-                (FIRST_LAYER, Note::InputsRegexLayer0)
-            } else {
-                (NO_LAYER, Note::InputLayers(count))
-            }
-        };
-        if !operation.is_tensor {
-            current = layer;
+    let own_layer = |operation: &Operation| {
+        if operation.is_tensor {
+            return (NO_LAYER, Note::TensorFilter);
         }
-        (layers[index], notes[index]) = (layer, note);
-    }
-    let names = in_order(found, &mut layers, options.order);
+        if let Some(groups) = only(matches(layer_regex, &operation.name)) {
+            return (number(groups), Note::Name);
+        }
+        let in_inputs = matches(layer_regex, &operation.inputs);
+        let count = in_inputs.len();
+        if let Some(groups) = only(in_inputs) {
+            return (number(groups), Note::InputNames);
+        }
+        let note = if count == 0 && operation.name.starts_with("Call") {
+            Note::FollowingOperation
+        } else if options.inputs_regex.is_match(&operation.inputs) {
+            Note::InputsRegexLayer0
+        } else {
+            Note::InputLayers(count)
+        };
+        (NO_LAYER, note)
+    };
+    let (mut layers, notes): (Vec<u32>, Vec<Note>) = operations.iter().map(own_layer).unzip();
+    let names = in_order(found, &mut layers, &notes, options.order);
     (layers, notes, names)
+}
+
+/// Renumbers `layers` (one entry per operation) in the `order` of layers, and adds the layers that
+/// `notes` derive from other layers. `found` has the number of each layer in `layers`, which rises
+/// in the order of first operations. Returns the capture groups of each layer, in the new order.
+fn in_order(
+    found: FxHashMap<CaptureGroups, u32>,
+    layers: &mut [u32],
+    notes: &[Note],
+    order: LayerOrder,
+) -> Vec<CaptureGroups> {
+    let mut ordered: Vec<(CaptureGroups, u32)> = found.into_iter().collect();
+    match order {
+        LayerOrder::Steps => ordered.sort_by_key(|&(_, number)| number),
+        LayerOrder::Natural => ordered.sort_by(|(a, _), (b, _)| {
+            alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))
+        }),
+    }
+    let mut renumbered = vec![NO_LAYER; ordered.len() + 1];
+    for (position, (_, number)) in (1..).zip(&ordered) {
+        renumbered[*number as usize] = position;
+    }
+    let mut following = NO_LAYER;
+    for (layer, note) in layers.iter_mut().zip(notes).rev() {
+        *layer = match note {
+            Note::FollowingOperation => following,
+            Note::InputsRegexLayer0 => u32::from(!ordered.is_empty()),
+            _ => renumbered[*layer as usize],
+        };
+        if *note != Note::TensorFilter {
+            following = *layer;
+        }
+    }
+    ordered.into_iter().map(|(groups, _)| groups).collect()
 }
 
 /// Returns the capture groups of each distinct match of `regex` in `text`, in the order of the
 /// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
 /// groups, the whole match is the only group.
-pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
+pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
     // A set of all matches so far finds repeated matches fast: long lists of inputs can contain
     // many layers.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
@@ -127,41 +154,6 @@ pub(super) fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
         .collect()
 }
 
-pub(super) fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
+pub fn only(mut matches: Vec<CaptureGroups>) -> Option<CaptureGroups> {
     (matches.len() == 1).then(|| matches.remove(0))
-}
-
-/// Sorts the layers in `found` by `order` and numbers them from 1 in this order. Replaces the old
-/// numbers in `layers` (one entry per operation) with the new numbers. Returns the capture groups
-/// of each layer, in the new order.
-fn in_order(
-    found: FxHashMap<CaptureGroups, u32>,
-    layers: &mut [u32],
-    order: LayerOrder,
-) -> Vec<CaptureGroups> {
-    let mut first_seen = vec![usize::MAX; found.len() + 1];
-    for (index, &layer) in layers.iter().enumerate().rev() {
-        if layer != FIRST_LAYER {
-            first_seen[layer as usize] = index;
-        }
-    }
-    let mut ordered: Vec<(CaptureGroups, u32)> = found.into_iter().collect();
-    ordered.sort_by_key(|&(_, number)| first_seen[number as usize]);
-    if order == LayerOrder::Natural {
-        ordered.sort_by(|(a, _), (b, _)| {
-            alphanumeric_sort::compare_str(a.concat(), b.concat()).then_with(|| a.cmp(b))
-        });
-    }
-    let mut renumbered = vec![NO_LAYER; ordered.len() + 1];
-    for (position, (_, number)) in (1..).zip(&ordered) {
-        renumbered[*number as usize] = position;
-    }
-    let first = u32::from(!ordered.is_empty());
-    for layer in layers {
-        *layer = match *layer {
-            FIRST_LAYER => first,
-            layer => renumbered[layer as usize],
-        };
-    }
-    ordered.into_iter().map(|(groups, _)| groups).collect()
 }

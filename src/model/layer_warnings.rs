@@ -1,11 +1,11 @@
 //! Warnings about layers that do not fit a model: layers of a regex that describe the model worse
 //! than its modules do, and layers whose names were lost when code was put into functions.
 
-use super::lists::counts;
-use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules};
+use super::{Framework, Layering, Model, ModuleLayers, NO_CALL, NO_LAYER, Note, Rules, counts};
 use crate::message::Warning;
 use crate::wording::grouped;
 use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 
 impl Model {
     /// Returns warnings about layers that do not fit the model; empty if all layers fit. With the
@@ -89,20 +89,20 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
-        .filter(|operation| {
-            matches!(layering.notes[*operation], Note::Name | Note::InputNames)
-                && layering.own_layer(*operation).is_some()
+        .filter(|&operation| {
+            matches!(layering.notes[operation], Note::Name | Note::InputNames)
+                && layering.layers[operation] != NO_LAYER
         })
         .partition(|&operation| model.operations[operation].call == NO_CALL);
-    let layers_outside: FxHashSet<u32> = outside
-        .iter()
-        .map(|&operation| layering.layers[operation])
-        .collect();
-    let only_inside = inside.into_iter().filter_map(|operation| {
-        let function = model.calls[model.operations[operation].call as usize];
-        let is_new = !layers_outside.contains(&layering.layers[operation]);
-        is_new.then(|| (calls[&function], std::cmp::Reverse(operation)))
-    });
+    let layer = |&operation: &usize| layering.layers[operation];
+    let layers_outside: FxHashSet<u32> = outside.iter().map(layer).collect();
+    let only_inside = inside
+        .into_iter()
+        .filter(|operation| !layers_outside.contains(&layer(operation)))
+        .map(|operation| {
+            let function = model.calls[model.operations[operation].call as usize];
+            (calls[&function], Reverse(operation))
+        });
     let (count, operation) = only_inside.max()?;
     let layers = layering.len() - 1;
     (count > layers).then(|| {

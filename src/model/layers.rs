@@ -1,10 +1,11 @@
 //! Finds the layers of a model, and the layer of each operation (docs/model.md, "Layers").
 
-use super::layer_lookup::{Named, PART, WHOLE, lookup, lookup_path};
-use super::layer_regex::{CaptureGroups, LayerOrder, NO_LAYER, Note, assign, matches, only};
-use super::modules::{ModuleCalls, ModuleLayers};
-use super::recording::Framework;
-use super::{Label, Model, Operation};
+use super::layer_lookup::{PART, WHOLE, lookup, lookup_path};
+use super::layer_regex::{CaptureGroups, assign, matches, only};
+use super::{
+    Framework, Label, LayerOrder, Model, ModuleCalls, ModuleLayers, NO_LAYER, Named, Note,
+    Operation,
+};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
@@ -476,6 +477,6 @@ impl LayerOptions {
 }
 
 /// Compiles a regex that is a constant in the source code of this program.
-pub(super) fn own_regex(pattern: &str) -> Regex {
+pub fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
 /// Returns the distinct values in `all`, in ascending order.
-pub(crate) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
+pub fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     let mut all: Vec<T> = all.into_iter().collect();
     all.sort_unstable();
     all.dedup();
@@ -15,23 +15,20 @@ pub(crate) fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
 /// of the values that earlier items make and that this or a later item uses. Each entry of `passed`
 /// has the index of the item that makes a value, the index of the last item that uses it, and the
 /// value.
-pub(super) fn crossing(
-    count: usize,
-    passed: impl Iterator<Item = (usize, usize, i64)>,
-) -> Vec<i64> {
+pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>) -> Vec<i64> {
     let mut changes = vec![0; count + 1];
     for (from, to, value) in passed {
         changes[from + 1] += value;
         changes[to + 1] -= value;
     }
-    let sums = changes.into_iter().scan(0, |sum, change| {
-        *sum += change;
-        Some(*sum)
-    });
-    sums.collect()
+    for at in 1..changes.len() {
+        changes[at] += changes[at - 1];
+    }
+    changes
 }
+
 /// Returns how often each item of `all` occurs.
-pub(crate) fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
+pub fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
     let mut counts = FxHashMap::default();
     for item in all {
         *counts.entry(item).or_default() += 1;

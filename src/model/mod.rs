@@ -8,10 +8,8 @@
 
 mod build;
 mod code;
-mod contents;
 mod cycles;
 mod flow;
-mod layer_cycles;
 mod layer_lookup;
 mod layer_regex;
 mod layer_warnings;
@@ -20,7 +18,6 @@ mod layers_by_ipu;
 mod lists;
 mod modules;
 mod names;
-mod nearly_always_live;
 mod operations;
 mod passes;
 mod placement;
@@ -33,18 +30,15 @@ mod use_sets;
 mod variable_groups;
 mod variables;
 mod walk;
-mod windows;
 
 pub use code::{GroupCode, OperationGroup, ProgramCluster};
-pub(crate) use contents::SetBytes;
-pub use contents::{LayerRegexes, Model};
-pub use cycles::{ClusterCycles, CycleSource, OperationCycles, WorkCycles};
+pub use cycles::{CycleSource, CyclesByLayer, NoCycles, OperationCycles, PassCycles, WorkCycles};
 pub use flow::{DataFlow, FlowEdge, FlowNode, NO_NODE};
-pub use layer_cycles::{CyclesByLayer, NoCycles, PassCycles};
 pub use layer_lookup::Named;
 pub use layer_regex::{LayerOrder, NO_LAYER, Note};
 pub use layers::{DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, LayerOptions, LayerSource, Layering};
 pub use layers_by_ipu::LayersByIpu;
+use lists::crossing;
 pub(crate) use lists::{ascending, counts};
 pub use modules::{ModuleCalls, Repeat};
 pub(crate) use modules::{ModuleLayers, without_numbers};
@@ -56,11 +50,249 @@ pub use placement::{
     WeightTie,
 };
 pub use profile_lookup::{
-    FetchedNames, LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable,
+    FetchedNames, LivePlace, NamedVariable, ProfileLookup, StepProgram, StepPrograms, TileLists,
+    TileVariable,
 };
 pub use recording::{Framework, Label, Recording, TensorKind};
 pub use use_sets::{NO_USERS, UseSets};
 pub use variable_groups::{TileUse, VariableGroup, VariableGroups, VariableUse};
 pub use variables::MemoryPeak;
 pub use walk::NO_CALL;
-pub use windows::{StepProgram, StepPrograms};
+
+use crate::message::Warning;
+use crate::profile::{BuildInfo, FormatVersion, LiveClasses, Recorded, Target, TileBytes};
+use crate::witnesses::Contradiction;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+/// The model of one compiled program: its operations with their code, and the variables that
+/// operations use. The model does not depend on the choice of layers.
+///
+/// A deserialized model may have indices that are too large for the lists to which they refer; the
+/// module `saved` checks for such indices.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// The IPUs that the program was compiled for, with their number of tiles and the memory of a
+    /// tile.
+    pub target: Target,
+    /// All operations, in the order of their first programs in the walk over the program tree.
+    pub operations: Vec<Operation>,
+    /// All operation groups. A group has all operations with the same debug context, such as the
+    /// operations of all calls of an outlined body.
+    pub operation_groups: Vec<OperationGroup>,
+    /// The equivalence classes of variables, and the steps at which the variables of each class are
+    /// live.
+    pub classes: LiveClasses,
+    /// The lowered variables that hold data, including those that no operation uses. On each tile,
+    /// the variables with the same equivalence class and use set are one group. This field has most
+    /// of the model's size.
+    pub variables: VariableGroups,
+    /// The lowered variables that hold code or vertex state and are used by an operation, because a
+    /// program copies code to them.
+    pub code_variables: VariableGroups,
+    /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
+    /// lowered variables that hold this kind of code.
+    pub recorded_code: [TileBytes; 4],
+    /// The use sets (sets of operation groups that use a variable) of all variables.
+    pub use_sets: UseSets,
+    /// Labels of weights and other persistent variables. `use_sets` refers to them by index. The
+    /// first label is empty and stands for variables without a label.
+    pub labels: Vec<Label>,
+    /// One entry per call of a function that is called from several places: the called function, as
+    /// the index of its body among the profile's programs. Calls whose debug contexts tell which
+    /// operations they replaced have no entry.
+    pub calls: Vec<u32>,
+    /// The graph of the data that flows through variables from operations to later operations.
+    pub flow: DataFlow,
+    /// One entry per vertex type, with the same index as in the profile: the bytes of the vertex
+    /// type's code on each tile.
+    pub vertex_code: Vec<TileBytes>,
+    /// The programs with vertex state or exchange code, each with its operation group.
+    pub programs: Vec<OwnedProgram>,
+    /// The bytes on each tile that the compiler recorded for the whole program.
+    pub recorded: Recorded,
+    /// The liveness step at which the backward pass begins; `None` for inference.
+    pub backward_start: Option<u32>,
+    /// Properties of the recorded compilation that the memory of a pipeline depends on.
+    pub recording: Recording,
+    /// The cycles of the operations; `None` if the profile has no cycles.
+    pub cycles: Option<OperationCycles>,
+    /// Version of the report format in which the profile is written.
+    pub version: FormatVersion,
+    /// Versions and options of the software that made the profile.
+    pub made: BuildInfo,
+    /// The tile and step with the most live bytes; `None` unless [`Model::build`] looked for it.
+    pub memory_peak: Option<MemoryPeak>,
+    /// Warnings for the user about unusual content of the profile or the debug contexts.
+    pub warnings: Vec<Warning>,
+    /// Places where tables of the profile contradict each other.
+    pub contradictions: Vec<Contradiction>,
+    /// The regexes for layers that the user gave when the model was saved.
+    pub layer_regexes: LayerRegexes,
+}
+
+/// The regexes for layers that the user gave. A field is `None` if the user did not give its regex.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerRegexes {
+    /// The value of `--layer-name-regex`: a regex, or `auto`.
+    pub names: Option<String>,
+    /// The value of `--inputs-regex-layer-0`.
+    pub inputs: Option<String>,
+}
+
+/// Sums of bytes, over all tiles, of the variables of one use set.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SetBytes {
+    pub(crate) all: u64,
+    /// Bytes of those variables of the use set that are parameters: live on the first and on the
+    /// last step, or marked by their debug context as a variable of the framework (docs/model.md,
+    /// "Variables").
+    pub(crate) parameters: u64,
+}
+
+impl Model {
+    /// Returns the fewest bytes, over all tiles, that a variable must have to count as a tensor: 16
+    /// for each tile of the target. A smaller variable is a single number that several operations
+    /// share, such as the scale of all gradients.
+    pub(crate) fn min_tensor_bytes(&self) -> u64 {
+        16 * u64::from(self.target.num_tiles)
+    }
+
+    /// Returns whether debug contexts mark any variable as a variable of the framework, such as a
+    /// weight.
+    pub(crate) fn has_weight_labels(&self) -> bool {
+        self.labels
+            .iter()
+            .any(|label| label.kind == TensorKind::Variable)
+    }
+
+    /// Returns the label (name, tensor and kind) of the variables that have use set `set`.
+    pub fn label_of(&self, set: u32) -> &Label {
+        &self.labels[self.use_sets.label(set) as usize]
+    }
+
+    /// Returns whether variables with equivalence class `class` and use set `set` are parameters:
+    /// live on the first and on the last step, or marked by their debug context as a variable of
+    /// the framework (docs/model.md, "Variables").
+    pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
+        self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
+    }
+
+    /// Returns one entry per operation group: whether `is_wanted` is true for any operation of the
+    /// group.
+    pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
+        self.groups_of_any(self.operations.iter().map(is_wanted))
+    }
+
+    /// Returns one entry per operation group: whether any of its operations is wanted. `are_wanted`
+    /// has one item per operation.
+    fn groups_of_any(&self, are_wanted: impl Iterator<Item = bool>) -> Vec<bool> {
+        let mut has_any = vec![false; self.operation_groups.len()];
+        for (operation, is_wanted) in self.operations.iter().zip(are_wanted) {
+            has_any[operation.group as usize] |= is_wanted;
+        }
+        has_any
+    }
+
+    /// Returns one entry per use set: the number of operation groups that update weights and use
+    /// its variables, where 2 means two or more.
+    pub(crate) fn updates_by_set(&self) -> Vec<u8> {
+        let is_update = self.groups_with(|operation| operation.is_update);
+        self.users_by_set(|group| is_update[group])
+    }
+
+    /// Returns one entry per use set: the number of operation groups that use its variables and for
+    /// which `counts` is true, where 2 means two or more. `counts` is called with the index of the
+    /// group.
+    pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
+        self.use_sets.fold(0, |sum: u8, group| {
+            (sum + u8::from(counts(group as usize))).min(2)
+        })
+    }
+
+    /// Returns one entry per use set: whether `is_wanted` is true for all operation groups that use
+    /// its variables. The entry is also true if no group uses them. `is_wanted` is called with the
+    /// index of the group.
+    pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
+        self.use_sets.fold(true, |are_wanted, group| {
+            are_wanted && is_wanted(group as usize)
+        })
+    }
+
+    /// Returns one entry per use set: the bytes of its variables over all tiles.
+    pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {
+        let mut sums = vec![SetBytes::default(); self.use_sets.len()];
+        for item in self.variables.uses() {
+            let sum = &mut sums[item.set as usize];
+            sum.all += item.bytes;
+            if self.is_parameter(item.class, item.set) {
+                sum.parameters += item.bytes;
+            }
+        }
+        sums
+    }
+
+    /// Iterates over the use sets of weights, each with the bytes of its weights. `bytes` has one
+    /// entry per use set. A weight is a variable that its debug context marks as a variable of the
+    /// framework. In profiles without such contexts, a weight is a variable that is live on the
+    /// first and the last step, and that either exactly one update uses, or no update uses but the
+    /// host both writes and reads. In the latter case the variable must have the bytes of a tensor,
+    /// unlike a learning rate. Variables that the forward pass does not use are not weights, but
+    /// accumulators or optimizer state.
+    pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
+        let has_kinds = self.has_weight_labels();
+        let updates = self.updates_by_set();
+        // The host writes and reads weights. It never reads inputs back, and it never copies
+        // constants.
+        let streams = |group: usize| self.operation_groups[group].only_streams();
+        let copies = self.users_by_set(streams);
+        let is_forward =
+            self.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
+        // Weights are read in the forward pass, accumulators and state of an optimizer are not.
+        let reads = self.users_by_set(|group| is_forward[group] && !streams(group));
+        (0u32..)
+            .zip(bytes)
+            .map(|(set, bytes)| (set, bytes.parameters))
+            .filter(move |&(set, parameters)| parameters > 0 && reads[set as usize] > 0)
+            .filter(move |&(set, parameters)| match self.label_of(set).kind {
+                kind if has_kinds => kind == TensorKind::Variable,
+                TensorKind::Constant => false,
+                _ => match updates[set as usize] {
+                    0 => copies[set as usize] == 2 && parameters >= self.min_tensor_bytes(),
+                    // A variable that several updates use, such as a learning rate, is no weight.
+                    updates => updates == 1,
+                },
+            })
+    }
+
+    /// Returns the most bytes of data variables that are live at one step on `tile`, and the first
+    /// step at which this many bytes are live.
+    pub(crate) fn peak_on(&self, tile: u32) -> (u64, u32) {
+        let on_tile = self.variables.on_tile(tile);
+        self.classes
+            .peak(on_tile.map(|group| (group.class, group.bytes)))
+    }
+
+    /// Returns one entry per tile: the bytes of the whole model as one pipeline stage. These are
+    /// the bytes of all code, of the data variables that are live at the tile's fullest step, and
+    /// the recorded bytes that no variable explains. The result depends neither on layers nor on
+    /// options.
+    fn totals_in_one_stage(&self) -> Vec<u64> {
+        let mut taken: Vec<u64> = (0..self.variables.tiles())
+            .into_par_iter()
+            .map(|tile| self.peak_on(tile).0)
+            .collect();
+        for bytes in &self.recorded_code {
+            bytes.add_to(&mut taken);
+        }
+        for (bytes, tile) in taken.iter_mut().zip(&self.recorded.tiles) {
+            *bytes = bytes.saturating_add(tile.beyond_variables());
+        }
+        taken
+    }
+
+    /// Returns the number of liveness steps of the program.
+    pub fn steps(&self) -> u32 {
+        self.classes.steps()
+    }
+}

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 ///
 /// # Errors
 /// If all names and inputs together are longer than [`limits::TEXT`].
-pub(super) fn name_all(
+pub fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
     debug_info: &DebugInfo,
@@ -197,27 +197,22 @@ impl<'a> Namer<'a> {
             })
         };
         match self.layer {
-            Some(SoftwareLayer::Popart) => first(SoftwareLayer::Poptorch, ContextField::OpName)
-                .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
-                .or_else(|| self.popart_name(named_by)),
+            Some(SoftwareLayer::Popart) => {
+                let of_popxl = |context| Some(self.debug_info.name(context));
+                let call = || {
+                    let context = self.debug_info.position(named_by)?;
+                    let opid = self.debug_info.text(context, ContextField::Opid)?;
+                    (op_type(opid) == "Call").then_some("Call")
+                };
+                first(SoftwareLayer::Poptorch, ContextField::OpName)
+                    .or_else(|| first(SoftwareLayer::Onnx, ContextField::OpName))
+                    .or_else(|| self.first_text(named_by, SoftwareLayer::Popxl, of_popxl))
+                    .or_else(call)
+            }
             Some(SoftwareLayer::XlaOp) => first(SoftwareLayer::XlaOp, ContextField::OpName),
             Some(_) => first(SoftwareLayer::HloInstruction, ContextField::HloName),
             None => self.poplar_name(named_by, operation),
         }
-    }
-
-    /// Returns the name that PopXL gave the operation. Without such a name, returns `Call` if this
-    /// is the PopART type of the operation, and `None` otherwise. `named_by` is the id of the debug
-    /// context.
-    fn popart_name(&self, named_by: u64) -> Option<&'a str> {
-        let debug_info = self.debug_info;
-        let of_popxl = |context| Some(debug_info.name(context));
-        let call = || {
-            let opid = debug_info.text(debug_info.position(named_by)?, ContextField::Opid)?;
-            (op_type(opid) == "Call").then_some("Call")
-        };
-        self.first_text(named_by, SoftwareLayer::Popxl, of_popxl)
-            .or_else(call)
     }
 
     /// Calls `text` for the contexts of the software layer `layer` on the way from the context with
@@ -260,7 +255,7 @@ const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
 /// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
 /// weights, such as `Adam/update_dense`; `None` if no part marks an update.
-pub(super) fn update_scope(name: &str) -> Option<&str> {
+pub fn update_scope(name: &str) -> Option<&str> {
     let is_mark = |part: &str| UPDATES.iter().any(|&update| part.starts_with(update));
     let mut end = 0;
     name.split('/').find(|part| {
@@ -286,7 +281,7 @@ fn is_of_clipping(op_type: &str, made: &str) -> bool {
 
 /// Returns an operation's name without the functions that JAX writes around modules:
 /// `transpose(jvp(Net))/a/dot` is `Net/a/dot`.
-pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
+pub fn unwrapped(name: &str) -> Cow<'_, str> {
     let (scope, kind) = name.rsplit_once('/').unwrap_or_default();
     if !scope.contains('(') {
         return name.into();
@@ -303,7 +298,7 @@ pub(super) fn unwrapped(name: &str) -> Cow<'_, str> {
 }
 
 /// Returns the operation's type in a PopART operation id: `Add` for `ai.onnx.Add:6`.
-pub(super) fn op_type(opid: &str) -> &str {
+pub fn op_type(opid: &str) -> &str {
     let (path, _version) = opid.split_once(':').unwrap_or((opid, ""));
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }

@@ -1,6 +1,7 @@
 //! Sorts the programs of a profile into operations (docs/model.md, "Contexts and names" and
 //! "Operations"), and lists the programs that have vertex state or exchange code.
 
+use super::code::states;
 use super::walk::{Path, Walk, walk};
 use crate::debug_info::{DebugInfo, Position, SoftwareLayer};
 use crate::message::FileError;
@@ -85,18 +86,18 @@ impl fmt::Display for Pass {
 /// The debug context that identifies the operation of a program (docs/model.md, "Contexts and
 /// names").
 #[derive(Clone, Copy)]
-pub(super) struct OperationContext {
+pub struct OperationContext {
     /// Position of the context in [`DebugInfo`]. The context's id is the uid of the operation.
-    pub(super) position: Position,
+    pub position: Position,
     /// Whether the compiler made the operation. If so, no context on the way to the root is of the
     /// software layer that defines operations, and the framework gave the operation no name.
-    pub(super) is_anonymous: bool,
+    pub is_anonymous: bool,
 }
 
 /// Returns the software layer whose debug contexts define the operations: the first of PopART, XLA
 /// and HLO that occurs in any context. Returns `None` for plain Poplar, where none of the three
 /// occurs.
-pub(super) fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
+pub fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     [
         SoftwareLayer::Popart,
         SoftwareLayer::XlaOp,
@@ -130,36 +131,36 @@ fn operation_context(
 }
 
 /// All operations before they get names, and the walk over the program tree that found them.
-pub(super) struct UnnamedOperations {
-    pub(super) walk: Walk,
+pub struct UnnamedOperations {
+    pub walk: Walk,
     /// One entry per visit in `walk.visits`: the operation that the visited program belongs to, as
     /// an index into `operations`, or [`NO_OPERATION`].
-    pub(super) operation_of: Vec<u32>,
-    pub(super) operations: Vec<UnnamedOperation>,
-    pub(super) groups: Vec<UnnamedGroup>,
+    pub operation_of: Vec<u32>,
+    pub operations: Vec<UnnamedOperation>,
+    pub groups: Vec<UnnamedGroup>,
 }
 
 /// Value instead of an index of an operation, for a program that belongs to no operation.
-pub(super) const NO_OPERATION: u32 = u32::MAX;
+pub const NO_OPERATION: u32 = u32::MAX;
 
 /// An operation before it gets its name, identified by its call path and its operation context.
-pub(super) struct UnnamedOperation {
-    pub(super) path: Path,
-    pub(super) context: OperationContext,
+pub struct UnnamedOperation {
+    pub path: Path,
+    pub context: OperationContext,
     /// The operation's group, as an index into [`UnnamedOperations::groups`].
-    pub(super) group: u32,
+    pub group: u32,
     /// The programs of the operation, as indices into `Programs::all`, in the order of the walk
     /// over the program tree. Each program is listed once.
-    pub(super) programs: Vec<u32>,
+    pub programs: Vec<u32>,
 }
 
 /// All operations with the same debug context, before they get names. The programs of the group are
 /// those of its first operation in the walk over the program tree.
-pub(super) struct UnnamedGroup {
-    pub(super) uid: u64,
+pub struct UnnamedGroup {
+    pub uid: u64,
     /// Index into [`UnnamedOperations::operations`] of the first operation of the group.
-    pub(super) first: u32,
-    pub(super) programs: Vec<u32>,
+    pub first: u32,
+    pub programs: Vec<u32>,
 }
 
 /// Walks the program tree and assigns each visit of a program to an operation, by the debug
@@ -167,25 +168,21 @@ pub(super) struct UnnamedGroup {
 ///
 /// # Errors
 /// If the program tree is cyclic, or unfolds to too many visits.
-pub(super) fn find(
-    programs: &Programs,
-    debug_info: &DebugInfo,
-) -> Result<UnnamedOperations, FileError> {
+pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperations, FileError> {
     let layer = operation_layer(debug_info);
+    let walk = walk(programs)?;
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
-    let mut operation_of = Vec::new();
     // Map from a debug id, which many programs may share, to its operation context.
     let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
-    let walk = walk(programs, |path, program| {
+    let operation_of = |&(path, program): &(Path, u32)| {
         let debug_id = programs.all[program as usize].debug_id;
-        let context = contexts
+        let context = *contexts
             .entry(debug_id)
             .or_insert_with(|| operation_context(debug_info, layer, debug_id));
-        let Some(context) = *context else {
-            operation_of.push(NO_OPERATION);
-            return;
+        let Some(context) = context else {
+            return NO_OPERATION;
         };
         let position = context.position;
         let index = *by_key.entry((path, position)).or_insert_with(|| {
@@ -206,8 +203,9 @@ pub(super) fn find(
             index
         });
         operations[index as usize].programs.push(program);
-        operation_of.push(index);
-    })?;
+        index
+    };
+    let operation_of = walk.visits.iter().map(operation_of).collect();
     for group in &mut groups {
         group.programs = operations[group.first as usize].programs.clone();
     }
@@ -248,7 +246,7 @@ pub enum OwnedKind {
 
 /// Lists all programs with vertex state or exchange code, in the order of the profile. `groups` are
 /// all operation groups.
-pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
+pub fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {
         for &program in &group.programs {
@@ -262,11 +260,8 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
         .filter_map(|(program, group)| {
             let (kind, bytes) = match &program.kind {
                 ProgramKind::OnTileExecute(set) => {
-                    let set = &programs.compute_sets[*set as usize];
-                    let state = set.vertices.iter().map(|(kind, instances)| {
-                        let size = programs.vertex_types[*kind as usize].state_bytes;
-                        instances.total().saturating_mul(u64::from(size))
-                    });
+                    let state = states(programs, &programs.compute_sets[*set as usize])
+                        .map(|(instances, size)| instances.total().saturating_mul(size));
                     (OwnedKind::OnTileExecute, state.fold(0, u64::saturating_add))
                 }
                 ProgramKind::DoExchange(code) => (OwnedKind::DoExchange, code.total()),
@@ -285,7 +280,7 @@ pub(super) fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Ve
 
 /// Returns the name of the compute set that `program` runs; if it runs none, the name of the
 /// program.
-pub(super) fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
+pub fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
     let set = programs.set_of(program);
     set.map_or(&program.name, |set| &set.name)
 }

@@ -8,18 +8,15 @@
 
 mod module_order;
 
-use super::lists::counts;
 use super::names::{unwrapped, update_scope};
-use super::operations::{Operation, Pass};
-use super::{Model, VariableUse};
+use super::{Model, Operation, Pass, VariableUse, counts};
 use crate::limits;
 use crate::witnesses::Contradiction;
 use rustc_hash::FxHashSet;
-use std::ops::RangeInclusive;
 
 /// Sets the pass of each operation. Returns the first step of the backward pass. In inference,
 /// returns `None` and leaves all operations in the forward pass.
-pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
+pub fn find(operations: &mut [Operation]) -> Option<u32> {
     let calls = counts(operations.iter().map(|operation| operation.group));
     // Operations of the main graph, and of functions that are called only once.
     let single: Vec<&Operation> = operations
@@ -38,7 +35,11 @@ pub(super) fn find(operations: &mut [Operation]) -> Option<u32> {
     let backward_start = marked.or(by_order.as_ref().map(|steps| *steps.start()));
     unmark_updates(operations, backward_start.unwrap_or(u32::MAX));
     if let Some(steps) = by_order {
-        mark(operations, &steps);
+        for operation in operations.iter_mut() {
+            let first = operation.window.map(|(first, _)| first);
+            let is_inside = first.is_some_and(|first| steps.contains(&first));
+            operation.is_backward = is_inside && operation.is_named() && !operation.is_update;
+        }
     }
     let backward_start = backward_start?;
     for operation in operations {
@@ -69,16 +70,6 @@ fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     }
 }
 
-/// Marks named operations that begin in `steps` as backward, unless they are marked as updates.
-fn mark(operations: &mut [Operation], steps: &RangeInclusive<u32>) {
-    for operation in operations {
-        let is_inside = operation
-            .window
-            .is_some_and(|(first, _)| steps.contains(&first));
-        operation.is_backward = is_inside && operation.is_named() && !operation.is_update;
-    }
-}
-
 fn pass(operation: &Operation, backward_start: u32) -> Pass {
     match operation.window {
         _ if operation.is_update => Pass::Update,
@@ -99,7 +90,7 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
 /// - Of the variables that it uses, only parameters are live after its last step.
-pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
+pub fn mark_updates(model: &mut Model, backward_start: u32) {
     if model.operations.iter().any(|operation| operation.is_update) {
         return;
     }
@@ -128,7 +119,7 @@ pub(super) fn mark_updates(model: &mut Model, backward_start: u32) {
 /// If the last update uses at most two parameters (a weight and a bias), these do not count either,
 /// because it may be the head of a language model: the result of the head goes to the host, and its
 /// weight is also the weight of the embedding.
-pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
+pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
     const LAST: u8 = 4;
@@ -164,7 +155,7 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     let last = (0..groups.len())
         .filter(|&group| updates[group])
         .max_by_key(last_step);
-    let changes = &sets.fold(0, |changes, group| {
+    let changes = sets.fold(0, |changes, group| {
         changes
             | match without_results[group as usize] {
                 true if Some(group as usize) == last => LAST,
@@ -173,18 +164,13 @@ pub(super) fn updates_without_backward(model: &Model) -> Option<Contradiction> {
                 false => 0,
             }
     });
-    let sets_with = |change| {
-        parameters
-            .iter()
-            .filter(move |&&(_, _, set)| changes[set as usize] == change)
-    };
-    let of_last: FxHashSet<u32> = sets_with(LAST).map(|&(_, _, set)| set).collect();
+    let is_of_last = |set: u32| changes[set as usize] == LAST;
+    let sets = parameters.iter().map(|&(_, _, set)| set);
+    let of_last: FxHashSet<u32> = sets.filter(|&set| is_of_last(set)).collect();
     let is_head = of_last.len() <= 2;
-    let last = sets_with(LAST).filter(|_| !is_head);
-    let updated: u64 = sets_with(UPDATED)
-        .chain(last)
-        .map(|&(_, bytes, _)| bytes)
-        .sum();
+    let is_updated = |set: u32| changes[set as usize] == UPDATED || is_of_last(set) && !is_head;
+    let updated = parameters.iter().filter(|&&(_, _, set)| is_updated(set));
+    let updated: u64 = updated.map(|&(_, bytes, _)| bytes).sum();
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }
 

@@ -1,8 +1,8 @@
 //! Looks up single variables and programs of a profile after the model is built.
 
-use super::windows::StepPrograms;
+use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use crate::message::FileError;
-use crate::profile::{NEVER_LIVE, VariableNames, Variables};
+use crate::profile::{NEVER_LIVE, ProgramKind, Programs, Step, VariableNames, Variables};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -79,19 +79,19 @@ impl ProfileLookup {
     /// of `wanted` is a tile and the maximum number of variables to find on it. This takes one pass
     /// over all variables of the profile; a large model has 10^7 variables.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
-        let highest = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
-        let mut max_counts = vec![0; highest.unwrap_or(0)];
+        let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
+        // One entry per tile: the maximum number of variables, and the variables.
+        let mut by_tile: Vec<(usize, Vec<u32>)> = vec![(0, Vec::new()); tiles.unwrap_or(0)];
         for &(tile, max_count) in wanted {
-            let known: &mut usize = &mut max_counts[tile as usize];
+            let (known, _) = &mut by_tile[tile as usize];
             *known = max_count.max(*known);
         }
-        let mut by_tile = vec![Vec::new(); max_counts.len()];
         let (bytes, classes) = (&self.variables.bytes, &self.variables.classes);
         for (position, &tile) in self.variables.tiles.iter().enumerate() {
-            let Some(&max_count @ 1..) = max_counts.get(usize::from(tile)) else {
+            let Some(&mut (max_count @ 1.., ref mut largest)) = by_tile.get_mut(usize::from(tile))
+            else {
                 continue;
             };
-            let largest = &mut by_tile[usize::from(tile)];
             // After the list first reached `max_count` entries, its first `max_count` entries are
             // the largest variables when it was last sorted, the largest first. Further entries
             // follow unsorted until `keep_largest` sorts the list again.
@@ -106,12 +106,13 @@ impl ProfileLookup {
                 self.keep_largest(largest, max_count);
             }
         }
-        for (list, &max_count) in by_tile.iter_mut().zip(&max_counts) {
-            self.keep_largest(list, max_count);
-        }
+        let sorted = |(max_count, mut list): (usize, Vec<u32>)| {
+            self.keep_largest(&mut list, max_count);
+            list
+        };
         TileLists {
             lookup: self,
-            by_tile,
+            by_tile: by_tile.into_iter().map(sorted).collect(),
         }
     }
 
@@ -133,11 +134,10 @@ impl ProfileLookup {
         &self,
         all: impl Iterator<Item = &'a TileVariable>,
     ) -> Result<FetchedNames<'_>, FileError> {
-        let positions: Vec<u32> = all.map(|variable| variable.position).collect();
-        let ids = positions
-            .iter()
-            .map(|&position| self.variables.id(position));
-        let names = self.names.fetch(&ids.collect::<Vec<_>>())?;
+        let (positions, ids): (Vec<u32>, Vec<_>) = all
+            .map(|own| (own.position, self.variables.id(own.position)))
+            .unzip();
+        let names = self.names.fetch(&ids)?;
         Ok(FetchedNames {
             lookup: self,
             by_position: positions.into_iter().zip(names).collect(),
@@ -186,5 +186,64 @@ impl FetchedNames<'_> {
             bytes: self.lookup.variables.bytes[variable.position as usize],
             set: variable.set,
         }
+    }
+}
+
+/// The program that runs at each liveness step, with its name and operations.
+#[derive(Debug)]
+pub struct StepPrograms {
+    /// One entry per step: the program that the step runs, as an index into `programs`.
+    of_step: Vec<u32>,
+    programs: Vec<StepProgram>,
+}
+
+/// A program of the profile, with its name and the operations that it belongs to.
+#[derive(Debug)]
+pub struct StepProgram {
+    /// Type of the program, such as `OnTileExecute` (table `program_types`).
+    pub kind: Box<str>,
+    /// The name of the compute set that the program runs or, if it runs none, the name of the
+    /// program; often empty.
+    pub name: Box<str>,
+    /// The first operation that the program belongs to, as an index into
+    /// [`Model::operations`](super::Model::operations); `None` if the program belongs to no
+    /// operation.
+    pub operation: Option<u32>,
+    /// Number of operations that the program belongs to; more than 1 if the compiler outlined the
+    /// code of the program, so that operations share it.
+    pub operations: u32,
+}
+
+impl StepPrograms {
+    pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
+        let all = programs.all.iter().map(|program| StepProgram {
+            kind: match &program.kind {
+                ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
+                ProgramKind::DoExchange(_) => "DoExchange".into(),
+                ProgramKind::Call(_) => "Call".into(),
+                ProgramKind::Other(kind) => kind.clone(),
+            },
+            name: name_of(programs, program).into(),
+            operation: None,
+            operations: 0,
+        });
+        let mut all: Vec<StepProgram> = all.collect();
+        for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
+            for &program in &operation.programs {
+                let step_program = &mut all[program as usize];
+                step_program.operation.get_or_insert(number);
+                step_program.operations += 1;
+            }
+        }
+        Self {
+            of_step: steps.iter().map(|step| step.program).collect(),
+            programs: all,
+        }
+    }
+
+    /// Returns the program that the step with index `step` runs; `None` if there is no such step.
+    pub fn at(&self, step: u32) -> Option<&StepProgram> {
+        let program = *self.of_step.get(step as usize)?;
+        Some(&self.programs[program as usize])
     }
 }

@@ -2,17 +2,12 @@
 //! the compilation that affect a pipeline (docs/model.md, "Passes").
 
 use super::names::op_type;
-use super::operations::{Operation, Pass, UnnamedOperations};
+use super::operations::{Operation, Pass, UnnamedOperations, operation_layer};
 use crate::debug_info::{ContextField, DebugInfo, SoftwareLayer};
 use crate::message::Warning;
 use crate::profile::VariableLabel;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// Prefix of the names of gradient accumulators in PopART.
-const POPART_ACCUMULATOR: &str = "Accum___";
-/// Suffix of the names of gradient accumulators in TensorFlow.
-const TENSORFLOW_ACCUMULATOR: &str = "/Accumulator";
 
 /// The kind of tensor that a variable holds, as the framework wrote it to the debug contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -79,11 +74,11 @@ impl Label {
         }
     }
 
-    /// Returns whether the tensor is a gradient accumulator, judging by its name in PopART or
-    /// TensorFlow.
+    /// Returns whether the tensor is a gradient accumulator, judging by its name: it begins with
+    /// `Accum___` in PopART, and ends with `/Accumulator` in TensorFlow.
     pub fn is_accumulator(&self) -> bool {
         let name = self.weight_name();
-        name.starts_with(POPART_ACCUMULATOR) || name.ends_with(TENSORFLOW_ACCUMULATOR)
+        name.starts_with("Accum___") || name.ends_with("/Accumulator")
     }
 }
 
@@ -140,17 +135,13 @@ impl Framework {
     }
 
     fn of(debug_info: &DebugInfo) -> Self {
-        let by_layer = [
-            (SoftwareLayer::Popxl, Framework::Popxl),
-            (SoftwareLayer::Poptorch, Framework::Poptorch),
-            (SoftwareLayer::Popart, Framework::Popart),
-            (SoftwareLayer::XlaOp, Framework::Tensorflow),
-            (SoftwareLayer::HloInstruction, Framework::Tensorflow),
-        ];
-        by_layer
-            .iter()
-            .find(|own| debug_info.has_layer(own.0))
-            .map_or(Framework::Poplar, |own| own.1)
+        match operation_layer(debug_info) {
+            _ if debug_info.has_layer(SoftwareLayer::Popxl) => Framework::Popxl,
+            _ if debug_info.has_layer(SoftwareLayer::Poptorch) => Framework::Poptorch,
+            Some(SoftwareLayer::Popart) => Framework::Popart,
+            Some(_) => Framework::Tensorflow,
+            None => Framework::Poplar,
+        }
     }
 }
 
@@ -173,16 +164,7 @@ pub struct Recording {
 }
 
 /// PopART's name of the part of the program that runs once, after all micro-batches.
-pub(super) const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
-/// Type of the PopART operation that loads a tensor from memory outside the IPUs.
-const REMOTE_LOAD: &str = "RemoteLoad";
-/// Suffix of the ids of tensors that are loaded from memory outside the IPUs.
-const LOADED_END: &str = "__l0";
-/// Suffix of the ids of tensors that are gathered from replicas.
-const GATHERED_END: &str = "__g0";
-/// An operation marks a checkpoint for recomputation if a part (between slashes) of its name begins
-/// with this text.
-const CHECKPOINT: &str = "Checkpoint";
+pub const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 
 impl Recording {
     /// Finds the properties of the compilation by the debug contexts, the names and passes of
@@ -205,11 +187,9 @@ impl Recording {
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
-        let marks = |operation: &Operation| {
-            operation
-                .name
-                .split('/')
-                .any(|part| part.starts_with(CHECKPOINT))
+        let marks_checkpoint = |operation: &Operation| {
+            let mut parts = operation.name.split('/');
+            parts.any(|part| part.starts_with("Checkpoint"))
         };
         Self {
             framework: Framework::of(debug_info),
@@ -217,10 +197,12 @@ impl Recording {
                 || texts(ContextField::ExecutionContext).any(|text| text == UPDATE_CONTEXT),
             recomputes: texts(ContextField::Recompute).next().is_some()
                 || operations.iter().any(runs_twice),
-            has_checkpoints: operations.iter().any(marks),
-            loads_state: names().any(|name| name.ends_with(LOADED_END))
-                || texts(ContextField::Opid).any(|opid| op_type(opid).starts_with(REMOTE_LOAD)),
-            gathers_state: names().any(|name| name.ends_with(GATHERED_END)),
+            has_checkpoints: operations.iter().any(marks_checkpoint),
+            // PopART appends `__l0` to the ids of tensors that are loaded from memory outside the
+            // IPUs, and `__g0` to those of tensors that are gathered from replicas.
+            loads_state: names().any(|name| name.ends_with("__l0"))
+                || texts(ContextField::Opid).any(|opid| op_type(opid).starts_with("RemoteLoad")),
+            gathers_state: names().any(|name| name.ends_with("__g0")),
         }
     }
 }
@@ -228,7 +210,7 @@ impl Recording {
 /// Returns a warning if debug contexts contradict each other about the pass of an operation. An
 /// operation with gradients among its outputs is marked as backward, but PopART (2.6 and later)
 /// gives the attribute `recomputetype` only to forward operations.
-pub(super) fn disagreement(
+pub fn disagreement(
     debug_info: &DebugInfo,
     found: &UnnamedOperations,
     operations: &[Operation],

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 /// variables of each compute set and region. `groups` has the programs of each operation group, and
 /// `with_code` its code. The last parameter, which is updated, has the use set of each variable,
 /// and all use sets.
-pub(super) fn refine(
+pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
     with_code: &[OperationGroup],
@@ -100,9 +100,18 @@ impl Pairing<'_> {
     /// the variables with exactly one partner and the use sets of these partners, ascending by
     /// variable.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
-        let mut pairs: Vec<VariablePartner> = groups
-            .par_iter()
-            .flat_map(|group| self.of_group(group))
+        let programs = &self.profile.programs;
+        // Compute sets, each with the number of compute sets of its operation.
+        let mut compute_sets: Vec<(u32, usize)> = Vec::new();
+        for group in groups {
+            let own = group.programs.iter().copied();
+            let own = own.filter(|&program| programs.compute_set(program).is_some());
+            let count = own.clone().count();
+            compute_sets.extend(own.map(|program| (program, count)));
+        }
+        let mut pairs: Vec<VariablePartner> = compute_sets
+            .into_par_iter()
+            .flat_map_iter(|(program, count)| self.of_compute_set(program, count))
             .collect();
         pairs.par_sort_unstable();
         pairs.dedup();
@@ -113,18 +122,6 @@ impl Pairing<'_> {
             .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
             .flatten()
             .collect()
-    }
-
-    /// Finds the partners of variables in all compute sets of an operation group. A variable occurs
-    /// in the result once for each compute set that gives it a partner.
-    fn of_group(&self, group: &UnnamedGroup) -> impl ParallelIterator<Item = VariablePartner> {
-        let programs = &self.profile.programs;
-        let mut compute_sets = group.programs.clone();
-        compute_sets.retain(|&program| programs.compute_set(program).is_some());
-        let count = compute_sets.len();
-        compute_sets
-            .into_par_iter()
-            .flat_map_iter(move |program| self.of_compute_set(program, count))
     }
 
     /// Finds the partners of the variables of `program` with which no operation computes except the
@@ -181,9 +178,10 @@ impl Pairing<'_> {
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
+        let with_place = |variable: u32| (self.place(variable), variable);
         let mut others: Vec<PlacedVariable> = others
-            .iter()
-            .map(|&variable| (self.place(variable), self.set_of[variable as usize]))
+            .into_iter()
+            .map(|variable| (self.place(variable), self.set_of[variable as usize]))
             .collect();
         others.sort_unstable();
         // A variable with a label is state, such as a moment; a temporary has no label.
@@ -191,11 +189,14 @@ impl Pairing<'_> {
         let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared.into_iter().partition(is_state);
         let mut pairs = Vec::new();
         for unshared in [state, temporaries] {
-            let places: Vec<TileAndBytes> = unshared.iter().map(|&v| self.place(v)).collect();
-            let partners = partners_of(&places, &others);
+            let unshared: Vec<_> = unshared.into_iter().map(with_place).collect();
+            let widths = widths(&unshared, &others);
             let mut next: FxHashMap<TileAndBytes, usize> = FxHashMap::default();
-            for ((variable, place), partners) in unshared.into_iter().zip(places).zip(partners) {
-                if !partners.is_empty() {
+            for (place, variable) in unshared {
+                let mut candidates = widths
+                    .iter()
+                    .map(|&width| of_elements(&others, place, width));
+                if let Some(partners) = candidates.find(|found| !found.is_empty()) {
                     let turn = next.entry(place).or_default();
                     pairs.push((variable, partners[*turn % partners.len()].1));
                     *turn += 1;
@@ -217,31 +218,17 @@ type PlacedVariable = (TileAndBytes, u32);
 /// or half as wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns one entry per entry of `places` (the tile and bytes of a variable): the candidates for
-/// the partner of the variable. Candidates are the entries of `others` (sorted) that are on the
-/// same tile and have equally many elements. The ratio of [`WIDTHS`] that gives the most variables
-/// a candidate is tried first, since an unrelated weight on the tile may have the right size by
-/// chance.
-fn partners_of<'a>(
-    places: &[TileAndBytes],
-    others: &'a [PlacedVariable],
-) -> Vec<&'a [PlacedVariable]> {
-    let mut by_width = WIDTHS.map(|width| -> Vec<&[PlacedVariable]> {
-        places
-            .iter()
-            .map(|&place| of_elements(others, place, width))
-            .collect()
+/// Returns the ratios of [`WIDTHS`], the ratio that finds partners for the most variables first,
+/// since an unrelated weight on the tile may have the right size by chance. `unshared` has the
+/// places of the variables, and `others` (sorted) the candidates for partners.
+fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
+    let mut widths = WIDTHS;
+    widths.sort_by_cached_key(|&width| {
+        let places = unshared.iter().map(|&(place, _)| place);
+        let without = |&place: &TileAndBytes| of_elements(others, place, width).is_empty();
+        places.filter(without).count()
     });
-    by_width.sort_by_cached_key(|found| found.iter().filter(|pairs| pairs.is_empty()).count());
-    (0..places.len())
-        .map(|index| {
-            by_width
-                .iter()
-                .map(|found| found[index])
-                .find(|pairs| !pairs.is_empty())
-                .unwrap_or_default()
-        })
-        .collect()
+    widths
 }
 
 /// Returns the entries of `others` (sorted) that are on `tile` and have as many elements as a

@@ -1,11 +1,12 @@
 //! Finds which operation groups use which lowered variables, and the use sets of the variables of
 //! each compute set and region.
 
+use super::ascending;
 use super::operations::UnnamedGroup;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND};
 use crate::parallel::filled;
-use crate::profile::{Profile, VariableLists};
+use crate::profile::{Profile, Program, VariableLists};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::iter::successors;
@@ -106,14 +107,8 @@ impl UseSets {
     }
 
     /// Returns the number of use sets, including the empty use set.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.nodes.len()
-    }
-
-    /// Returns whether there are no use sets. This is never the case if the use sets are
-    /// consistent, since these include the empty use set.
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
     }
 
     /// Iterates over all use sets except the empty set, so that each set comes after the smaller
@@ -147,14 +142,14 @@ impl UseSets {
 
 /// The index of the use set of each variable of the profile (one entry per variable), and all use
 /// sets.
-pub(super) type Users = (Vec<u32>, UseSets);
+pub type Users = (Vec<u32>, UseSets);
 
 /// Finds the use set of each variable of the profile. The use sets have no labels and partners yet.
 /// They are numbered in the order in which the uses by operation groups create them.
 ///
 /// # Errors
 /// If variables have more uses or sets than in any real model ([`limits`]).
-pub(super) fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
+pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
     let lists = |group: u32| profile.variables_of(&groups[group as usize].programs);
@@ -213,7 +208,7 @@ fn of_variables<'a>(
 /// The use sets of the variables of each compute set and of each region (a part of memory that an
 /// exchange or copy names). They are computed once from the lists of variables, which are some
 /// thousand times longer than the lists of use sets.
-pub(super) struct UseSetIndex {
+pub struct UseSetIndex {
     /// One entry per list in [`Profile::compute_set_variables`]: the use sets of the variables in
     /// this list, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
@@ -225,11 +220,10 @@ pub(super) struct UseSetIndex {
 impl UseSetIndex {
     /// Builds the index of use sets. `set_of` has one entry per variable of the profile: its use
     /// set. `sets` is the number of use sets.
-    pub(super) fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
-        let unknown = |lists: &VariableLists| vec![Box::default(); lists.len()];
+    pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let mut index = Self {
-            of_compute_sets: unknown(&profile.compute_set_variables),
-            of_regions: unknown(&profile.region_variables),
+            of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
+            of_regions: vec![Box::default(); profile.region_variables.len()],
         };
         index.renew(profile, set_of, sets, |_| false);
         index
@@ -238,7 +232,7 @@ impl UseSetIndex {
     /// Computes a list of use sets again if it is empty or contains a set for which `is_changed` is
     /// true. `set_of` has one entry per variable: its new use set. `sets` is the new number of use
     /// sets.
-    pub(super) fn renew(
+    pub fn renew(
         &mut self,
         profile: &Profile,
         set_of: &[u32],
@@ -255,7 +249,15 @@ impl UseSetIndex {
                 .filter(is_old)
                 .for_each_init(
                     || vec![false; sets],
-                    |seen, (position, sets)| *sets = sets_of(lists, position, set_of, seen),
+                    |seen, (position, sets)| {
+                        let members = lists.members(position as u32).iter();
+                        let used = members.map(|&variable| set_of[variable as usize]);
+                        // `seen` avoids a long list of equal use sets. All its entries are false
+                        // again at the end.
+                        let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
+                        *sets = ascending(used.filter(is_new));
+                        sets.iter().for_each(|&set| seen[set as usize] = false);
+                    },
                 );
         };
         renew(&profile.compute_set_variables, &mut self.of_compute_sets);
@@ -265,19 +267,18 @@ impl UseSetIndex {
     /// Returns the use sets of the variables that a program uses, ascending, each with the role of
     /// its variables; `program` is the index of the program. If the variables of a set have several
     /// roles, the first of them in the order of [`Role`] is taken.
-    pub(super) fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
+    pub fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
-        let program = &profile.programs.all[program as usize];
+        let Program { kind, regions, .. } = &profile.programs.all[program as usize];
         let mut sets: Vec<(u32, Role)> = of_sets
             .iter()
-            .flat_map(|&p| &self.of_compute_sets[p as usize])
+            .flat_map(|&list| &self.of_compute_sets[list as usize])
             .map(|&set| (set, Role::Computes))
             .collect();
-        let regions = &program.regions;
-        for (number, &id) in regions.iter().enumerate() {
-            let role = match &program.kind {
+        for (number, &id) in (1..).zip(regions.iter()) {
+            let role = match kind {
                 kind if kind.is_stream_copy() => Role::Host,
-                kind if kind.is_exchange() && number + 1 == regions.len() => Role::Destination,
+                kind if kind.is_exchange() && number == regions.len() => Role::Destination,
                 _ => Role::Reads,
             };
             if let Some(list) = profile.region_variables.position(id) {
@@ -291,17 +292,15 @@ impl UseSetIndex {
     }
 
     /// Returns the use sets of the variables that the program with index `program` uses, ascending.
-    pub(super) fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
-        self.roles(profile, program)
-            .into_iter()
-            .map(|(set, _)| set)
-            .collect()
+    pub fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
+        let roles = self.roles(profile, program).into_iter();
+        roles.map(|(set, _)| set).collect()
     }
 }
 
 /// How a program uses a variable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub enum Role {
     /// Vertices of the program read or write the variable.
     Computes,
     /// An exchange writes the variable, because it is in the last region of the exchange.
@@ -310,29 +309,6 @@ pub(super) enum Role {
     Reads,
     /// The program copies the variable from or to the host.
     Host,
-}
-
-/// Returns the use sets of the variables in the list at index `position` of `lists`, ascending and
-/// without duplicates. `set_of` has one entry per variable: its use set. `seen` has one entry per
-/// use set; all entries must be `false`, and they are `false` again when the function returns.
-fn sets_of(
-    lists: &VariableLists,
-    position: usize,
-    set_of: &[u32],
-    seen: &mut [bool],
-) -> Box<[u32]> {
-    let mut sets = Vec::new();
-    for &variable in lists.members(position as u32) {
-        let set = set_of[variable as usize];
-        if !std::mem::replace(&mut seen[set as usize], true) {
-            sets.push(set);
-        }
-    }
-    for &set in &sets {
-        seen[set as usize] = false;
-    }
-    sets.sort_unstable();
-    sets.into()
 }
 
 #[cfg(test)]

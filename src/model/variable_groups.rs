@@ -7,7 +7,8 @@
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::ops::{AddAssign, Range};
+use std::iter::zip;
+use std::ops::Range;
 
 /// All lowered variables of one tile that have the same equivalence class and use set.
 #[derive(Debug, Clone, Copy)]
@@ -97,13 +98,24 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        let join = |(mut counts, bytes): (Vec<u32>, ByUse<u64>), (more, part)| {
-            add_all(&mut counts, more);
-            (counts, bytes.join(part))
+        type Sums = (Vec<u32>, ByUse<u64>);
+        let join = |(mut counts, mut bytes): Sums, (more, part): Sums| {
+            zip(&mut counts, more).for_each(|(count, more)| *count += more);
+            for ((class, set), more) in part.into_all() {
+                *bytes.of_mut(class, set) += more;
+            }
+            (counts, bytes)
         };
-        let sums = by_parts(count, parts(count, classes), add, join);
+        // As many parts as threads, or fewer if the values by class of a part would be many compared
+        // with the part's variables.
+        let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
+        let sums = by_parts(count, parts, add, join);
         let (counts, bytes) = sums.unwrap_or_else(none);
-        let uses = bytes.into_uses();
+        let mut uses: Vec<VariableUse> = bytes
+            .into_all()
+            .map(|((class, set), bytes)| VariableUse { class, set, bytes })
+            .collect();
+        uses.sort_unstable();
         let mut numbers = ByUse::new(classes);
         for (number, used) in (0u32..).zip(&uses) {
             *numbers.of_mut(used.class, used.set) = number;
@@ -139,12 +151,23 @@ impl VariableGroups {
             return None;
         }
         let starts = starts(counts);
-        let uses = uses
-            .iter()
-            .zip(sums(&starts, &groups, uses.len())?)
-            .map(|(&(class, set), bytes)| VariableUse { class, set, bytes });
+        let none = |&(class, set): &(u32, u32)| VariableUse {
+            class,
+            set,
+            bytes: 0,
+        };
+        let mut uses: Vec<VariableUse> = uses.iter().map(none).collect();
+        for tile in starts.windows(2) {
+            let on_tile = &groups[tile[0] as usize..tile[1] as usize];
+            if !on_tile.is_sorted_by_key(|group| group.number) {
+                return None;
+            }
+            for group in on_tile {
+                uses.get_mut(group.number as usize)?.bytes += u64::from(group.bytes);
+            }
+        }
         Some(Self {
-            uses: uses.collect(),
+            uses,
             starts,
             groups,
         })
@@ -188,13 +211,6 @@ impl VariableGroups {
     }
 }
 
-/// Returns the number of parts in which to process `count` items in parallel, where each part makes
-/// a list of `values` values. The result is the number of threads, or less if the list of a part
-/// would be large compared with the items of the part, but at least 1.
-fn parts(count: usize, values: usize) -> usize {
-    (count / (4 * values.max(1))).clamp(1, rayon::current_num_threads())
-}
-
 /// Returns one entry per tile: the index at which the groups of the tile start in a list of the
 /// groups of all tiles. One more entry has the length of this list. `counts` has one entry per
 /// tile: the number of its groups.
@@ -205,39 +221,6 @@ fn starts(counts: &[u32]) -> Vec<u32> {
         end
     });
     std::iter::once(0).chain(ends).collect()
-}
-
-fn add_all<T: AddAssign>(sums: &mut [T], more: Vec<T>) {
-    sums.iter_mut()
-        .zip(more)
-        .for_each(|(sum, more)| *sum += more);
-}
-
-/// Returns one entry per pair of class and use set: the sum of its bytes over all tiles. There are
-/// `uses` such pairs. The groups of tile `t` are `groups[starts[t]..starts[t + 1]]`. Returns `None`
-/// if the groups of a tile are not ascending by [`TileUse::number`], or a number is not below
-/// `uses`.
-fn sums(starts: &[u32], groups: &[TileUse], uses: usize) -> Option<Vec<u64>> {
-    let sum_up = |tiles: Range<usize>| {
-        let mut sums = vec![0u64; uses];
-        for tile in starts[tiles.start..=tiles.end].windows(2) {
-            let on_tile = &groups[tile[0] as usize..tile[1] as usize];
-            if !on_tile.is_sorted_by_key(|on_tile| on_tile.number) {
-                return None;
-            }
-            for on_tile in on_tile {
-                *sums.get_mut(on_tile.number as usize)? += u64::from(on_tile.bytes);
-            }
-        }
-        Some(sums)
-    };
-    let add = |all: Option<Vec<u64>>, part| {
-        let (mut all, part) = all.zip(part)?;
-        add_all(&mut all, part);
-        Some(all)
-    };
-    by_parts(starts.len() - 1, parts(groups.len(), uses), sum_up, add)
-        .unwrap_or_else(|| Some(vec![0; uses]))
 }
 
 /// Sorts `count` groups of variables by tile, without changing the order of the groups of one tile.
@@ -359,27 +342,6 @@ impl<T: Copy + Default> ByUse<T> {
             .filter(|&(_, (set, _))| set != NO_SET)
             .map(|(class, (set, value))| ((class, set), value))
             .chain(self.others)
-    }
-}
-
-impl ByUse<u64> {
-    /// Adds each value of `other` to the value of the same class and use set in `self`, and returns
-    /// the result.
-    fn join(mut self, other: Self) -> Self {
-        for ((class, set), bytes) in other.into_all() {
-            *self.of_mut(class, set) += bytes;
-        }
-        self
-    }
-
-    /// Returns all pairs of class and use set with their bytes, ascending by class, then by set.
-    fn into_uses(self) -> Vec<VariableUse> {
-        let mut uses: Vec<_> = self
-            .into_all()
-            .map(|((class, set), bytes)| VariableUse { class, set, bytes })
-            .collect();
-        uses.sort_unstable();
-        uses
     }
 }
 

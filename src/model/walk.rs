@@ -1,82 +1,78 @@
-//! The walk over the program tree (docs/model.md, "The walk"), and the Calls of functions that are
-//! called from several places in the program.
+//! The walk over the program tree (docs/model.md, "The walk"), the Calls of functions that are
+//! called from several places in the program, and the liveness steps of each operation
+//! (docs/model.md, "Operations").
 
-use super::lists::counts;
+use super::counts;
+use super::operations::UnnamedOperation;
 use crate::limits;
 use crate::message::{FileError, OVER_BOUND, PROFILE_AGAIN};
-use crate::profile::{Program, ProgramKind, Programs};
+use crate::profile::{Program, ProgramKind, Programs, Step};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
 use std::iter::successors;
 
 /// A call path, as an index into [`CallPaths::nodes`]. The call path of a program lists the Call
 /// programs on the way from the root to the program, the outermost Call first.
-pub(super) type Path = u32;
+pub type Path = u32;
 
 /// The call path of programs that run outside all Calls.
-pub(super) const EMPTY_PATH: Path = 0;
+pub const EMPTY_PATH: Path = 0;
 
-/// All call paths of a program tree. Each path is stored once, as a path without its innermost
-/// Call, and this Call.
-#[derive(Clone)]
-pub(super) struct CallPaths {
+/// All call paths of a program tree except [`EMPTY_PATH`]. Each path is stored once, as a path
+/// without its innermost Call, and this Call; path 1 is the first entry of `nodes`.
+#[derive(Clone, Default)]
+pub struct CallPaths {
     nodes: Vec<(Path, u32)>,
     longer: FxHashMap<(Path, u32), Path>,
 }
 
 impl CallPaths {
-    pub(super) fn new() -> Self {
-        Self {
-            nodes: vec![(EMPTY_PATH, u32::MAX)],
-            longer: FxHashMap::default(),
-        }
-    }
-
     /// Returns the path that consists of `path` and the Call `call` (an index into
     /// `Programs::all`), and adds it if it is new.
-    pub(super) fn push(&mut self, path: Path, call: u32) -> Path {
+    fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
-            self.nodes.len() as Path - 1
+            self.nodes.len() as Path
         })
     }
 
-    /// Returns the number of call paths. Each [`Path`] is below this number.
-    pub(super) fn len(&self) -> Path {
-        self.nodes.len() as Path
+    /// Returns the number of call paths, including the empty path. Each [`Path`] is below this
+    /// number.
+    fn len(&self) -> Path {
+        self.nodes.len() as Path + 1
     }
 
     /// Returns the path that consists of `path` and the Call `call` (an index into
     /// `Programs::all`); `None` if this path was never added.
-    pub(super) fn find(&self, path: Path, call: u32) -> Option<Path> {
+    fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
     /// Iterates over all call paths except the empty path, so that each path comes after its
     /// prefixes. Each item is a path, the path without its innermost Call, and this Call as an
     /// index into `Programs::all`.
-    pub(super) fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
-        (0..)
+    pub fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
+        (1..)
             .zip(&self.nodes)
-            .skip(1)
             .map(|(path, &(outer, call))| (path, outer, call))
     }
 
     /// Iterates over the Calls of `path`, from the innermost to the outermost, as indices into
     /// `Programs::all`.
-    pub(super) fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
-        successors(Some(path), |&path| Some(self.nodes[path as usize].0))
-            .take_while(|&path| path != EMPTY_PATH)
-            .map(|path| self.nodes[path as usize].1)
+    fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
+        let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
+        successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }
 }
 
 /// The result of a walk over the program tree: its visits, in depth-first order. A visit is a
 /// program on a call path.
-pub(super) struct Walk {
-    pub(super) paths: CallPaths,
+#[derive(Default)]
+pub struct Walk {
+    pub paths: CallPaths,
     /// One entry per visit: the call path, and the visited program as an index into
     /// `Programs::all`.
-    pub(super) visits: Vec<(Path, u32)>,
+    pub visits: Vec<(Path, u32)>,
     /// Map from a call path and a program to the index of their visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
     /// Indices into `visits` in the order in which the visits ended. The visit of a child ends
@@ -108,7 +104,7 @@ impl Walk {
 
     /// Returns the index in `visits` of the visit of `program` on the call path `path`; `None` if
     /// there is no such visit.
-    pub(super) fn visit(&self, path: Path, program: u32) -> Option<u32> {
+    pub fn visit(&self, path: Path, program: u32) -> Option<u32> {
         self.numbers.get(&(path, program)).copied()
     }
 
@@ -117,11 +113,7 @@ impl Walk {
     /// once if `repeats` has no entry for it. Any other child runs once for each time that its
     /// parent lists it, even if the parent is a branch. Numbers above [`limits::EXECUTIONS`] are
     /// reduced to this limit.
-    pub(super) fn executions(
-        &self,
-        programs: &Programs,
-        repeats: &FxHashMap<u32, u64>,
-    ) -> Vec<u64> {
+    pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
             for number in all.iter().filter_map(|&program| self.visit(path, program)) {
@@ -160,22 +152,13 @@ enum Next {
     End(u32),
 }
 
-/// Walks the program tree depth first, parents before children, and calls `visit` with the call
-/// path and the index in `Programs::all` of each program. A program is visited only once on each
-/// call path, because a second visit would add nothing to any operation.
+/// Walks the program tree depth first, parents before children. A program is visited only once on
+/// each call path, because a second visit would add nothing to any operation.
 ///
 /// # Errors
 /// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
-pub(super) fn walk(
-    programs: &Programs,
-    mut visit: impl FnMut(Path, u32),
-) -> Result<Walk, FileError> {
-    let mut walk = Walk {
-        paths: CallPaths::new(),
-        visits: Vec::new(),
-        numbers: FxHashMap::default(),
-        ended: Vec::new(),
-    };
+pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
+    let mut walk = Walk::default();
     let mut on_way = vec![false; programs.all.len()];
     let max = limits::VISITS.of(programs.all.len());
     let mut stack: Vec<Next> = programs
@@ -213,7 +196,6 @@ pub(super) fn walk(
             walk.visits.push((path, index));
             stack.push(Next::End(number as u32));
             let below_path = walk.path_below(path, index, program)?;
-            visit(path, index);
             on_way[index as usize] = true;
             let children = below(program).iter().rev();
             stack.extend(children.map(|&child| Next::Begin(below_path, child)));
@@ -228,29 +210,25 @@ pub const NO_CALL: u32 = u32::MAX;
 
 /// The Calls of functions that are called from several places in the program, that is on several
 /// call paths.
-pub(super) struct CallSites {
+pub struct CallSites {
     /// One entry per call path: the shortest prefix of the path (possibly the path itself) that
     /// ends with a Call of a function that is called from several places; `None` if there is no
     /// such prefix.
-    pub(super) outermost: Vec<Option<Path>>,
+    pub outermost: Vec<Option<Path>>,
     /// One entry per call path: the innermost Call on the path of a function that is called from
     /// several places, as an index into `functions`, or [`NO_CALL`]. A Call is ignored if debug
     /// contexts record which operations its body replaced.
-    pub(super) call_of: Vec<u32>,
+    pub call_of: Vec<u32>,
     /// One entry per Call in `call_of`: the called function, as the index of its body in
     /// `Programs::all`.
-    pub(super) functions: Vec<u32>,
+    pub functions: Vec<u32>,
 }
 
 impl CallSites {
     /// Finds the Calls of functions that are called from several places, on all `paths`.
     /// `with_pairs` has the call paths for whose innermost Call debug contexts record which
     /// operations the called body replaced.
-    pub(super) fn new(
-        programs: &Programs,
-        paths: &CallPaths,
-        with_pairs: &FxHashSet<Path>,
-    ) -> Self {
+    pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
             _ => call,
@@ -274,4 +252,101 @@ impl CallSites {
         }
         sites
     }
+}
+
+/// The liveness steps that run each program, and the Calls that lead to each step.
+pub struct StepIndex {
+    /// One entry per program: the indices of the steps that run the program, ascending.
+    of_program: Vec<Vec<u32>>,
+    /// One entry per step: the path of the Calls that lead to the step, as an index into `paths`.
+    calls: Vec<Path>,
+    /// All call paths: first the paths of the walk over the program tree, then the paths that only
+    /// occur for steps.
+    paths: CallPaths,
+    /// Number of call paths of the walk over the program tree. These are the first entries of
+    /// `paths`.
+    walked: Path,
+}
+
+impl StepIndex {
+    /// Builds the index of `steps`. `walk` holds the call paths that the walk over the program tree
+    /// found.
+    pub fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
+        let mut of_program = vec![Vec::new(); programs.all.len()];
+        for (index, step) in (0..).zip(steps) {
+            of_program[step.program as usize].push(index);
+        }
+        let mut paths = walk.clone();
+        Self {
+            of_program,
+            calls: calls_above(programs, steps, &mut paths),
+            paths,
+            walked: walk.len(),
+        }
+    }
+
+    /// Returns the indices of the steps that run `program` (an index into `Programs::all`),
+    /// ascending.
+    pub fn of(&self, program: u32) -> &[u32] {
+        &self.of_program[program as usize]
+    }
+
+    /// Returns the call path of the step with index `step`; `None` if the walk over the program
+    /// tree did not take this path.
+    pub fn walk_path(&self, step: u32) -> Option<Path> {
+        Some(self.calls[step as usize]).filter(|&path| path < self.walked)
+    }
+
+    /// Returns the indices of the first and the last step (both inclusive) that run a program of
+    /// `operation`; `None` if no step runs one. The profile may list the steps of a function body
+    /// once per call. Then only the steps of the operation's own call are included: the steps whose
+    /// Calls, compared with the operation's call path from the innermost Call outward, agree the
+    /// longest.
+    pub fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
+        let shared = |step: u32| {
+            self.paths
+                .innermost_first(self.calls[step as usize])
+                .zip(self.paths.innermost_first(operation.path))
+                .take_while(|(a, b)| a == b)
+                .count()
+        };
+        let programs = operation.programs.iter();
+        programs
+            .flat_map(|&program| self.of(program))
+            .map(|&step| (shared(step), step, step))
+            .reduce(|one, other| match one.0.cmp(&other.0) {
+                Ordering::Less => other,
+                Ordering::Greater => one,
+                Ordering::Equal => (one.0, one.1.min(other.1), one.2.max(other.2)),
+            })
+            .map(|(_, first, last)| (first, last))
+    }
+}
+
+/// Returns one entry per step: the call path on which the step runs, found by following the parents
+/// of the step. New call paths are added to `paths`. If the parents of a step form a circle, the
+/// path ends where the circle closes.
+fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
+    const UNKNOWN: Path = Path::MAX;
+    let mut calls = vec![UNKNOWN; steps.len()];
+    let mut open = Vec::new();
+    for start in 0..steps.len() {
+        let parent_of = |step: usize| Some(steps[step].parent? as usize);
+        let mut next = Some(start);
+        while let Some(step) = next.filter(|&step| calls[step] == UNKNOWN) {
+            calls[step] = EMPTY_PATH;
+            open.push(step);
+            next = parent_of(step);
+        }
+        while let Some(step) = open.pop() {
+            if let Some(parent) = parent_of(step) {
+                let program = steps[parent].program;
+                calls[step] = match programs.all[program as usize].kind {
+                    ProgramKind::Call(_) => paths.push(calls[parent], program),
+                    _ => calls[parent],
+                };
+            }
+        }
+    }
+    calls
 }

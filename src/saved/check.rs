@@ -3,7 +3,7 @@
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
-    ClusterCycles, GroupCode, Model, NO_CALL, NO_NODE, ProgramCluster, VariableGroups, WorkCycles,
+    GroupCode, Model, NO_CALL, NO_NODE, ProgramCluster, VariableGroups, WorkCycles,
 };
 use crate::profile::TileBytes;
 
@@ -120,42 +120,32 @@ impl Model {
 
     fn fits_code(&self, code: &GroupCode) -> bool {
         let types = &code.vertex_types;
-        let others = [
-            &code.vertex_state,
-            &code.vertex_memory,
-            &code.exchange_code,
-            &code.control_code,
-            &code.own_control_code,
-        ];
         let last = types.last().map(|&(last, _)| last as usize);
         types.is_sorted_by(|a, b| a.0 < b.0)
             && last.is_none_or(|last| last < self.vertex_code.len())
-            && self.are_on_tiles(types.iter().map(|(_, tiles)| tiles).chain(others))
+            && self.are_on_tiles(code.all_bytes())
     }
 
     /// Returns whether the cycles of the model are valid. The entries for clusters of programs must
-    /// be in the order of operations and refer to clusters that exist. In each entry, neither the
-    /// cycles of exchanges nor the cycles since the start of the backward pass may exceed the
-    /// total.
+    /// refer to clusters that exist. In each entry, neither the cycles of exchanges nor the cycles
+    /// since the start of the backward pass may exceed the total.
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.cycles else {
             return true;
         };
         let (all, parts) = (&cycles.by_operation, &cycles.by_cluster);
-        let exists = |part: &ClusterCycles| {
+        let exists = |&(operation, cluster): &(u32, u32)| {
             self.operations
-                .get(part.operation as usize)
+                .get(operation as usize)
                 .and_then(|own| self.operation_groups.get(own.group as usize))
-                .is_some_and(|group| (part.cluster as usize) < group.clusters.len())
+                .is_some_and(|group| (cluster as usize) < group.clusters.len())
         };
         let is_part = |cycles: &WorkCycles| cycles.exchange.max(cycles.later) <= cycles.all;
         all.len() == self.operations.len()
             && all.iter().all(is_part)
             && is_part(&cycles.unexplained)
-            && parts.is_sorted_by_key(|part| part.operation)
-            && parts
-                .iter()
-                .all(|part| exists(part) && is_part(&part.cycles))
+            && parts.keys().all(exists)
+            && parts.values().all(is_part)
     }
 
     /// Returns whether the data flow is valid: its edges must be in the order of the nodes where

@@ -11,16 +11,16 @@ use std::ops::Range;
 
 /// How briefly layers describe a model. The shorter the description, the better the layers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Description {
+pub struct Description {
     /// The length of the description, counted in operations. Layers with the same types of
     /// operations share one description ([`Lengths`]).
-    pub(crate) length: f64,
+    pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
     /// or after all layers.
-    pub(crate) longest: usize,
+    pub longest: usize,
     /// The bytes, over all tiles, of the largest piece (a layer, or all operations before or after
     /// all layers). Variables that an earlier piece uses do not count.
-    pub(crate) largest: u64,
+    pub largest: u64,
 }
 
 impl ModuleLayers {
@@ -28,7 +28,7 @@ impl ModuleLayers {
     /// regex): the path of the innermost module that contains all operations of the layer; empty if
     /// there is no such module. `layers` has one entry per operation of the model: the number of
     /// its layer from 1, or 0 for none.
-    pub(crate) fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
+    pub fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
         let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
         for (&operation, path) in paths {
@@ -47,7 +47,7 @@ impl ModuleLayers {
     /// Returns two descriptions of the model: with its modules as layers, and with `layers`, such
     /// as those of a regex. `layers` has one entry per operation of the model: the number of its
     /// layer from 1, or 0 for none. Operations between layers are added to the layer before them.
-    pub(crate) fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
+    pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self
             .layers
             .iter()
@@ -91,7 +91,7 @@ impl ModuleLayers {
     /// Returns two lists of names of module layers: those that run before all of `layers`, and
     /// those that run after all of `layers`. With `layers`, these modules would be in In and in
     /// Out. `layers` has the same form as for [`descriptions`](Self::descriptions).
-    pub(crate) fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
+    pub fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
             let end = match end {
@@ -128,7 +128,7 @@ impl ModuleLayers {
     /// operations than the longest module layer, and the largest layer at most 1.5 times the bytes
     /// of the largest module layer (or a quarter of all bytes). `layers` has the same form as for
     /// [`descriptions`](Self::descriptions).
-    pub(crate) fn are_matched_by(&self, layers: &[u32]) -> bool {
+    pub fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let are_single = self
             .runs_of(layers)

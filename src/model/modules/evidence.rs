@@ -3,45 +3,44 @@
 //! operations (the modules that call an operation), names of parameters give the scopes.
 
 use super::paths::{is_number, modules, scope_and_type};
-use crate::model::lists::{ascending, crossing};
-use crate::model::{Model, NO_NODE, Operation, Pass, TensorKind};
+use crate::model::{Label, Model, NO_NODE, Operation, Pass, TensorKind, ascending, crossing};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
 /// Data on each operation of the forward pass from which layers are chosen. All indices of
-/// operations are indices into the forward pass.
-pub(super) struct Evidence<'a> {
+/// operations, except in `forward`, are indices into the forward pass.
+pub struct Evidence<'a> {
+    /// The operations of the forward pass, as ascending indices into the model's operations.
+    pub forward: Vec<usize>,
     /// One entry per operation: the names of the parameters that it is the first to use.
-    pub(super) parameters: Vec<Vec<&'a str>>,
+    pub parameters: Vec<Vec<&'a str>>,
     /// One entry per operation: the names of all parameters that it uses.
-    pub(super) used: Vec<Vec<&'a str>>,
+    pub used: Vec<Vec<&'a str>>,
     /// One entry per operation: the scope that its name lacks. The scope has the modules, joined by
     /// `/`, in names of the parameters that the operation or its neighbours use. The list is empty
     /// if names of operations contain modules, or if names of parameters contain none.
-    pub(super) scopes: Vec<String>,
+    pub scopes: Vec<String>,
     /// One entry per operation: the bytes, over all tiles, of the variables that the operation is
     /// the first to use.
-    pub(super) bytes: Vec<u64>,
+    pub bytes: Vec<u64>,
     /// Pairs of an operation and a later operation to which data flows, ascending.
-    pub(super) flow: Vec<(usize, usize)>,
+    pub flow: Vec<(usize, usize)>,
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the tensors
     /// that earlier operations make and that this or a later operation uses.
-    pub(super) crossing: Vec<i64>,
+    pub crossing: Vec<i64>,
 }
 
 /// Returns the operations of the forward pass, as ascending indices into `operations`. If `named`,
 /// returns only operations to which the framework gave a name.
-pub(super) fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
-    let is_forward = |operation: &Operation| {
+fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
+    let is_forward = |&number: &usize| {
+        let operation = &operations[number];
         let is_named = !operation.is_anonymous && !operation.name.starts_with("Call");
-        let is_forward = matches!(operation.pass, Pass::Forward | Pass::Both)
-            && !operation.is_backward
-            && !operation.is_update;
-        !operation.is_tensor && is_forward && (is_named || !named && operation.window.is_some())
+        matches!(operation.pass, Pass::Forward | Pass::Both)
+            && !(operation.is_backward || operation.is_update || operation.is_tensor)
+            && (is_named || !named && operation.window.is_some())
     };
-    (0..operations.len())
-        .filter(|&number| is_forward(&operations[number]))
-        .collect()
+    (0..operations.len()).filter(is_forward).collect()
 }
 
 /// Used in place of an index into the forward pass for an operation outside the forward pass.
@@ -52,27 +51,32 @@ const NONE: usize = usize::MAX;
 const USED: usize = 32;
 
 impl<'a> Evidence<'a> {
-    /// Returns evidence without any parameters, bytes or data flow, for a forward pass of
-    /// `operations` operations.
-    pub(super) fn nothing(operations: usize) -> Self {
+    /// Returns evidence without any parameters, bytes or data flow. With `named`, it is only about
+    /// operations to which the framework gave a name.
+    pub fn nothing(operations: &[Operation], named: bool) -> Self {
+        let forward = forward(operations, named);
+        let count = forward.len();
         Self {
-            parameters: vec![Vec::new(); operations],
-            used: vec![Vec::new(); operations],
+            forward,
+            parameters: vec![Vec::new(); count],
+            used: vec![Vec::new(); count],
             scopes: Vec::new(),
-            bytes: vec![0; operations],
+            bytes: vec![0; count],
             flow: Vec::new(),
-            crossing: vec![0; operations + 1],
+            crossing: vec![0; count + 1],
         }
     }
 
-    pub(super) fn new(model: &'a Model, forward: &[usize]) -> Self {
+    /// Collects the evidence of a model. With `named`, it is only about operations to which the
+    /// framework gave a name.
+    pub fn new(model: &'a Model, named: bool) -> Self {
+        let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
         let mut position = vec![NONE; model.operations.len()];
-        for (at, &operation) in forward.iter().enumerate().rev() {
+        for (at, &operation) in evidence.forward.iter().enumerate().rev() {
             first_of_group[model.operations[operation].group as usize] = at;
             position[operation] = at;
         }
-        let mut evidence = Self::nothing(forward.len());
         evidence.add_flow(model, &position);
         let bytes = model.bytes_of_sets();
         let first_of_set = model.use_sets.fold(NONE, |first: usize, group| {
@@ -81,12 +85,13 @@ impl<'a> Evidence<'a> {
         let sets = (0u32..).zip(first_of_set);
         for (set, first) in sets.filter(|&(_, first)| first != NONE) {
             evidence.bytes[first] += bytes[set as usize].all;
-            if let Some(parameter) = parameter(model, set) {
-                evidence.parameters[first].push(parameter);
+            let Label { tensor, kind, .. } = model.label_of(set);
+            if *kind == TensorKind::Variable && !tensor.is_empty() {
+                evidence.parameters[first].push(tensor);
                 let groups = model.use_sets.groups(set);
                 for at in groups.map(|group| first_of_group[group as usize]) {
                     if at != NONE && evidence.used[at].len() < USED {
-                        evidence.used[at].push(parameter);
+                        evidence.used[at].push(tensor);
                     }
                 }
             }
@@ -97,7 +102,7 @@ impl<'a> Evidence<'a> {
         }
         let has_scope =
             |&number: &usize| !scope_and_type(&model.operations[number].name).0.is_empty();
-        let mut used = forward.iter().zip(&evidence.parameters);
+        let mut used = evidence.forward.iter().zip(&evidence.parameters);
         if used.all(|(number, parameters)| parameters.is_empty() || !has_scope(number)) {
             evidence.scopes = scopes(&evidence.used, &evidence.crossing);
         }
@@ -112,33 +117,21 @@ impl<'a> Evidence<'a> {
                 .operations
                 .iter()
                 .map(|&operation| position[operation as usize])
-                .find(|&at| at < usize::MAX)
+                .find(|&at| at != NONE)
         };
         let mut passed = Vec::new();
         for edge in model.flow.edges.iter().filter(|edge| edge.from != NO_NODE) {
-            let Some(from) = of_node(edge.from) else {
-                continue;
-            };
-            let to = edge
-                .to
-                .iter()
-                .filter_map(|&node| of_node(node))
-                .filter(|&to| to > from);
-            passed.extend(to.clone().max().map(|last| (from, last, edge.bytes as i64)));
-            self.flow.extend(to.map(|to| (from, to)));
+            if let Some(from) = of_node(edge.from) {
+                let to = edge.to.iter().filter_map(|&node| of_node(node));
+                let to = to.filter(|&to| to > from);
+                passed.extend(to.clone().max().map(|last| (from, last, edge.bytes as i64)));
+                self.flow.extend(to.map(|to| (from, to)));
+            }
         }
         self.flow.sort_unstable();
         self.flow.dedup();
         self.crossing = crossing(self.bytes.len(), passed.into_iter());
     }
-}
-
-/// Returns the name of the parameter that the variables with use set `set` hold; `None` if they
-/// hold no parameter.
-fn parameter(model: &Model, set: u32) -> Option<&str> {
-    let label = model.label_of(set);
-    let is_parameter = label.kind == TensorKind::Variable && !label.tensor.is_empty();
-    is_parameter.then_some(&label.tensor)
 }
 
 /// Returns one entry per operation of the forward pass: its scope, taken from the modules in the
@@ -177,29 +170,25 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
-    let is_list = |at: usize| path.get(at + 1).is_some_and(|part| is_number(part));
-    let called: Vec<&str> = path
-        .iter()
-        .enumerate()
-        .filter(|&(at, _)| !is_list(at))
-        .map(|(_, &part)| part)
-        .collect();
+    let is_list = |at: &usize| path.get(at + 1).is_some_and(|part| is_number(part));
+    let called = (0..path.len()).filter(|at| !is_list(at));
+    let called: Vec<&str> = called.map(|at| path[at]).collect();
     (!called.is_empty()).then(|| called.join("/"))
 }
 
 /// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules
 /// if no other module has the same types of operations.
-pub(super) const LARGE: u64 = 4;
+pub const LARGE: u64 = 4;
 
 /// Returns a hash of `value` that is the same each time this program runs.
-pub(super) fn hash(value: impl Hash) -> u64 {
+pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
 /// Prefix sums over the operations of the forward pass. The sum over any run of consecutive
 /// operations is the difference of two entries.
 #[derive(Debug, Default)]
-pub(super) struct RunSums {
+pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
     /// variables that earlier operations use.
     bytes: Vec<u64>,
@@ -212,7 +201,7 @@ pub(super) struct RunSums {
 }
 
 impl RunSums {
-    pub(super) fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
+    pub fn new<'a>(bytes: &[u64], types: impl Iterator<Item = &'a str>) -> Self {
         let mut sums = Self {
             bytes: vec![0],
             types: vec![0],
@@ -228,23 +217,23 @@ impl RunSums {
 
     /// Returns the bytes, over all tiles, of the variables that the run `operations` of the forward
     /// pass uses and no earlier operation uses.
-    pub(super) fn bytes(&self, operations: &Range<usize>) -> u64 {
+    pub fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
 
     /// Returns the bytes over all tiles of all variables that the forward pass uses.
-    pub(super) fn all_bytes(&self) -> u64 {
+    pub fn all_bytes(&self) -> u64 {
         self.bytes[self.bytes.len() - 1]
     }
 
     /// Returns a number that is equal for two runs of operations with the same types of operations,
     /// each equally often, in any order.
-    pub(super) fn likeness(&self, operations: &Range<usize>) -> u64 {
+    pub fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
     /// Returns the distinct types of a run of operations, as hashes in ascending order.
-    pub(super) fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
+    pub fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
         ascending(self.kinds[operations.clone()].iter().copied()).into()
     }
 }

@@ -20,13 +20,12 @@ mod tree;
 mod which_are_layers;
 
 use super::layer_lookup::{Named, Way, lookup_path};
-use super::lists::crossing;
 use super::names::unwrapped;
-use super::{Model, Operation};
+use super::{Model, Operation, counts, crossing};
 use crate::limits;
 use calls::Calls;
 pub use calls::ModuleCalls;
-use evidence::{Evidence, RunSums, forward};
+use evidence::{Evidence, RunSums};
 pub(crate) use names::without_numbers;
 
 use outline::shared_scope;
@@ -61,20 +60,18 @@ struct ForwardModules {
     crossing: Vec<i64>,
     /// One entry per operation in `forward`: whether it is the first operation to use a parameter.
     has_parameters: Vec<bool>,
-    /// One entry per operation in `forward`: its name (empty if it has none). A layer that begins
-    /// with the operation is named after it. `None` if names of operations show modules.
-    names: Option<Vec<String>>,
-    /// One entry per operation in `forward`: its first and its last liveness step. Empty if names
-    /// of operations show modules.
-    steps: Vec<(u32, u32)>,
+    /// One entry per operation in `forward`: its name (empty if it has none), and its first and its
+    /// last liveness step. A layer that begins with the operation is named after it. `None` if
+    /// names of operations show modules.
+    without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
 /// The layers that are found in the modules of a model.
 #[derive(Debug, Clone)]
-pub(crate) struct ModuleLayers {
+pub struct ModuleLayers {
     modules: Arc<ForwardModules>,
     /// The layers, in the order of their first runs.
-    pub(crate) layers: Vec<ModuleLayer>,
+    pub layers: Vec<ModuleLayer>,
     /// One entry per operation of the forward pass: the index into `layers` of its layer; `None` if
     /// the operation belongs to In or Out (before or after all layers).
     layer_at: Vec<Option<usize>>,
@@ -82,11 +79,11 @@ pub(crate) struct ModuleLayers {
 
 /// A layer that consists of one module of the model, or of several consecutive ones.
 #[derive(Debug, Clone)]
-pub(crate) struct ModuleLayer {
+pub struct ModuleLayer {
     /// The shortest end of `path` that no other layer has, such as `layer.3`.
-    pub(crate) name: String,
+    pub name: String,
     /// The path of the layer's module in the framework's notation, such as `bert.encoder.layer.3`.
-    pub(crate) path: String,
+    pub path: String,
     /// The runs of the layer, in the order of the program; at least one.
     runs: Vec<Run>,
 }
@@ -109,11 +106,10 @@ impl ModuleLayer {
 
 impl ForwardModules {
     /// Builds the module tree from the names of operations and parameters. `operations` has all
-    /// operations of the model. `forward` has the indices of those of the forward pass, in the same
-    /// order as in `evidence`.
-    fn by_names(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
+    /// operations of the model.
+    fn by_names(operations: &[Operation], evidence: Evidence<'_>) -> Self {
+        let forward = evidence.forward.iter();
         let names: Vec<_> = forward
-            .iter()
             .map(|&number| unwrapped(&operations[number].name))
             .collect();
         let of_names = names.iter().map(|name| scope_and_type(name));
@@ -145,39 +141,36 @@ impl ForwardModules {
             if !is_list {
                 lookup.add(below[number], number);
             }
-            if path != scope {
-                lookup.add(path, number);
-            }
+            lookup.add(path, number);
         }
-        let mut parameters = FxHashMap::default();
-        for (number, used) in evidence.parameters.iter().enumerate() {
-            for &parameter in used {
-                parameters.entry(parameter.into()).or_insert(number);
-            }
-        }
+        // In reverse order, so that the first operation with a parameter remains.
+        let parameters = evidence.parameters.iter().enumerate().rev();
+        let parameters =
+            parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
         Self {
             sums: RunSums::new(&evidence.bytes, types.into_iter()),
             calls,
             flow: evidence.flow,
             crossing: evidence.crossing,
             has_parameters: (evidence.parameters.iter().map(|used| !used.is_empty())).collect(),
-            forward,
+            forward: evidence.forward,
             tree,
-            parameters,
+            parameters: parameters.collect(),
             lookup,
-            ..Self::default()
+            without_modules: None,
         }
     }
 
     /// Builds a module tree that divides the program where little data flows, for a model whose
-    /// names show no modules. `forward` has the indices into `operations` of the operations of the
-    /// forward pass, in the same order as in `evidence`.
-    fn by_flow(operations: &[Operation], forward: Vec<usize>, evidence: Evidence<'_>) -> Self {
+    /// names show no modules. `operations` has all operations of the model.
+    fn by_flow(operations: &[Operation], evidence: Evidence<'_>) -> Self {
+        let forward = evidence.forward;
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
-        let steps = |&number: &usize| operations[number].window.unwrap_or_default();
-        let name = |&number: &usize| match &operations[number] {
-            operation if operation.is_named() => operation.name.to_string(),
-            _ => String::new(),
+        let name_and_steps = |&number: &usize| {
+            let operation = &operations[number];
+            let name = Some(&operation.name).filter(|_| operation.is_named());
+            let name = name.map_or_else(String::new, |name| name.to_string());
+            (name, operation.window.unwrap_or_default())
         };
         // One tensor per operation: it is passed on to the last operation that uses the operation's
         // data.
@@ -189,8 +182,7 @@ impl ForwardModules {
             sums,
             flow: evidence.flow,
             crossing: evidence.crossing,
-            names: Some(forward.iter().map(name).collect()),
-            steps: forward.iter().map(steps).collect(),
+            without_modules: Some(forward.iter().map(name_and_steps).collect()),
             forward,
             ..Self::default()
         }
@@ -224,19 +216,18 @@ impl ForwardModules {
         layers: Vec<Vec<Run>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
-        let first = |run: &Run| self.tree.paths[self.block(run).start].concat();
-        let mut firsts: FxHashMap<String, FxHashSet<String>> = FxHashMap::default();
-        for runs in &layers {
-            firsts
-                .entry(self.path(&runs[0]))
-                .or_default()
-                .insert(first(&runs[0]));
-        }
-        let path = |runs: &Vec<Run>| match self.path(&runs[0]) {
-            path if firsts[&path].len() > 1 => first(&runs[0]),
-            path => path,
+        // One entry per layer: its path, and the path of the first operation of its module.
+        let both = |runs: &Vec<Run>| {
+            let first = self.tree.paths[self.block(&runs[0]).start].concat();
+            (self.path(&runs[0]), first)
         };
-        let paths: Vec<String> = layers.iter().map(path).collect();
+        let both: Vec<(String, String)> = layers.iter().map(both).collect();
+        let distinct: FxHashSet<_> = both.iter().cloned().collect();
+        let firsts = counts(distinct.into_iter().map(|(path, _)| path));
+        let paths: Vec<String> = both
+            .into_iter()
+            .map(|(path, first)| if firsts[&path] > 1 { first } else { path })
+            .collect();
         names(&paths)
             .into_iter()
             .zip(paths)
@@ -244,6 +235,7 @@ impl ForwardModules {
             .map(|((name, path), runs)| ModuleLayer { name, path, runs })
             .collect()
     }
+
     /// Returns the main node of a run, as an index into the nodes of the tree: the module with the
     /// most operations, to which the other nodes of the run were joined.
     fn module(&self, run: &Run) -> usize {
@@ -268,16 +260,15 @@ impl ForwardModules {
     /// operations show no modules, returns the name of the first named operation of the run or, if
     /// no operation has a name, the range of steps of the run, such as `step3-17`.
     fn path(&self, run: &Run) -> String {
-        let Some(names) = &self.names else {
+        let Some(operations) = &self.without_modules else {
             return self.tree.path(self.module(run)).concat();
         };
-        let mut names = names[run.operations.clone()].iter();
-        if let Some(name) = names.find(|name| !name.is_empty()) {
+        let operations = operations[run.operations.clone()].iter();
+        if let Some((name, _)) = operations.clone().find(|(name, _)| !name.is_empty()) {
             return name.clone();
         }
-        let steps = &self.steps[run.operations.clone()];
-        let first = steps.iter().map(|steps| steps.0).min();
-        let last = steps.iter().map(|steps| steps.1).max();
+        let first = operations.clone().map(|&(_, (first, _))| first).min();
+        let last = operations.map(|&(_, (_, last))| last).max();
         format!("step{}-{}", first.unwrap_or(0), last.unwrap_or(0))
     }
 }
@@ -286,32 +277,28 @@ impl ModuleLayers {
     /// Finds the layers of a model. They are found in names of operations if these show from 2 to
     /// [`limits::LAYERS`] layers; otherwise, the program is divided into layers where little data
     /// flows.
-    pub(crate) fn new(model: &Model) -> Self {
-        let named = forward(&model.operations, true);
-        let evidence = Evidence::new(model, &named);
-        let found = Self::of(ForwardModules::by_names(&model.operations, named, evidence));
+    pub fn new(model: &Model) -> Self {
+        let operations = &model.operations;
+        let by_names = ForwardModules::by_names(operations, Evidence::new(model, true));
+        let found = Self::of(by_names);
         if (2..=limits::LAYERS).contains(&found.layers.len()) {
             return found.with_all_runs(model);
         }
-        let forward = forward(&model.operations, false);
-        let evidence = Evidence::new(model, &forward);
         Self::of(ForwardModules::by_flow(
-            &model.operations,
-            forward,
-            evidence,
+            operations,
+            Evidence::new(model, false),
         ))
     }
 
     /// Finds the layers from names of operations alone, without the flow of data and without bytes.
     /// Each run of a module is a layer.
-    pub(crate) fn of_names(operations: &[Operation]) -> Self {
-        let forward = forward(operations, true);
-        let evidence = Evidence::nothing(forward.len());
-        Self::of(ForwardModules::by_names(operations, forward, evidence))
+    pub fn of_names(operations: &[Operation]) -> Self {
+        let evidence = Evidence::nothing(operations, true);
+        Self::of(ForwardModules::by_names(operations, evidence))
     }
 
     fn of(modules: ForwardModules) -> Self {
-        let (runs, names): (_, fn(&[String]) -> _) = match modules.names {
+        let (runs, names): (_, fn(&[String]) -> _) = match modules.without_modules {
             _ if modules.forward.is_empty() => (Vec::new(), names::names),
             Some(_) => (modules.of_few_bytes(), |paths| {
                 names::numbered(paths.to_vec())
@@ -346,14 +333,14 @@ impl ModuleLayers {
     }
 
     /// Returns whether the layers come from the flow of data, since names show no modules.
-    pub(crate) fn are_by_flow(&self) -> bool {
-        self.modules.names.is_some()
+    pub fn are_by_flow(&self) -> bool {
+        self.modules.without_modules.is_some()
     }
 
     /// Divides the layer with index `layer` into its submodules, which become layers and are named
     /// after the divided layer. Returns `None` if the layer has no submodules, or if there would be
     /// more than [`limits::LAYERS`] layers.
-    pub(crate) fn refined(&self, layer: usize) -> Option<Self> {
+    pub fn refined(&self, layer: usize) -> Option<Self> {
         let divided = &self.layers[layer];
         let parts = self.modules.parts(divided);
         if parts.len() < 2 || self.layers.len() + parts.len() > limits::LAYERS {
@@ -368,7 +355,7 @@ impl ModuleLayers {
 
     /// Divides the layer whose name is the beginning of `name`, repeatedly if needed, until a layer
     /// has the name `name`. Returns `None` if there is no submodule with this name.
-    pub(crate) fn with_part(&self, name: &str) -> Option<Self> {
+    pub fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
             rest.is_some_and(|rest| rest.starts_with(['.', '/']))
@@ -386,7 +373,7 @@ impl ModuleLayers {
     /// tried in order, and the first way in which any module matches decides. The index in the
     /// result is not that of a module, but that of its first operation among the operations of the
     /// model.
-    pub(crate) fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
+    pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
         let is_called = |&node: &usize| !tree.nodes[node].is_own;
         let nodes = (0..tree.nodes.len()).filter(is_called);
@@ -409,7 +396,7 @@ impl ModuleLayers {
     }
     /// Returns the first operation of the forward pass with name `name`, as an index into
     /// `operations` of the model; `None` if there is none.
-    pub(crate) fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
+    pub fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
         let mut forward = self.modules.forward.iter().copied();
         forward.find(|&number| unwrapped(&operations[number].name) == name)
     }
@@ -418,7 +405,7 @@ impl ModuleLayers {
     /// it, such as an embedding that encoder and decoder share. In that case, returns the next
     /// operation that does not. `layers` has one entry per operation of the model: the number of
     /// its layer from 1, or 0 for none.
-    pub(crate) fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
+    pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
         let layer = |&other: &usize| layers[other];
@@ -431,7 +418,7 @@ impl ModuleLayers {
     /// Divides layers until one begins with `operation`, an index into the operations of the model.
     /// Returns `None` if a layer already begins with this operation, or if no division makes a
     /// layer begin there.
-    pub(crate) fn beginning_at(&self, operation: usize) -> Option<Self> {
+    pub fn beginning_at(&self, operation: usize) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
         let layer = self.layer_at[at]?;
         let begins =
@@ -450,7 +437,7 @@ impl ModuleLayers {
     /// Returns one entry per operation of the model: the index of its layer from 0; `None` if it
     /// has no layer. An operation of the forward pass belongs to the layer whose module calls it.
     /// Any other operation belongs to the layer of the module in its name.
-    pub(crate) fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
+    pub fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
         let mut layers: Vec<Option<usize>> = operations
             .iter()
             .map(|operation| {
@@ -467,7 +454,7 @@ impl ModuleLayers {
     /// Returns the index of the layer of the variable with name `variable`: the layer that is the
     /// first to use the parameter with this name, or else the layer of the module whose path the
     /// name contains. Returns `None` if there is no such layer.
-    pub(crate) fn layer_of(&self, variable: &str) -> Option<usize> {
+    pub fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters
             .get(variable)

@@ -1,13 +1,13 @@
 //! Finds short names for layers.
 
-use crate::model::lists::counts;
+use crate::model::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Returns one name per layer, for layers with the module paths `paths` in program order: the
 /// shortest end of the path that no other layer has. Paths that differ only in numbers are
 /// shortened to the same number of modules. Layers with equal paths are runs of one module, and
 /// their names end with `@` and the number of the run, from 1: `0@1`, `0@2`.
-pub(super) fn names(paths: &[String]) -> Vec<String> {
+pub fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let ends = counts(distinct.iter().flat_map(|path| ends_of(path)));
     let mut needed: FxHashMap<String, usize> = FxHashMap::default();
@@ -28,7 +28,7 @@ pub(super) fn names(paths: &[String]) -> Vec<String> {
 }
 
 /// Returns `text` with each sequence of digits replaced by `mark`.
-pub(crate) fn without_numbers(text: &str, mark: &str) -> String {
+pub fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
     for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
         if number > 0 && !marked.ends_with(mark) {
@@ -41,7 +41,7 @@ pub(crate) fn without_numbers(text: &str, mark: &str) -> String {
 
 /// Returns the names of the submodules of a layer with name `layer` and path `path`. `parts` has
 /// the path of each submodule; its name is the name of the layer, a dot, and the rest of its path.
-pub(super) fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
+pub fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
     let named = parts.iter().map(|part| {
         let below = part
             .strip_prefix(path)
@@ -66,7 +66,7 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
 
 /// Appends `@` and a number to each name that occurs several times: 1 for its first occurrence, 2
 /// for its second.
-pub(super) fn numbered(names: Vec<String>) -> Vec<String> {
+pub fn numbered(names: Vec<String>) -> Vec<String> {
     let all = counts(names.iter().cloned());
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();
     names

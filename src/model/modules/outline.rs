@@ -3,27 +3,26 @@
 
 use super::ModuleLayers;
 use super::names::without_numbers;
-use super::paths::shared;
-use crate::model::Operation;
-use crate::model::lists::counts;
+use super::paths::{scope_and_type, shared};
+use crate::model::{Operation, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// One execution of a module in the forward pass: a row of the tree that `--list-layers` prints.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ModuleRow {
+pub struct ModuleRow {
     /// Number of modules that contain this module: its indentation in the list.
-    pub(crate) depth: usize,
+    pub depth: usize,
     /// Path of the module below the module that contains it.
-    pub(crate) name: String,
+    pub name: String,
     /// Number of operations of the forward pass that this run of the module has.
-    pub(crate) operations: usize,
+    pub operations: usize,
     /// Bytes over all tiles of the variables that the operations of this run are the first to use.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// How often a module with this path runs in the forward pass.
-    pub(crate) runs: usize,
+    pub runs: usize,
     /// The name of the layer that consists of this module, alone or with its neighbours; `None` if
     /// the module contains several layers.
-    pub(crate) layer: Option<String>,
+    pub layer: Option<String>,
 }
 
 /// Maximum number of scopes in the regex for PopART's outliner. If the layers have more scopes, no
@@ -33,7 +32,7 @@ const ALTERNATIVES: usize = 64;
 impl ModuleLayers {
     /// Lists the modules that are layers and the modules that contain layers, each before its
     /// submodules, in the order of the program. Modules inside a layer are left out.
-    pub(crate) fn outline(&self) -> Vec<ModuleRow> {
+    pub fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();
         for layer in &self.layers {
@@ -73,7 +72,7 @@ impl ModuleLayers {
     /// group matches the scope (the common beginning of operation names) of each layer; a number in
     /// a scope matches any number. Returns `None` if no layer has a scope, or if there are more
     /// than [`ALTERNATIVES`] scopes. `operations` are all operations of the model.
-    pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
+    pub fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
         for layer in &self.layers {
@@ -93,10 +92,10 @@ impl ModuleLayers {
 
 /// Returns the longest scope (an operation name without its last part, the type) with which all
 /// `names` begin.
-pub(super) fn shared_scope<'a>(mut names: impl Iterator<Item = &'a str>) -> String {
-    let scope = |name: &'a str| name.rsplit_once('/').map_or("", |(scope, _)| scope);
-    let first: Vec<&str> = names.next().map_or("", scope).split('/').collect();
-    let counts = names.map(|name| shared(first.iter().copied(), scope(name).split('/')));
+pub fn shared_scope<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let mut scopes = names.map(|name| scope_and_type(name).0.split('/'));
+    let first: Vec<&str> = scopes.next().map_or_else(Vec::new, Iterator::collect);
+    let counts = scopes.map(|scope| shared(first.iter().copied(), scope));
     first[..counts.min().unwrap_or(first.len())].join("/")
 }
 

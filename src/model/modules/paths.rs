@@ -18,7 +18,7 @@ const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 const COMPONENTS: usize = 48;
 
 /// Returns the number of equal items at the beginning of two lists.
-pub(super) fn shared<T: PartialEq>(
+pub fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
 ) -> usize {
@@ -28,32 +28,28 @@ pub(super) fn shared<T: PartialEq>(
 /// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components; the last component holds
 /// the rest of a longer text. Each component includes the separators before it, so that joining the
 /// components gives the text again.
-pub(super) fn components(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    let mut left = COMPONENTS;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        left = left.saturating_sub(1);
-        let begin = rest.find(|c| !SEPARATORS.contains(&c));
-        let end = begin.and_then(|begin| Some(begin + rest[begin..].find(SEPARATORS)?));
-        // Separators at the end of the text belong to the last component.
-        let end = end.filter(|&end| left > 0 && rest[end..].contains(|c| !SEPARATORS.contains(&c)));
-        let (component, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(component)
-    })
+pub fn components(text: &str) -> impl Iterator<Item = &str> {
+    // Separators at the end of the text belong to the last component.
+    let ends = text
+        .trim_end_matches(SEPARATORS)
+        .match_indices(SEPARATORS)
+        .map(|(end, _)| end)
+        .filter(|&end| text[..end].ends_with(|c| !SEPARATORS.contains(&c)))
+        .take(COMPONENTS - 1)
+        .chain([text.len()]);
+    let mut begin = 0;
+    ends.filter(|&end| end > 0)
+        .map(move |end| &text[std::mem::replace(&mut begin, end)..end])
 }
 
 /// Returns a component of a path without the separators around it.
-pub(super) fn bare(component: &str) -> &str {
+pub fn bare(component: &str) -> &str {
     component.trim_matches(SEPARATORS)
 }
 
 /// Splits the name of an operation into its scope and its type: `a/b/MatMul_3` has the scope
 /// `a/b` and the type `MatMul`.
-pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
+pub fn scope_and_type(name: &str) -> (&str, &str) {
     let (scope, kind) = name.rsplit_once('/').unwrap_or(("", name));
     let kind = kind.split(':').next().unwrap_or(kind);
     let bare = kind.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -67,7 +63,7 @@ pub(super) fn scope_and_type(name: &str) -> (&str, &str) {
 }
 
 /// Splits a path into the names of its modules: `a.b/c` has `a`, `b` and `c`.
-pub(super) fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
+pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
     path.split(['/', '.'])
         .filter(|module| !module.is_empty())
         .take(COMPONENTS)
@@ -114,19 +110,19 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
 }
 
 /// The path of an operation in the module tree: the path of the modules that call the operation.
-pub(super) struct ModulePath<'a> {
-    pub(super) text: String,
+pub struct ModulePath<'a> {
+    pub text: String,
     /// One entry per module that calls the operation, from the outermost to the innermost: the end
     /// of the module's path in `text`, in bytes.
-    pub(super) ends: Vec<usize>,
+    pub ends: Vec<usize>,
     /// Number of outermost entries of `ends` that come from the name of a parameter.
-    pub(super) aligned: usize,
+    pub aligned: usize,
     /// Number of outermost entries of `ends` whose paths are certainly attributes of the Python
     /// model. The paths of modules further inside may lack the name of a list.
-    pub(super) certain: usize,
+    pub certain: usize,
     /// The path of the innermost module that calls the operation, if this module is not a submodule
     /// of the outer modules, such as an embedding that encoder and decoder share; otherwise `None`.
-    pub(super) elsewhere: Option<&'a str>,
+    pub elsewhere: Option<&'a str>,
 }
 
 /// Returns the path of the module that owns `parameter`, if this path ends with the last module of
@@ -152,7 +148,7 @@ fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     lists
 }
 
-pub(super) fn is_number(module: &str) -> bool {
+pub fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
@@ -166,43 +162,39 @@ pub(super) fn is_number(module: &str) -> bool {
 /// this scope. If there are no such operations, or they have several paths, it takes the path of
 /// the modules that its scope shares with the nearest operation with parameters, before or after
 /// it.
-pub(super) fn full_paths<'a>(
+pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
     used: &[Vec<&'a str>],
 ) -> Vec<ModulePath<'a>> {
     let aligned = alignments(scopes, parameters, used);
     let lists = lists(&aligned);
-    let mut following = vec![None; scopes.len()];
-    let mut next = None;
-    for number in (0..scopes.len()).rev() {
-        next = aligned[number].as_ref().map(|_| number).or(next);
-        following[number] = next;
-    }
-    let mut before = None;
+    let known: Vec<(usize, &Alignment<'_>)> = (0..)
+        .zip(&aligned)
+        .filter_map(|(number, own)| Some((number, own.as_ref()?)))
+        .collect();
     let path = |number: usize| {
-        before = aligned[number].as_ref().map(|_| number).or(before);
-        let neighbours = [before, following[number]].into_iter().flatten();
-        let depth = |&other: &usize| shared(modules(scopes[number]), modules(scopes[other]));
-        // If the scope shares equally many modules with both neighbours, the neighbour before the
-        // operation is taken.
-        let best = neighbours.rev().max_by_key(depth).and_then(|other| {
-            let distance = number.saturating_sub(other);
-            Some(Beginning::new(
-                aligned[other].as_ref()?,
-                scopes[number],
-                depth(&other),
-                distance,
-            ))
-        });
-        let path = aligned_path(best.unwrap_or_default(), scopes[number], &lists);
+        let scope = scopes[number];
+        // The neighbours are the aligned operation after this one, and the aligned operation before
+        // it or this one itself. If the scope shares equally many modules with both, the latter is
+        // taken.
+        let next = known.partition_point(|&(other, _)| other <= number);
+        let neighbours = &known[next.saturating_sub(1)..known.len().min(next + 1)];
+        let best = neighbours
+            .iter()
+            .map(|&(other, own)| (shared(modules(scope), modules(scopes[other])), other, own))
+            .rev()
+            .max_by_key(|&(depth, ..)| depth)
+            .map(|(depth, other, own)| {
+                Beginning::new(own, scope, depth, number.saturating_sub(other))
+            });
         let mut owners = parameters[number].iter();
         ModulePath {
             elsewhere: match aligned[number] {
                 Some(_) => None,
-                None => owners.find_map(|parameter| owner(scopes[number], parameter)),
+                None => owners.find_map(|parameter| owner(scope, parameter)),
             },
-            ..path
+            ..aligned_path(best.unwrap_or_default(), scope, &lists)
         }
     };
     (0..scopes.len()).map(path).collect()
@@ -225,7 +217,14 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    let by_scope = by_scope(scopes, &aligned);
+    // Map from a scope to the distinct alignments of the operations with this scope, by path.
+    let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
+    for (scope, own) in scopes.iter().zip(&aligned) {
+        if let Some(own) = own {
+            let known = by_scope.entry(scope).or_default();
+            known.entry(own.path()).or_insert_with(|| own.clone());
+        }
+    }
     let known = |number: usize| {
         by_scope
             .get(scopes[number])
@@ -280,21 +279,6 @@ fn running<'a>(
             own.and_then(|(other, count)| Some(aligned[other].as_ref()?.path_of(count)));
     }
     paths
-}
-
-/// Map from a scope to the alignments of the operations with this scope, by path.
-type ByScope<'a, 's> = FxHashMap<&'s str, FxHashMap<&'a str, Alignment<'a>>>;
-
-/// Returns the distinct alignments of each scope. Both arguments have one entry per operation of
-/// the forward pass, in program order.
-fn by_scope<'a, 's>(scopes: &[&'s str], aligned: &[Option<Alignment<'a>>]) -> ByScope<'a, 's> {
-    let mut by_scope = ByScope::default();
-    for (&scope, own) in scopes.iter().zip(aligned) {
-        let Some(own) = own else { continue };
-        let known = by_scope.entry(scope).or_default();
-        known.entry(own.path()).or_insert_with(|| own.clone());
-    }
-    by_scope
 }
 
 /// The beginning of the path of an operation, derived from the path of another operation.
@@ -396,14 +380,14 @@ const COMPONENTS_BEFORE: usize = 8;
 /// Finds operations by the beginnings of their paths. Maps the hash of a beginning to the first and
 /// the last operation whose path has this beginning.
 #[derive(Debug, Default)]
-pub(super) struct Lookup {
+pub struct Lookup {
     operations: FxHashMap<u64, (usize, usize)>,
 }
 
 impl Lookup {
     /// Adds `operation` under all beginnings of `path`, a scope or a path of modules. Operations
     /// must be added in ascending order.
-    pub(super) fn add(&mut self, path: &str, operation: usize) {
+    pub fn add(&mut self, path: &str, operation: usize) {
         let mut beginning = 0;
         for component in components(path) {
             beginning = longer(beginning, component);
@@ -418,22 +402,21 @@ impl Lookup {
     /// [`COMPONENTS_BEFORE`] components of `text` may precede it. Returns the first and the last
     /// operation that were added with this beginning; `None` if `text` contains no beginning of a
     /// path.
-    pub(super) fn find(&self, text: &str) -> Option<(usize, usize)> {
+    pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
-        let mut best = (0, None);
-        for start in 0..components.len().min(COMPONENTS_BEFORE) {
-            let mut beginning = 0;
-            for (count, component) in (1..).zip(&components[start..]) {
-                beginning = longer(beginning, component);
-                let Some(&operations) = self.operations.get(&beginning) else {
-                    break;
-                };
-                if count > best.0 {
-                    best = (count, Some(operations));
-                }
-            }
-        }
-        best.1
+        let longest = |start: usize| {
+            let beginnings = components[start..].iter().scan(0, |beginning, component| {
+                *beginning = longer(*beginning, component);
+                self.operations.get(beginning)
+            });
+            beginnings.enumerate().last()
+        };
+        // If several beginnings are equally long, the first one in the text is taken.
+        (0..components.len().min(COMPONENTS_BEFORE))
+            .rev()
+            .filter_map(longest)
+            .max_by_key(|&(count, _)| count)
+            .map(|(_, &operations)| operations)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run, names};
 use crate::model::Model;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
@@ -31,23 +31,8 @@ impl ModuleLayers {
     /// Joins layers that are runs of one module into one layer. Layers are runs of one module if
     /// their paths are equal and they use a common weight. If the model calls a module without
     /// weights, such as an activation, in several places, each call remains a layer.
-    pub(super) fn with_all_runs(self, model: &Model) -> Self {
-        let mut paths = FxHashSet::default();
-        if self.layers.iter().all(|layer| paths.insert(&layer.path)) {
-            return self;
-        }
-        let first_run = self.first_runs(model);
-        let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
-        for (layer, first) in self.layers.iter().zip(first_run) {
-            let runs = layer.runs.iter().cloned();
-            joined.entry(first).or_default().extend(runs);
-        }
-        let layers = joined.into_values().collect();
-        self.with_layers(self.modules.layers(layers, names::names), |_| false)
-    }
-
-    /// Returns one entry per layer: the index of the first layer that is a run of the same module.
-    fn first_runs(&self, model: &Model) -> Vec<usize> {
+    pub fn with_all_runs(self, model: &Model) -> Self {
+        // One entry per layer: the index of the first layer that is a run of the same module.
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
         let mut of_group: Vec<BTreeSet<usize>> =
             vec![BTreeSet::new(); model.operation_groups.len()];
@@ -71,11 +56,17 @@ impl ModuleLayers {
                 }
             }
         }
-        first_run
+        let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
+        for (layer, first) in self.layers.iter().zip(first_run) {
+            let runs = layer.runs.iter().cloned();
+            joined.entry(first).or_default().extend(runs);
+        }
+        let layers = joined.into_values().collect();
+        self.with_layers(self.modules.layers(layers, names::names), |_| false)
     }
 
     /// Returns whether any module runs several times.
-    pub(crate) fn run_several_times(&self) -> bool {
+    pub fn run_several_times(&self) -> bool {
         self.layers.iter().any(|layer| layer.runs.len() > 1)
     }
 
@@ -83,10 +74,7 @@ impl ModuleLayers {
     /// operation of the model, `position` returns the position (In, a layer, Out) at which it runs,
     /// or `None` if it does not run at exactly one position. The positions may be those of a
     /// different layering than `self`.
-    pub(crate) fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
-        if !self.run_several_times() {
-            return Vec::new();
-        }
+    pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
             .forward
@@ -94,28 +82,21 @@ impl ModuleLayers {
             .map(|&operation| position(operation))
             .collect();
         let mut repeats: Vec<Repeat> = Vec::new();
+        let mut add = |first, last, runs| repeats.push(Repeat { first, last, runs });
         for ModuleLayer { runs, .. } in &self.layers {
             let start = runs[0].operations.start;
             for (count, run) in (2..).zip(&runs[1..]) {
                 let first = positions[run.operations.clone()].iter().flatten().min();
                 let between = positions[start..run.operations.start].iter().flatten();
                 if let (Some(&first), Some(&last)) = (first, between.max()) {
-                    repeats.push(Repeat {
-                        first,
-                        last,
-                        runs: count,
-                    });
+                    add(first, last, count);
                 }
             }
         }
         // Operations of In, such as the embedding of the next token, may use the output of layers.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
-                repeats.push(Repeat {
-                    first: 0,
-                    last,
-                    runs: 1,
-                });
+                add(0, last, 1);
             }
         }
         joined(repeats)
@@ -145,12 +126,22 @@ impl ForwardModules {
     /// submodule: the runs of this submodule. Parts of different runs are runs of the same
     /// submodule if they have the same path and the same rank among the parts of their run with
     /// this path.
-    pub(super) fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
+    pub fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            for part_run in self.parts_of_run(run) {
+            // Other modules that were joined to the main module of the run are not divided.
+            let module = self.module(run);
+            let nodes = run.nodes.iter().flat_map(|&node| {
+                let children = &self.tree.nodes[node].children;
+                if node == module && !children.is_empty() {
+                    children.clone()
+                } else {
+                    vec![node]
+                }
+            });
+            for part_run in self.with_own(nodes.collect()) {
                 let path = self.path(&part_run);
                 let turn = earlier.entry(path.clone()).or_default();
                 *turn += 1;
@@ -162,20 +153,5 @@ impl ForwardModules {
             }
         }
         parts
-    }
-
-    /// Divides a run of a layer into the submodules of its main module. Other modules that were
-    /// joined to the main module are not divided.
-    fn parts_of_run(&self, run: &Run) -> Vec<Run> {
-        let module = self.module(run);
-        self.with_own(
-            run.nodes
-                .iter()
-                .flat_map(|&node| match self.tree.nodes[node].children.as_slice() {
-                    children if node == module && !children.is_empty() => children.to_vec(),
-                    _ => vec![node],
-                })
-                .collect(),
-        )
     }
 }

@@ -9,50 +9,47 @@ use std::ops::Range;
 /// A node of the module tree, which stands for one run of a module: consecutive operations of the
 /// forward pass whose paths begin with the path of the module. If the module runs again later, that
 /// run is another node.
-#[derive(Debug, Clone)]
-pub(super) struct Node {
+#[derive(Debug, Clone, Default)]
+pub struct Node {
     /// The operations of the node, as a range of indices into the operations of the forward pass.
-    pub(super) operations: Range<usize>,
+    pub operations: Range<usize>,
     /// Number of components of the module's path. The paths of all operations of the node begin
     /// with these components.
-    pub(super) depth: usize,
+    pub depth: usize,
     /// The first component of the node's path after the path of its parent, which distinguishes the
     /// node from its siblings. `None` for the root, for a node that stands for one call of a
     /// repeated module, and for an operation that the parent itself calls.
-    pub(super) component: Option<Box<str>>,
+    pub component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.
-    pub(super) is_own: bool,
+    pub is_own: bool,
     /// The child nodes, as indices into [`Tree::nodes`], in program order. The children together
     /// contain all operations of the node. The list is empty or has at least two entries.
-    pub(super) children: Vec<usize>,
+    pub children: Vec<usize>,
 }
 
 impl Node {
     /// Builds a node without children for `operations`, with an empty path.
-    pub(super) fn new(operations: Range<usize>) -> Self {
+    pub fn new(operations: Range<usize>) -> Self {
         Self {
             operations,
-            depth: 0,
-            component: None,
-            is_own: false,
-            children: Vec::new(),
+            ..Self::default()
         }
     }
 }
 
 /// All nodes of the module tree, parents before children; the first one is the root.
 #[derive(Debug, Default)]
-pub(super) struct Tree {
-    pub(super) nodes: Vec<Node>,
+pub struct Tree {
+    pub nodes: Vec<Node>,
     /// One entry per operation of the forward pass: the components of its path.
-    pub(super) paths: Vec<Vec<Box<str>>>,
+    pub paths: Vec<Vec<Box<str>>>,
 }
 
 impl Tree {
     /// Builds the tree from `paths`, which has one entry per operation of the forward pass, in
     /// program order: the components of the operation's path.
-    pub(super) fn new(paths: Vec<Vec<Box<str>>>) -> Self {
+    pub fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
             paths,
@@ -91,9 +88,8 @@ impl Tree {
         if runs.iter().any(|run| run.component.is_some()) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
-                runs.chunks(period)
-                    .map(|runs| self.add_call(runs, depth))
-                    .collect()
+                let calls = runs.chunks(period);
+                calls.map(|runs| self.add_call(runs, depth)).collect()
             } else {
                 self.add_all(&runs, depth)
             };
@@ -179,7 +175,7 @@ impl Tree {
     }
 
     /// Returns the path of the module that a node stands for, as its components.
-    pub(super) fn path(&self, node: usize) -> &[Box<str>] {
+    pub fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
         } = &self.nodes[node];
@@ -195,7 +191,7 @@ impl Tree {
 /// where only one tensor passes are preferred. For each operation of the forward pass, `crossing`
 /// has the bytes, and `tensors` the number, of tensors that earlier operations make and that this
 /// or later operations use ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
-pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
+pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
         nodes: vec![Node::new(0..operations)],
@@ -205,7 +201,17 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree
     while number < tree.nodes.len() {
         let run = tree.nodes[number].operations.clone();
         if run.len() > 1 {
-            let cut = cut(sums, |at| (tensors[at] > 1, crossing[at]), &run);
+            let all = sums.bytes(&run);
+            let before = |at: usize| sums.bytes(&(run.start..at));
+            let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
+            let places = run.start + 1..run.end;
+            // If no operation is in the middle half, the cut is nearest to half of the bytes.
+            let cut = places
+                .clone()
+                .filter(is_central)
+                .min_by_key(|&at| (tensors[at] > 1, crossing[at]))
+                .or_else(|| places.min_by_key(|&at| before(at).abs_diff(all / 2)))
+                .unwrap_or(run.end - 1);
             let first = tree.nodes.len();
             tree.nodes.push(Node::new(run.start..cut));
             tree.nodes.push(Node::new(cut..run.end));
@@ -214,23 +220,4 @@ pub(super) fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree
         number += 1;
     }
     tree
-}
-
-/// Returns the operation before which to divide `run`, which has at least two operations. The
-/// result is the first operation with the lowest `cost` among the operations with a quarter to
-/// three quarters of the run's bytes before them. If there are no such operations, the result is
-/// the operation with closest to half of the run's bytes before it.
-fn cut<C: Ord>(sums: &RunSums, cost: impl Fn(usize) -> C, run: &Range<usize>) -> usize {
-    let all = sums.bytes(run);
-    let is_central = |&at: &usize| {
-        let before = sums.bytes(&(run.start..at));
-        before >= all / 4 && before <= all - all / 4
-    };
-    let places = run.start + 1..run.end;
-    places
-        .clone()
-        .filter(is_central)
-        .min_by_key(|&at| cost(at))
-        .or_else(|| places.min_by_key(|&at| sums.bytes(&(run.start..at)).abs_diff(all / 2)))
-        .unwrap_or(run.end - 1)
 }

@@ -10,8 +10,7 @@
 use super::evidence::{LARGE, RunSums};
 use super::tree::Node;
 use super::{ForwardModules, ModuleLayer, ModuleLayers, Run};
-use crate::model::Model;
-use crate::model::lists::{ascending, counts};
+use crate::model::{Model, ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -23,13 +22,13 @@ const WORD: f64 = 6.0;
 /// Computes the length of the description of a run of operations, in units of one operation. A run
 /// costs [`WORD`] plus its number of operations. Runs with the same types of operations share the
 /// cost of their operations equally.
-pub(super) struct Lengths<'a> {
+pub struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, usize>,
 }
 
 impl<'a> Lengths<'a> {
-    pub(super) fn new<'r>(sums: &'a RunSums, runs: impl Iterator<Item = &'r Range<usize>>) -> Self {
+    pub fn new<'r>(sums: &'a RunSums, runs: impl Iterator<Item = &'r Range<usize>>) -> Self {
         let alike = counts(runs.map(|run| sums.likeness(run)));
         Self { sums, alike }
     }
@@ -42,14 +41,14 @@ impl<'a> Lengths<'a> {
     }
 
     /// Returns the length of the description of `run`, in units of one operation.
-    pub(super) fn of(&self, run: &Range<usize>) -> f64 {
+    pub fn of(&self, run: &Range<usize>) -> f64 {
         WORD + run.len() as f64 / self.alike(run) as f64
     }
 }
 impl ForwardModules {
     /// Returns the nodes of the module tree that cover the program with the shortest description,
     /// in program order. [`containers`](Self::containers) are always divided.
-    pub(super) fn cover(&self) -> Vec<usize> {
+    pub fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
         let is_container = self.containers(&described);
@@ -241,10 +240,10 @@ impl ForwardModules {
         }
     }
 
-    /// Groups consecutive `nodes` into runs of one module each. An operation that the parent module
-    /// itself calls, between its submodules, belongs to the run before it; if only the run after it
-    /// uses the operation's result, it belongs to that run.
-    pub(super) fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
+    /// Groups consecutive `nodes` (at least one) into runs of one module each. An operation that the
+    /// parent module itself calls, between its submodules, belongs to the run before it; if only the
+    /// run after it uses the operation's result, it belongs to that run.
+    pub fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
         let node = |number: usize| &self.tree.nodes[number];
         let mut runs: Vec<Vec<usize>> = Vec::new();
         let mut own: Vec<usize> = Vec::new();
@@ -268,14 +267,14 @@ impl ForwardModules {
         }
         match runs.last_mut() {
             Some(last) => last.extend(own),
-            None => runs.extend((!own.is_empty()).then_some(own)),
+            None => runs.push(own),
         }
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
     /// Returns the layers of a model whose names show no modules: the runs of the largest nodes
     /// that have at most 1/[`RUNS`] of all bytes or only one operation, in program order.
-    pub(super) fn of_few_bytes(&self) -> Vec<Run> {
+    pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
             .into_iter()
@@ -295,7 +294,7 @@ impl ModuleLayers {
     /// its layer and all layers before it. An operation in a layer after the last block moves with
     /// its layer and all layers after it. Any other operation moves only if it has no input; if its
     /// layer has several runs, the whole layer moves.
-    pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
+    pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
         // All layers before index `begin` move to In, and all layers from index `end` on to Out.
@@ -350,7 +349,7 @@ impl ModuleLayers {
     /// types of operations as the module of another layer, and has at least half as many operations
     /// as the largest such module. Smaller layers that are alike, such as two embeddings, are not
     /// blocks.
-    pub(super) fn blocks(&self) -> Option<(usize, usize)> {
+    pub fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self
             .layers
             .iter()

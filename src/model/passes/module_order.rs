@@ -2,9 +2,8 @@
 //! in the forward pass (docs/model.md, "Passes"). This works even if no name marks an operation as
 //! backward.
 
-use crate::model::Operation;
-use crate::model::lists::crossing;
 use crate::model::names::unwrapped;
+use crate::model::{Operation, crossing};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
@@ -21,7 +20,7 @@ const REVERSED: usize = 90;
 /// Returns the range of steps of the backward pass: from the first step of its first operation to
 /// the last step of the last module that runs in it. Returns `None` if the order of modules shows
 /// no backward pass.
-pub(super) fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
+pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let names: Vec<_> = operations
         .iter()
         .filter(|operation| operation.is_named())

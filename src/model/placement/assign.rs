@@ -2,14 +2,12 @@
 //! rules, which place only operations with layers.
 
 use super::levels::{Level, Levels, Reach};
-use super::place_sets::{EVERYWHERE, IN, NOWHERE, PlaceSet, PlaceSets};
-use super::variables::{VariablePlaces, isolated, of_sets, places_of_groups};
+use super::variables::{VariablePlaces, isolated, of_sets, of_users, places_of_groups};
 use super::{
-    OperationPlace, PassPlaces, Placement, PlacementOptions, Positions, PseudoLayers, Reason,
-    Rules, TooManyPlaces, weights,
+    EVERYWHERE, IN, NOWHERE, OperationPlace, PassPlaces, PlaceSet, PlaceSets, Placement,
+    PlacementOptions, Positions, PseudoLayers, Reason, Rules, TooManyPlaces, weights,
 };
-use crate::model::lists::ascending;
-use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass};
+use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass, ascending};
 use rustc_hash::FxHashMap;
 
 impl Placement {
@@ -31,7 +29,16 @@ impl Placement {
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        let tied = found.users_of_weights(&operations, &mut sets);
+        // Variables may be weights for operations of layers, In and Out, and for other operations
+        // of the forward pass, such as casts. If an operation on every IPU uses a variable, the
+        // variable binds no places to one IPU: the operation advances a state, and each IPU has its
+        // own copy of the state.
+        let uses_weight = |operation: &Operation, reason| match reason {
+            Reason::Touched => false,
+            Reason::Variables => operation.pass == Pass::Forward,
+            _ => true,
+        };
+        let tied = of_users(model, &operations, &mut sets, uses_weight);
         let variables = VariablePlaces::new(model, layering, &operations, &bytes, &mut sets);
         let (of_group, of_cluster) = variables.of_code(&mut sets);
         for (operation, place) in model.operations.iter().zip(&mut operations) {
@@ -43,19 +50,18 @@ impl Placement {
         let out_is_first = options.out_on.is_first(&ties, out);
         let positions = Positions::new(layering, PseudoLayers::full(out_is_first));
         for tie in &mut ties {
-            tie.layers = tie
-                .places
-                .iter()
-                .map(|&place| (place != IN).then(|| positions.name_of_place(place).to_string()))
-                .collect();
+            let name = |&place| (place != IN).then(|| positions.name_of_place(place).to_string());
+            tie.layers = tie.places.iter().map(name).collect();
         }
-        let (layered_groups, layered_sets) = layered(model, layering);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         let repeats = modules.repeats(|operation| {
             let own = operations[operation];
             let place = sets.only(own.places).filter(|_| own.reason.is_own())?;
             Some(positions.of_place(place))
         });
+        if out_is_first {
+            sets = sets.moved(out, IN);
+        }
         Ok(Self {
             rules: Rules::Full,
             positions,
@@ -66,15 +72,9 @@ impl Placement {
             counted: variables.counted,
             of_group,
             of_cluster,
-            layered_groups,
-            layered_sets,
+            layered_groups: layered_groups(model, layering),
             by_touch: variables.by_touch,
-            // If Out is on the first IPU, In replaces Out in all place sets.
-            sets: if out_is_first {
-                sets.moved(out, IN)
-            } else {
-                sets
-            },
+            sets,
             by_pass,
         })
     }
@@ -97,13 +97,8 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let layers = operations.iter().map(|own| match own.reason {
-            Reason::Pseudo => NOWHERE,
-            _ => own.places,
-        });
-        let layers = places_of_groups(model, layers, &mut sets);
-        let counted = of_sets(model, &layers, &mut sets);
-        let (layered_groups, layered_sets) = layered(model, layering);
+        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
+        let counted = of_users(model, &operations, &mut sets, is_layered);
         let sharing = of_sets(model, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
@@ -115,8 +110,7 @@ impl Placement {
             repeats: Vec::new(),
             of_cluster: vec![Vec::new(); of_group.len()],
             of_group,
-            layered_groups,
-            layered_sets,
+            layered_groups: layered_groups(model, layering),
             counted,
             by_touch: vec![false; model.use_sets.len()],
             sets,
@@ -125,17 +119,9 @@ impl Placement {
     }
 }
 
-/// Returns two lists. The first has one entry per operation group: whether any of its operations
-/// has a layer. The second has one entry per use set: whether any operation group with a layer uses
-/// the variables of the set.
-fn layered(model: &Model, layering: &Layering) -> (Vec<bool>, Vec<bool>) {
-    let mut groups = vec![false; model.operation_groups.len()];
-    for (operation, &layer) in model.operations.iter().zip(&layering.layers) {
-        groups[operation.group as usize] |= layer != NO_LAYER;
-    }
-    let is_layered = |is_layered, group| is_layered || groups[group as usize];
-    let sets = model.use_sets.fold(false, is_layered);
-    (groups, sets)
+/// Returns one entry per operation group: whether any of its operations has a layer.
+fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
+    model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER))
 }
 
 /// The level of each operation, as found by the flow of data, and the data that is needed to turn
@@ -273,28 +259,6 @@ impl<'a> FoundPlaces<'a> {
             _ => (sets.one(out), Reason::AfterLayers),
         }
     }
-
-    /// Returns one entry per use set: the places of the operations that may use the variables of
-    /// the set as a weight. These are operations of layers, In and Out, and other operations of the
-    /// forward pass, such as casts. If an operation on every IPU uses the variables, the entry is
-    /// [`EVERYWHERE`], which binds no places to one IPU: the operation advances a state, and each
-    /// IPU has its own copy of the state. `operations` has one entry per operation: its places.
-    fn users_of_weights(
-        &self,
-        operations: &[OperationPlace],
-        sets: &mut PlaceSets,
-    ) -> Vec<PlaceSet> {
-        let users = operations
-            .iter()
-            .zip(&self.model.operations)
-            .map(|(place, operation)| match place.reason {
-                Reason::Touched => NOWHERE,
-                Reason::Variables if operation.pass != Pass::Forward => NOWHERE,
-                _ => place.places,
-            });
-        let of_group = places_of_groups(self.model, users, sets);
-        of_sets(self.model, &of_group, sets)
-    }
 }
 
 /// Gives an operation that a module calls in several of its runs one place. Between two runs, data
@@ -324,13 +288,11 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
 /// names are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
-        (0..model.operations.len())
-            .map(|number| {
-                let is_wanted =
-                    model.operations[number].call == NO_CALL && layering.notes[number] == wanted;
-                layering.own_layer(number).filter(|_| is_wanted)
-            })
-            .collect()
+        let layer = |(number, operation): (usize, &Operation)| {
+            let is_wanted = operation.call == NO_CALL && layering.notes[number] == wanted;
+            layering.own_layer(number).filter(|_| is_wanted)
+        };
+        model.operations.iter().enumerate().map(layer).collect()
     };
     let by_name = layers(Note::Name);
     if by_name.iter().any(Option::is_some) {

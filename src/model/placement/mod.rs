@@ -34,6 +34,7 @@ mod tests;
 mod variables;
 mod weights;
 
+use place_sets::IN;
 pub(crate) use place_sets::meets;
 pub use place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
 pub use positions::{LayerNames, Positions, PseudoLayers};
@@ -83,7 +84,7 @@ impl OutOn {
     /// Out (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
-            !tie.is_untied && tie.places.contains(&place_sets::IN) && tie.places.contains(&out)
+            !tie.is_untied && [IN, out].iter().all(|place| tie.places.contains(place))
         };
         match self {
             OutOn::First => true,
@@ -210,9 +211,6 @@ pub struct Placement {
     /// One entry per operation group: whether any of its operations has a layer in the
     /// [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
-    /// One entry per use set: whether any operation that uses its variables has a layer in the
-    /// [`Layering`](super::Layering).
-    pub(crate) layered_sets: Vec<bool>,
     /// One entry per use set: whether its variables are at several places only because an operation
     /// without a place of its own uses variables of all these places.
     pub(crate) by_touch: Vec<bool>,
@@ -223,19 +221,5 @@ impl Placement {
     /// operation is in every stage or in no stage.
     pub fn places_of(&self, operation: usize) -> &[u32] {
         self.sets.places(self.operations[operation].places)
-    }
-
-    /// Returns the share of Out, as numerator and denominator, in the bytes or cycles that the
-    /// place set `places` gives to position 0. If Out runs on the first IPU, the numerator is 1 if
-    /// `places` contains Out, otherwise 0; the denominator is the number of places among In and Out
-    /// that `places` contains. If Out does not run on the first IPU, the result is (0, 1).
-    pub(crate) fn out_in_first(&self, places: PlaceSet) -> (u64, u64) {
-        if !self.positions.out_is_first() {
-            return (0, 1);
-        }
-        let out = self.positions.len() as u32;
-        let places = self.by_pass.sets.places(places);
-        let count = |place| u64::from(places.contains(&place));
-        (count(out), count(0) + count(out))
     }
 }

@@ -1,13 +1,13 @@
 //! Sets of places (In, layers, Out). Equal sets are stored only once.
 
 use crate::limits;
-use crate::model::lists::ascending;
+use crate::model::ascending;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The place In, the operations before the layers.
-pub(super) const IN: u32 = 0;
+pub const IN: u32 = 0;
 
 /// A set of places (In, layers, Out), as an index into [`PlaceSets`]. This is a separate type, so
 /// that it is not confused with the index of a use set.
@@ -34,7 +34,7 @@ pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
 /// Returns whether any of `places` lies in `range`, a range of positions. `places` are ascending
 /// positions.
-pub(crate) fn meets(places: &[u32], range: &Range<usize>) -> bool {
+pub fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()
         .any(|&place| range.contains(&(place as usize)))

@@ -1,23 +1,22 @@
 //! Finds the places (In, layers, Out) of variables and of code. Also combines the places of
 //! operations by operation group and by use set.
 
-use super::OperationPlace;
-use super::place_sets::{EVERYWHERE, NOWHERE, PlaceSet, PlaceSets, TooManyPlaces};
+use super::{EVERYWHERE, NOWHERE, OperationPlace, PlaceSet, PlaceSets, Reason, TooManyPlaces};
 use crate::limits;
-use crate::model::{Label, Layering, Model, Pass, ProgramCluster, SetBytes};
+use crate::model::{Label, Layering, Model, Operation, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The places (In, layers, Out) of the variables of each use set, and data to find them.
-pub(super) struct VariablePlaces<'a> {
+pub struct VariablePlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
     /// One entry per use set: the bytes of its variables.
     bytes: &'a [SetBytes],
     /// One entry per use set: the places of its variables; [`NOWHERE`] if they are not found yet.
-    pub(super) counted: Vec<PlaceSet>,
+    pub counted: Vec<PlaceSet>,
     /// One entry per use set: whether its variables are at several places only because an operation
     /// without a place of its own uses variables of all these places.
-    pub(super) by_touch: Vec<bool>,
+    pub by_touch: Vec<bool>,
     /// One entry per operation group: whether any of its operations has no place of its own,
     /// because it uses variables of several places or only copies from and to the host.
     is_reaching: Vec<bool>,
@@ -41,7 +40,7 @@ impl<'a> VariablePlaces<'a> {
     ///
     /// Rules 1 to 3 are applied twice, because a variable that they place helps to place other
     /// variables that are used together with it. New place sets are stored in `sets`.
-    pub(super) fn new(
+    pub fn new(
         model: &'a Model,
         layering: &'a Layering,
         operations: &[OperationPlace],
@@ -55,12 +54,9 @@ impl<'a> VariablePlaces<'a> {
             bytes,
             counted: of_sets(model, &of_group, sets),
             by_touch: vec![false; model.use_sets.len()],
-            is_reaching: vec![false; model.operation_groups.len()],
+            is_reaching: model.groups_of_any(operations.iter().map(OperationPlace::is_open)),
             of_group,
         };
-        for (operation, place) in model.operations.iter().zip(operations) {
-            found.is_reaching[operation.group as usize] |= place.is_open();
-        }
         let mut all_used = Vec::new();
         for _ in 0..2 {
             all_used = found.used_places(sets);
@@ -163,23 +159,23 @@ impl<'a> VariablePlaces<'a> {
     /// uses is taken. The entry is [`NOWHERE`] if there is no single place. `used` is the same as
     /// in [`decide`](Self::decide).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
-        let single = |group: usize| {
-            let is_single = self.is_reaching[group] && sets.only(used[group]).is_some();
-            if is_single { used[group] } else { NOWHERE }
+        let single = |set: PlaceSet| {
+            if sets.only(set).is_some() {
+                set
+            } else {
+                NOWHERE
+            }
         };
-        let single: Vec<PlaceSet> = (0..used.len()).map(single).collect();
+        let single: Vec<PlaceSet> = used.iter().copied().map(single).collect();
         let mut places = of_sets(self.model, &single, sets);
         for (number, group) in self.model.operation_groups.iter().enumerate() {
             if !self.is_reaching[number] || single[number] != NOWHERE {
                 continue;
             }
-            for ProgramCluster {
-                sets: of_cluster, ..
-            } in &group.clusters
-            {
-                let of_program = self.of_cluster(of_cluster, sets);
+            for cluster in &group.clusters {
+                let of_program = self.of_cluster(cluster, sets);
                 if sets.only(of_program).is_some() {
-                    for &set in of_cluster {
+                    for &set in &cluster.sets {
                         places[set as usize] = sets.union(places[set as usize], of_program);
                     }
                 }
@@ -188,10 +184,10 @@ impl<'a> VariablePlaces<'a> {
         places
     }
 
-    /// Returns the places of the variables that a cluster of programs uses. `of_cluster` has the
-    /// use sets of these variables.
-    fn of_cluster(&self, of_cluster: &[u32], sets: &mut PlaceSets) -> PlaceSet {
-        sets.used_places(of_cluster.iter().map(|&set| self.counted[set as usize]))
+    /// Returns the places of the variables that a cluster of programs uses.
+    fn of_cluster(&self, cluster: &ProgramCluster, sets: &mut PlaceSets) -> PlaceSet {
+        let used = cluster.sets.iter();
+        sets.used_places(used.map(|&set| self.counted[set as usize]))
     }
 
     /// Returns two lists with one entry per operation group. The first has the places of the code
@@ -199,7 +195,7 @@ impl<'a> VariablePlaces<'a> {
     /// of the group has no place of its own; its entry is empty for other groups. The code of a
     /// group or cluster that touches no place is in every stage, so that no stage is
     /// underestimated.
-    pub(super) fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
+    pub fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
         let mut of_cluster = vec![Vec::new(); of_group.len()];
         let all = self.used_places(sets);
@@ -208,7 +204,7 @@ impl<'a> VariablePlaces<'a> {
                 let whole = sets.union(of_group[number], all[number]).or(EVERYWHERE);
                 of_group[number] = whole;
                 for cluster in &group.clusters {
-                    of_cluster[number].push(self.of_cluster(&cluster.sets, sets).or(whole));
+                    of_cluster[number].push(self.of_cluster(cluster, sets).or(whole));
                 }
             }
         }
@@ -227,14 +223,36 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 /// Returns one entry per use set: the union of the places of the operation groups that use its
 /// variables. `of_group` has one entry per operation group, its places; new place sets are stored
 /// in `sets`.
-pub(super) fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
+pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
     let union = |places, group| sets.union(places, of_group[group as usize]);
     model.use_sets.fold(NOWHERE, union)
 }
 
+/// Returns one entry per use set: the union of the places of the operations that use its variables.
+/// Only operations count for which `is_wanted` is true; it is called with an operation and the
+/// reason for its places. `operations` has one entry per operation of the model: its places; new
+/// place sets are stored in `sets`.
+pub fn of_users(
+    model: &Model,
+    operations: &[OperationPlace],
+    sets: &mut PlaceSets,
+    is_wanted: impl Fn(&Operation, Reason) -> bool,
+) -> Vec<PlaceSet> {
+    let of_wanted = |(operation, own): (&Operation, &OperationPlace)| {
+        if is_wanted(operation, own.reason) {
+            own.places
+        } else {
+            NOWHERE
+        }
+    };
+    let places = model.operations.iter().zip(operations).map(of_wanted);
+    let of_group = places_of_groups(model, places, sets);
+    of_sets(model, &of_group, sets)
+}
+
 /// Returns one entry per operation group: the union of the places of its operations. `places` has
 /// one entry per operation of the model, its places; new place sets are stored in `sets`.
-pub(super) fn places_of_groups(
+pub fn places_of_groups(
     model: &Model,
     places: impl IntoIterator<Item = PlaceSet>,
     sets: &mut PlaceSets,
@@ -249,7 +267,7 @@ pub(super) fn places_of_groups(
 /// Returns one entry per operation group: whether no other group computes with any variable of the
 /// group. Such a group is not part of the model: the compiler made it for the machine that runs the
 /// model.
-pub(super) fn isolated(model: &Model) -> Vec<bool> {
+pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
     // One entry per use set: at first the number of its groups that compute (at most 2), and after
     // the loop the maximum of this number over the set and all sets that extend it.
@@ -289,22 +307,14 @@ impl PassPlaces {
         operations: &[OperationPlace],
         mut sets: PlaceSets,
     ) -> Result<Self, TooManyPlaces> {
-        let none = || vec![NOWHERE; model.operation_groups.len()];
-        let (mut forward, mut backward) = (none(), none());
-        for (operation, place) in model.operations.iter().zip(operations) {
-            let group = operation.group as usize;
-            if !place.reason.is_own() || model.operation_groups[group].only_streams() {
-                continue;
-            }
-            if matches!(operation.pass, Pass::Forward | Pass::Both) {
-                forward[group] = sets.union(forward[group], place.places);
-            }
-            if operation.pass != Pass::Forward {
-                backward[group] = sets.union(backward[group], place.places);
-            }
-        }
-        let forward = of_sets(model, &forward, &mut sets);
-        let backward = of_sets(model, &backward, &mut sets);
+        let mut in_pass = |is_wanted: fn(Pass) -> bool| {
+            of_users(model, operations, &mut sets, |operation, reason| {
+                let streams = model.operation_groups[operation.group as usize].only_streams();
+                reason.is_own() && !streams && is_wanted(operation.pass)
+            })
+        };
+        let forward = in_pass(|pass| matches!(pass, Pass::Forward | Pass::Both));
+        let backward = in_pass(|pass| pass != Pass::Forward);
         sets.check()?;
         Ok(Self {
             sets,

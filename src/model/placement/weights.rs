@@ -1,10 +1,8 @@
 //! Finds weights that several places (In, layers, Out) use. These places must be on one IPU,
 //! because no framework puts a weight on two IPUs.
 
-use super::place_sets::{PlaceSet, PlaceSets};
-use super::{LayerNames, Positions};
-use crate::model::lists::ascending;
-use crate::model::{Model, SetBytes};
+use super::{LayerNames, PlaceSet, PlaceSets, Positions};
+use crate::model::{Model, SetBytes, ascending};
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -62,7 +60,7 @@ pub enum Untied {
 /// Returns the weights that several places use, the largest first. `bytes` and `of_set` have one
 /// entry per use set: the bytes of its variables, and the places that use its variables. The field
 /// `layers` of the result is still empty.
-pub(super) fn ties(
+pub fn ties(
     model: &Model,
     bytes: &[SetBytes],
     sets: &PlaceSets,
@@ -90,10 +88,11 @@ pub(super) fn ties(
         tie.bytes += bytes;
         tie.places.extend_from_slice(places);
     }
-    let mut ties: Vec<WeightTie> = weights.into_values().collect();
-    for tie in &mut ties {
-        tie.places = ascending(tie.places.drain(..)).into();
-    }
+    let with_places = |tie: WeightTie| WeightTie {
+        places: ascending(tie.places).into(),
+        ..tie
+    };
+    let mut ties: Vec<WeightTie> = weights.into_values().map(with_places).collect();
     ties.sort_by_key(|tie| Reverse(tie.bytes));
     ties
 }

@@ -5,9 +5,9 @@ use super::models::{full, target};
 use crate::memory::MemoryModel;
 use crate::memory::testing::share;
 use crate::model::{
-    ClusterCycles, DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, DataFlow, Label, LayerOptions,
-    LayerOrder, LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup,
-    VariableGroups, WorkCycles,
+    DEFAULT_INPUTS_REGEX, DEFAULT_LAYER_REGEX, DataFlow, Label, LayerOptions, LayerOrder,
+    LayerSource, Layering, Placement, PlacementOptions, UseSets, VariableGroup, VariableGroups,
+    WorkCycles,
 };
 use crate::profile::{LiveClasses, TileBytes};
 use proptest::prelude::*;
@@ -177,24 +177,23 @@ fn parts_that_do_not_fit_the_others_are_named() {
             "cycles:",
         ),
         (
-            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].operation = 3),
-            "cycles:",
-        ),
-        (
-            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].cluster = 1),
-            "cycles:",
-        ),
-        (
-            error_after(|m| m.cycles.as_mut().unwrap().by_cluster[0].cycles.later *= 4),
+            error_after(|m| {
+                let parts = &mut m.cycles.as_mut().unwrap().by_cluster;
+                parts.insert((3, 0), WorkCycles::default());
+            }),
             "cycles:",
         ),
         (
             error_after(|m| {
                 let parts = &mut m.cycles.as_mut().unwrap().by_cluster;
-                parts.push(ClusterCycles {
-                    operation: 1,
-                    ..parts[0]
-                });
+                parts.insert((2, 1), WorkCycles::default());
+            }),
+            "cycles:",
+        ),
+        (
+            error_after(|m| {
+                let parts = &mut m.cycles.as_mut().unwrap().by_cluster;
+                parts.values_mut().for_each(|part| part.later *= 4);
             }),
             "cycles:",
         ),

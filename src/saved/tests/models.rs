@@ -2,10 +2,10 @@
 
 use crate::message::Warning;
 use crate::model::{
-    ClusterCycles, CycleSource, DataFlow, FlowEdge, FlowNode, Framework, GroupCode, Label,
-    LayerRegexes, MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation,
-    OperationCycles, OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording,
-    TensorKind, UseSets, VariableGroup, VariableGroups, WorkCycles,
+    CycleSource, DataFlow, FlowEdge, FlowNode, Framework, GroupCode, Label, LayerRegexes,
+    MemoryPeak, Model, NO_CALL, NO_NODE, NO_USERS, NamedVariable, Operation, OperationCycles,
+    OperationGroup, OwnedKind, OwnedProgram, Pass, ProgramCluster, Recording, TensorKind, UseSets,
+    VariableGroup, VariableGroups, WorkCycles,
 };
 use crate::profile::{
     BuildInfo, ChosenOption, FormatVersion, LiveClasses, Recorded, RecordedCategory, RecordedTile,
@@ -93,11 +93,7 @@ pub(super) fn full() -> Model {
                 work(0, 0, 0),
                 work(1 << 40, 1 << 39, 1 << 38),
             ],
-            by_cluster: vec![ClusterCycles {
-                operation: 2,
-                cluster: 0,
-                cycles: work(1 << 39, 5, 1 << 38),
-            }],
+            by_cluster: [((2, 0), work(1 << 39, 5, 1 << 38))].into(),
             unexplained: work(17, 16, 0),
             other: 4,
         }),

@@ -4,16 +4,15 @@
 mod parameters;
 mod phases;
 
-use crate::model::lists::ascending;
-use crate::model::{FlowEdge, FlowNode, Model, NO_NODE};
+use crate::model::{FlowEdge, FlowNode, Model, NO_NODE, ascending};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A level: index into the list of In, the layers in the order in which they first run, and Out.
-pub(super) type Level = u32;
+pub type Level = u32;
 
 /// The level (In, a layer or Out) of a node of the data flow, of an operation or of a parameter.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Reach {
+pub enum Reach {
     /// No level (In, a layer or Out) is found yet.
     Unknown,
     /// Exactly one level (In, a layer or Out).
@@ -37,7 +36,7 @@ impl Reach {
         }
     }
 
-    pub(super) fn is_unknown(self) -> bool {
+    pub fn is_unknown(self) -> bool {
         self == Reach::Unknown
     }
 }
@@ -60,7 +59,7 @@ enum Phase {
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
 /// The levels (In, a layer or Out) of all nodes of the data flow. They are filled in step by step.
-pub(super) struct Levels<'a> {
+pub struct Levels<'a> {
     model: &'a Model,
     out: Level,
     /// One entry per node of the data flow: its seed. This is the level that names give or, in the
@@ -93,7 +92,7 @@ impl<'a> Levels<'a> {
     /// share it (ascending; empty unless several levels share it). `levels` has one entry per
     /// operation: the level in its name. `out` is the highest level. `weight_level` returns the
     /// level in the name of the weight that the variables of a use set hold.
-    pub(super) fn find(
+    pub fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
         weight_level: impl Fn(u32) -> Option<Level>,
@@ -149,6 +148,10 @@ impl<'a> Levels<'a> {
         let node = node as u32;
         let rest = &edges[edges.partition_point(|edge| edge.from < node)..];
         &rest[..rest.partition_point(|edge| edge.from == node)]
+    }
+
+    fn is_forward(&self, node: usize) -> bool {
+        self.phases[node] == Phase::Forward
     }
 
     fn producers(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
@@ -216,12 +219,11 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Iterates in order over the nodes of `phase` without a seed (a level by name or use).
-    fn open(&self, phase: Phase) -> impl DoubleEndedIterator<Item = usize> + use<> {
-        let open: Vec<usize> = (0..self.found.len())
+    /// Returns the nodes of `phase` without a seed (a level by name or use), ascending.
+    fn open(&self, phase: Phase) -> Vec<usize> {
+        (0..self.found.len())
             .filter(|&node| self.phases[node] == phase && self.seeds[node].is_none())
-            .collect();
-        open.into_iter()
+            .collect()
     }
 
     /// Gives a node of the backward pass a seed (a level): the common level of its parameters and
@@ -254,7 +256,7 @@ impl<'a> Levels<'a> {
     /// use the variables of `edge`.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         ends(edge)
-            .filter(|&node| self.phases[node] == Phase::Forward)
+            .filter(|&node| self.is_forward(node))
             .map(|node| self.found[node])
     }
 
@@ -262,7 +264,7 @@ impl<'a> Levels<'a> {
         // The first node of the forward phase that has the highest level of all seeds in this
         // phase.
         let last_layer = (0..self.found.len())
-            .filter(|&node| self.phases[node] == Phase::Forward && self.seeds[node].is_some())
+            .filter(|&node| self.is_forward(node) && self.seeds[node].is_some())
             .rev()
             .max_by_key(|&node| self.seeds[node]);
         let called = self.called();
@@ -288,7 +290,7 @@ impl<'a> Levels<'a> {
         // A node after the last layer may use data that no layer makes, such as the model's input.
         // If only Out uses its results, the node is in Out.
         let out = Reach::At(self.out);
-        for node in self.open(Phase::Forward).rev() {
+        for node in self.open(Phase::Forward).into_iter().rev() {
             let is_late = self.found[node].is_unknown() && Some(node) > last_layer;
             let users = self.join(self.consumers(node).map(|user| self.found[user]));
             if is_late && users == out {
@@ -301,8 +303,7 @@ impl<'a> Levels<'a> {
     /// node itself on, that has a layer in its name. The entry is In for nodes up to the first such
     /// forward node, and if no such forward node follows.
     fn called(&self) -> Vec<Level> {
-        let forward =
-            |node: usize| self.seeds[node].filter(|_| self.phases[node] == Phase::Forward);
+        let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
         let first = nodes.clone().find(|&node| forward(node).is_some());
         let mut called = vec![0; self.seeds.len()];
@@ -320,8 +321,7 @@ impl<'a> Levels<'a> {
         let mut users = self.parameters[node]
             .iter()
             .flat_map(|&own| &self.model.flow.parameters[own].1);
-        let is_in =
-            |user: usize| self.phases[user] == Phase::Forward && self.found[user] == Reach::At(0);
+        let is_in = |user: usize| self.is_forward(user) && self.found[user] == Reach::At(0);
         users.any(|&user| is_in(user as usize))
     }
 

@@ -7,7 +7,7 @@ use crate::model::{NO_NODE, TensorKind};
 impl Levels<'_> {
     /// Gives each node of the forward phase that uses only parameters, such as a cast of a weight,
     /// the level of the nodes that use its results, if all of these nodes have the same level.
-    pub(super) fn made_of_parameters(&mut self) {
+    pub fn made_of_parameters(&mut self) {
         // If no context distinguishes weights from inputs of the host, any parameter may be a
         // weight.
         let has_labels = self.model.has_weight_labels();
@@ -21,11 +21,8 @@ impl Levels<'_> {
                 && self.inputs(node).all(|edge| edge.from != NO_NODE)
                 && self.producers(node).all(|from| is_made[from]);
         }
-        for node in self
-            .open(Phase::Forward)
-            .rev()
-            .filter(|&node| is_made[node])
-        {
+        let open = self.open(Phase::Forward).into_iter().rev();
+        for node in open.filter(|&node| is_made[node]) {
             let after = self.join(self.consumers(node).map(|to| self.found[to]));
             if let Reach::At(_) = after {
                 self.found[node] = after;
@@ -36,12 +33,12 @@ impl Levels<'_> {
     /// Gives parameters the levels of the nodes that use them. If `is_forward`, only nodes of the
     /// forward phase give levels, and a parameter that nodes of several levels use is shared by
     /// these levels. Otherwise, all nodes give levels, but only to parameters without a level.
-    pub(super) fn place_parameters(&mut self, is_forward: bool) {
+    pub fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let users = nodes
                 .iter()
                 .map(|&node| node as usize)
-                .filter(|&node| !is_forward || self.phases[node] == Phase::Forward);
+                .filter(|&node| !is_forward || self.is_forward(node));
             let found = users.clone().map(|node| self.found[node]);
             let is_open = is_forward || self.parameter_found[number].is_unknown();
             match self.join(found.clone()) {
@@ -72,7 +69,7 @@ impl Levels<'_> {
     /// because every IPU has its own copy of the state. A node is taken as such a node if it has no
     /// level, it uses parameters that have several users, and several levels share each of these
     /// parameters.
-    pub(super) fn advance_state(&mut self) {
+    pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
             // A parameter with only one user, such as a constant, is ignored.
             let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
@@ -92,7 +89,7 @@ impl Levels<'_> {
     /// a node reach updates of parameters, it gets the level of these parameters. Otherwise, as for
     /// the gradient of a weight that the host reads, it gets a level from In to the lowest layer
     /// whose gradient it uses.
-    pub(super) fn updates(&mut self) {
+    pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
@@ -124,7 +121,7 @@ impl Levels<'_> {
             };
         }
         for (node, descend) in descend.into_iter().enumerate() {
-            if self.found[node].is_unknown() && self.phases[node] != Phase::Forward {
+            if self.found[node].is_unknown() && !self.is_forward(node) {
                 self.found[node] = match (descend, self.before[node]) {
                     (Reach::Unknown | Reach::Shared(_), Some(before)) => {
                         self.between(node, before, 0)
@@ -141,7 +138,7 @@ impl Levels<'_> {
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
-        let is_late = |from: u32| from != NO_NODE && self.phases[from as usize] != Phase::Forward;
+        let is_late = |from: u32| from != NO_NODE && !self.is_forward(from as usize);
         edges
             .filter(move |edge| is_late(edge.from))
             .flat_map(ends)
@@ -150,7 +147,7 @@ impl Levels<'_> {
 
     /// Gives each node of the data flow that still has no level the combined level of its
     /// parameters and of the nodes with which it shares variables.
-    pub(super) fn without_direction(&mut self) {
+    pub fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {
                 let others = self

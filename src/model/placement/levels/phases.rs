@@ -78,11 +78,11 @@ impl Levels<'_> {
     }
 
     /// Returns the sizes of tensors of all nodes of the forward pass that have a level.
-    pub(super) fn forward_sizes(&self) -> ForwardSizes {
+    pub fn forward_sizes(&self) -> ForwardSizes {
         (0..self.found.len())
             .filter_map(|node| {
                 let level = self.found[node].level()?;
-                let is_forward = self.phases[node] == Phase::Forward;
+                let is_forward = self.is_forward(node);
                 let used = self.inputs(node).map(|edge| edge.bytes).max()?;
                 let made = self.largest_made(node)?;
                 is_forward.then_some((level, used, made))
@@ -93,7 +93,7 @@ impl Levels<'_> {
     /// Returns whether `node` can be the gradient of a forward node at `level`, judging by bytes:
     /// the largest tensor that `node` makes is as large as the largest that the forward node uses,
     /// and `node` uses a gradient as large as the largest tensor that the forward node makes.
-    pub(super) fn mirrors(&self, node: usize, level: Level) -> bool {
+    pub fn mirrors(&self, node: usize, level: Level) -> bool {
         let Some(made) = self.largest_made(node) else {
             return false;
         };
