@@ -12,18 +12,17 @@ use super::additions::{StageRoles, TileFlows};
 use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole};
 use super::transfer_buffers::{Kept, PHASES, Transfers};
 use crate::memory::MemoryModel;
-use crate::memory::entering::GrowingSums;
+use crate::memory::entering::{Entries, GrowingSums};
 use crate::memory::lanes::{self, ByLane};
-use crate::model::TooManyPlaces;
+use crate::model::{TooManyPlaces, ascending};
 use std::ops::Range;
 
 /// A change of one sum by the bytes of the flow `flow`. The change applies to all ranges of
-/// positions that have a certain start and reach at least to the position `last`.
-#[derive(Clone, Copy)]
+/// positions that begin at a certain start and reach at least to a certain position.
+#[derive(Clone, Copy, Default)]
 struct Event {
     /// The sum that changes, as an index into [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
-    last: u32,
     /// Whether the bytes of the flow are subtracted from the sum, rather than added to it.
     is_end: bool,
     flow: u32,
@@ -36,9 +35,9 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// The bytes of accumulators that the pipeline adds. They do not depend on the number of stages
     /// after the range.
     pub accumulators: GrowingSums<N, 1>,
-    /// One entry per start: the changes of sums that apply to ranges that begin at this start or
-    /// later, but not to ranges that begin earlier.
-    events: Vec<Vec<Event>>,
+    /// The changes of sums of ranges that grow to a position, for ranges that begin at a certain
+    /// start or later.
+    events: Entries<Event>,
     /// One entry per position, for ranges from the current start: the change of each sum when a
     /// range grows to this position, with the [`Quantity`](super::flows::Quantity) of the sum as
     /// its index. Numbers wrap around.
@@ -71,8 +70,7 @@ impl<const N: usize> RangeAdditions<N> {
     ) -> Result<(), TooManyPlaces> {
         let (positions, flows) = (memory.layers(), patterns.flows);
         self.accumulators.restart(positions);
-        self.events.resize_with(positions, Vec::new);
-        self.events.iter_mut().for_each(Vec::clear);
+        self.events.restart(positions);
         self.changes.clear();
         self.changes.resize_with(positions + 1, Default::default);
         self.of_place.clear();
@@ -103,20 +101,15 @@ impl<const N: usize> RangeAdditions<N> {
     }
 
     fn enter(&mut self, stretch: &FlowStretch, flow: u32) {
-        let &FlowStretch {
-            quantity,
-            starts,
-            lasts,
-        } = stretch;
-        for (start, is_end) in [(starts.0, false), (starts.1 + 1, true)] {
-            let event = |(last, is_end)| Event {
-                quantity,
-                last,
-                is_end,
-                flow,
-            };
-            if let Some(events) = self.events.get_mut(start as usize) {
-                events.extend([(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(event));
+        let (starts, lasts) = (&stretch.starts, &stretch.lasts);
+        for (start, is_after) in [(starts.start, false), (starts.end, true)] {
+            for (last, is_end) in [(lasts.start, is_after), (lasts.end, !is_after)] {
+                let event = Event {
+                    quantity: stretch.quantity,
+                    is_end,
+                    flow,
+                };
+                self.events.push(start as usize, last, event);
             }
         }
     }
@@ -125,9 +118,9 @@ impl<const N: usize> RangeAdditions<N> {
     /// call of [`RangeAdditions::load`]. The method must be called for the starts 0, 1, ... in this
     /// order.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
-        for event in &self.events[start] {
+        for (last, event) in self.events.from(start) {
             let bytes = &tiles.bytes[event.flow as usize].all;
-            let changes = &mut self.changes[event.last as usize][event.quantity];
+            let changes = &mut self.changes[last][event.quantity];
             if event.is_end {
                 lanes::subtract(changes, bytes)
             } else {
@@ -136,7 +129,7 @@ impl<const N: usize> RangeAdditions<N> {
         }
         self.range = Transfers::default();
         for changes in &self.changes[..start] {
-            add(&mut self.range.sums, changes);
+            lanes::add_each(&mut self.range.sums, changes);
         }
         self.accumulators.begin(start);
         self.start = start;
@@ -146,8 +139,9 @@ impl<const N: usize> RangeAdditions<N> {
     /// the range.
     pub fn add(&mut self, last: usize) {
         self.accumulators.add(last);
-        add(&mut self.range.sums, &self.changes[last]);
-        let is_whole = self.start == 0 && last + 1 == self.events.len();
+        lanes::add_each(&mut self.range.sums, &self.changes[last]);
+        let positions = self.changes.len() - 1;
+        let is_whole = self.start == 0 && last + 1 == positions;
         // A range of all positions also contains the place Out, even if Out is on the first IPU.
         let end = if is_whole {
             self.of_place.len()
@@ -183,28 +177,14 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Adds `changes` to `sums`, each entry to the entry with the same
-/// [`Quantity`](super::flows::Quantity) and lane (tile).
-fn add<const N: usize>(
-    sums: &mut [ByLane<u64, N>; QUANTITIES],
-    changes: &[ByLane<u64, N>; QUANTITIES],
-) {
-    for (sums, changes) in sums.iter_mut().zip(changes) {
-        lanes::add(sums, changes);
-    }
-}
-
 /// All ranges of positions whose first position is in `starts` and whose last position is in
 /// `lasts`. A stage with one of these ranges counts the bytes of one given flow in one given
 /// [`Quantity`](super::flows::Quantity).
-#[derive(Clone, Copy)]
 pub(super) struct FlowStretch {
     /// The quantity, as an index into [`StageRole::counts`].
     pub quantity: usize,
-    /// The lowest and the highest start of the ranges, both inclusive.
-    pub starts: (u32, u32),
-    /// The lowest and the highest last position of the ranges, both inclusive.
-    pub lasts: (u32, u32),
+    pub starts: Range<u32>,
+    pub lasts: Range<u32>,
 }
 
 /// Tells for each flow (tensors with the same users) what the stages do with its tensors, as sets
@@ -239,10 +219,10 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
     for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
-        let first = starts.0;
+        let first = starts.start;
         let lasts = pieces(first..positions, turns_from(flows, flow, first));
-        let role = |lasts: (u32, u32)| {
-            let places = flows.places_of(&(first as usize..lasts.0 as usize + 1));
+        let role = |lasts: Range<u32>| {
+            let places = flows.places_of(&(first as usize..lasts.start as usize + 1));
             (lasts, flow.role_of(&places, flows))
         };
         let roles: Vec<_> = lasts.into_iter().map(role).collect();
@@ -252,8 +232,8 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
                 if counts(&alike[0]) {
                     found.push(FlowStretch {
                         quantity,
-                        starts,
-                        lasts: (alike[0].0.0, alike[alike.len() - 1].0.1),
+                        starts: starts.clone(),
+                        lasts: alike[0].0.start..alike[alike.len() - 1].0.end,
                     });
                 }
             }
@@ -324,18 +304,13 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
 }
 
 /// Cuts the half-open range `positions` into pieces, before each of `cuts` (in any order) that is
-/// inside the range. Returns the first and the last position (both inclusive) of each piece, in
-/// order.
-fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
-    let mut ends: Vec<u32> = cuts
+/// inside the range. Returns the pieces in order.
+fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<Range<u32>> {
+    let inside = cuts
         .into_iter()
-        .filter(|cut| (positions.start + 1..positions.end).contains(cut))
-        .collect();
-    ends.push(positions.end);
-    ends.sort_unstable();
-    ends.dedup();
-    let mut first = positions.start;
-    ends.into_iter()
-        .map(|end| (std::mem::replace(&mut first, end), end - 1))
+        .filter(|cut| (positions.start + 1..positions.end).contains(cut));
+    ascending(inside.chain([positions.start, positions.end]))
+        .windows(2)
+        .map(|piece| piece[0]..piece[1])
         .collect()
 }

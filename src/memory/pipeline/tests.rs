@@ -185,10 +185,9 @@ proptest! {
             let role = flow.role_of(&flows.places_of(&range), &flows);
             for (quantity, counts) in role.counts.into_iter().enumerate() {
                 let is_met = |stretch: &&FlowStretch| {
-                    let (starts, lasts) = (stretch.starts, stretch.lasts);
                     stretch.quantity == quantity
-                        && (starts.0..=starts.1).contains(&start)
-                        && (lasts.0..=lasts.1).contains(&(end - 1))
+                        && stretch.starts.contains(&start)
+                        && stretch.lasts.contains(&(end - 1))
                 };
                 let found = patterns.of_flow[0].iter().filter(is_met).count();
                 prop_assert_eq!(found, usize::from(counts), "{:?} {:?}", range, quantity);

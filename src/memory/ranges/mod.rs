@@ -30,9 +30,8 @@ mod variables;
 
 use super::code;
 use super::lanes::{Bytes, LANES};
-use super::pipeline::TileFlows;
 use super::update::{TileUpdates, UpdatePhase};
-use super::uses::{self, NeighbourUses};
+use super::uses;
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
@@ -43,8 +42,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tiles::{Entered, Examination};
-use variables::EnteringVariables;
+use tiles::{Examination, TileScratch};
 
 /// Maximum number of sums that a thread keeps for the tiles that it examines side by side: tiles
 /// times layers times places (steps at which a peak is possible). If there were more sums,
@@ -229,11 +227,8 @@ struct RangeScratches {
 /// type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
-    uses: NeighbourUses<N>,
-    variables: EnteringVariables<N>,
-    flows: TileFlows<N>,
+    tiles: TileScratch<B, N>,
     updates: TileUpdates<N>,
-    entered: Entered<B, N>,
     /// One entry per pipeline, in the order of [`RangePass::pipelines`]: the bytes that the
     /// pipeline adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
@@ -277,17 +272,10 @@ impl RangePass<'_> {
         tiles: Range<u32>,
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
-        scratch.uses.gather(self.model, tiles.clone());
+        scratch.tiles.uses.gather(self.model, tiles.clone());
         self.load_additions(scratch)?;
-        let RangeScratch {
-            uses,
-            variables,
-            flows,
-            entered,
-            pipelines,
-            ..
-        } = scratch;
-        code::load(self.model, &tiles, &mut entered.code)?;
+        let (on_tiles, pipelines) = (&mut scratch.tiles, &mut scratch.pipelines);
+        code::load(self.model, &tiles, &mut on_tiles.code)?;
         for first in 0..self.pipelines.len() {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(&self.alike);
             let paired: Vec<_> = paired
@@ -298,7 +286,8 @@ impl RangePass<'_> {
                 continue;
             };
             let model = ranges.model;
-            variables.load(model, uses, &mut entered.always)?;
+            let variables = &mut on_tiles.variables;
+            variables.load(model, &on_tiles.uses, &mut on_tiles.always)?;
             let cells = variables.places.saturating_mul(model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
@@ -307,11 +296,8 @@ impl RangePass<'_> {
             let updates = self.updates.iter().copied().enumerate();
             Examination {
                 tiles: &model.overhead[tiles.start as usize..tiles.end as usize],
-                uses,
-                variables,
-                flows,
+                scratch: on_tiles,
                 updates: updates.filter(|&(number, _)| is_in(number)).collect(),
-                entered,
                 pipelines: paired,
             }
             .run();
@@ -328,21 +314,25 @@ impl RangePass<'_> {
         &self,
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<(), TooManyPlaces> {
-        if let Some(flows) = &self.model.flows {
-            scratch.flows.load(self.model, flows, &scratch.uses);
+        let TileScratch {
+            uses,
+            flows,
+            updates,
+            ..
+        } = &mut scratch.tiles;
+        if let Some(own) = &self.model.flows {
+            flows.load(self.model, own, uses);
         }
-        let updates = &mut scratch.entered.updates;
         updates.resize_with(self.updates.len(), Default::default);
         for (phase, update) in self.updates.iter().zip(updates) {
-            scratch.updates.load(self.model, phase, &scratch.uses);
+            scratch.updates.load(self.model, phase, uses);
             update.load(self.model, phase, &scratch.updates)?;
         }
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
         for (pipeline, own) in self.pipelines.iter().zip(pipelines) {
             if let Some(patterns) = &pipeline.patterns {
-                own.additions
-                    .load(pipeline.model, patterns, &scratch.flows)?;
+                own.additions.load(pipeline.model, patterns, flows)?;
             }
         }
         Ok(())

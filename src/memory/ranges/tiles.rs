@@ -11,13 +11,16 @@ use crate::memory::pipeline::TileFlows;
 use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
 
-/// The bytes that ranges from the current start gain at each position, on up to `N` tiles and by
-/// kind of memory.
+/// The buffers of one thread for up to `N` neighbouring tiles: the uses on the tiles, and the bytes
+/// that ranges from the current start gain at each position, by kind of memory.
 #[derive(Default)]
-pub(super) struct Entered<B, const N: usize> {
+pub(super) struct TileScratch<B, const N: usize> {
+    pub uses: NeighbourUses<N>,
+    pub variables: EnteringVariables<N>,
+    pub flows: TileFlows<N>,
     /// Bytes of the variables that are not live at every step, at each step at which a peak is
     /// possible.
-    pub blocks: Blocks<B, N>,
+    blocks: Blocks<B, N>,
     /// Bytes of the variables that are live at every step.
     pub always: GrowingSums<N, 1>,
     /// Bytes of code and vertex state. The kind of each sum is its
@@ -33,14 +36,10 @@ pub(super) struct Entered<B, const N: usize> {
 /// same variables are live at the same steps.
 pub(super) struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
-    pub uses: &'a NeighbourUses<N>,
-    pub variables: &'a EnteringVariables<N>,
-    pub flows: &'a TileFlows<N>,
-    /// The weight updates of `pipelines`, each with its index into [`Entered::updates`].
+    /// The bytes on the tiles, which must have been loaded except `blocks`.
+    pub scratch: &'a mut TileScratch<B, N>,
+    /// The weight updates of `pipelines`, each with its index into [`TileScratch::updates`].
     pub updates: Vec<(usize, &'a UpdatePhase)>,
-    /// The bytes that ranges gain. The fields `always`, `code` and `updates` must have been loaded;
-    /// `blocks` is only a buffer.
-    pub entered: &'a mut Entered<B, N>,
     /// The pipelines, at least one, with the bytes that each adds on the tiles.
     pub pipelines: Vec<InPipeline<'a, N>>,
 }
@@ -51,7 +50,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();
-        self.entered.blocks.restart(self.variables.places, layers);
+        let places = self.scratch.variables.places;
+        self.scratch.blocks.restart(places, layers);
         for start in 0..layers {
             self.begin(start);
             self.ranges_from(start);
@@ -61,19 +61,19 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// Adds the bytes that ranges gain only if they begin at the position `start` or later, and
     /// starts an empty range at this position.
     fn begin(&mut self, start: usize) {
-        let entered = &mut *self.entered;
-        for (layer, stretch) in self.variables.moving.from(start) {
-            let bytes = self.uses.bytes(stretch.row);
-            entered.blocks.enter(layer, stretch, bytes);
+        let scratch = &mut *self.scratch;
+        for (layer, stretch) in scratch.variables.moving.from(start) {
+            let bytes = scratch.uses.bytes(stretch.row);
+            scratch.blocks.enter(layer, stretch, bytes);
         }
-        entered.always.begin(start);
-        entered.code.begin(start);
-        entered.blocks.begin(start);
+        scratch.always.begin(start);
+        scratch.code.begin(start);
+        scratch.blocks.begin(start);
         for &(number, _) in &self.updates {
-            entered.updates[number].begin(start);
+            scratch.updates[number].begin(start);
         }
         for pipeline in &mut self.pipelines {
-            pipeline.begin(start, self.flows);
+            pipeline.begin(start, &scratch.flows);
         }
     }
 
@@ -84,11 +84,11 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         let tiles = self.tiles;
         let mut window: Option<(usize, usize)> = None;
         for last in start..model.layers() {
-            let entered = &mut *self.entered;
+            let scratch = &mut *self.scratch;
             for &(number, phase) in &self.updates {
-                entered.updates[number].add(phase, last);
+                scratch.updates[number].add(phase, last);
             }
-            let updates = &entered.updates;
+            let updates = &scratch.updates;
             let mut known = [u64::MAX; N];
             for pipeline in &mut self.pipelines {
                 lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles, updates));
@@ -96,14 +96,14 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             if !self.pipelines.iter().any(|own| own.scratch.is_on) {
                 break;
             }
-            entered.code.add(last);
-            entered.always.add(last);
-            let [fixed] = *entered.always.sums;
-            window = self.variables.widened(window, model.layer_window(last));
-            entered.blocks.add(last);
+            scratch.code.add(last);
+            scratch.always.add(last);
+            let [fixed] = *scratch.always.sums;
+            window = scratch.variables.widened(window, model.layer_window(last));
+            scratch.blocks.add(last);
             let mut beside = [0; N];
             for (lane, tile) in tiles.iter().enumerate() {
-                let code = std::array::from_fn(|kind| entered.code.sums[kind][lane]);
+                let code = std::array::from_fn(|kind| scratch.code.sums[kind][lane]);
                 beside[lane] = tile.capped(code).iter().chain(&tile.code).sum();
             }
             let mut totals = beside;
@@ -117,7 +117,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
                     let without = tile.without_fragmentation(left[lane]);
                     left[lane] = without.saturating_sub(totals[lane]);
                 }
-                let highest = entered.blocks.highest(window, left.map(B::at_most));
+                let highest = scratch.blocks.highest(window, left.map(B::at_most));
                 lanes::add(&mut totals, &highest.map(B::sum));
             }
             let without_fragmentation = totals;
@@ -146,9 +146,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// `beside` if that is higher. `beside` has the bytes that are the same in every phase, such as
     /// code, by lane (tile).
     fn raise_phases(&mut self, beside: &[u64; N]) {
-        for (phase, window) in self.variables.phases.iter().enumerate() {
+        for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
             // A model without steps has only the first phase, and no variable is live in it.
-            let is_only = phase == 0 && self.variables.places == 0;
+            let is_only = phase == 0 && self.scratch.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;
             }
@@ -161,7 +161,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let mut totals = *beside;
             if !is_only {
                 let left = std::array::from_fn(|lane| known[lane].saturating_sub(beside[lane]));
-                let highest = self.entered.blocks.highest(*window, left.map(B::at_most));
+                let highest = self.scratch.blocks.highest(*window, left.map(B::at_most));
                 lanes::add(&mut totals, &highest.map(B::sum));
             }
             for pipeline in pipelines() {
