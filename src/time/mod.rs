@@ -282,10 +282,7 @@ impl StageTimes {
             };
             positions().map(of_position).collect()
         };
-        let once = |range: Range<usize>| {
-            let [forward, backward, ..] = self.sums(&range).unwrap_or_default();
-            narrow(forward + backward)
-        };
+        let once = |range| narrow(self.sum(&range, 0) + self.sum(&range, 1));
         PositionCycles {
             once: positions().map(once).collect(),
             recomputed: recomputed(false),
@@ -330,7 +327,10 @@ impl StageTimes {
         Some(Passes {
             forward,
             backward,
-            recomputed: self.recomputed(range, is_last),
+            recomputed: match self.forward_again(range) {
+                0 => 0,
+                _ => self.recomputed_among_others(range, is_last),
+            },
             update: update.saturating_add(self.streaming_cycles(self.streamed_by(range))),
         })
     }
@@ -347,6 +347,12 @@ impl StageTimes {
     fn sums(&self, range: &Range<usize>) -> Option<Sums> {
         let (start, end) = (self.before.get(range.start)?, self.before.get(range.end)?);
         (range.start <= range.end).then(|| std::array::from_fn(|kind| end[kind] - start[kind]))
+    }
+
+    /// Returns the sum over the positions `range` with the index `kind` in [`Sums`]; 0 if positions
+    /// do not exist.
+    fn sum(&self, range: &Range<usize>, kind: usize) -> u128 {
+        self.sums(range).map_or(0, |sums| sums[kind])
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
@@ -370,16 +376,6 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Returns the cycles that the stage of positions `range` recomputes for one micro-batch,
-    /// without Out, which is never recomputed. `is_last` says whether the stage is the last of the
-    /// pipeline.
-    fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
-        match self.forward_again(range) {
-            0 => 0,
-            _ => self.recomputed_among_others(range, is_last),
-        }
-    }
-
     /// Returns the cycles that the positions `range` add to the recomputation of a stage, if other
     /// positions make the stage recompute. For example, a frozen layer runs again together with
     /// other layers, but not in a stage of only frozen layers. `is_last` tells whether the stage is
@@ -400,25 +396,21 @@ impl StageTimes {
     /// again, and the cycles of In if the backward pass of the first layer, in the same range,
     /// needs that layer's forward pass again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
-        let again = self.by_themselves(range);
+        let again = |range: &Range<usize>| self.sum(range, 3);
         // In may have no backward pass. It then runs again together with the first layer.
-        let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
-        if range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
-            again + self.forward_without_out(&(0..1))
-        } else {
-            again
-        }
-    }
-
-    /// Returns the forward cycles of those positions in `range` that run again for their own
-    /// backward pass.
-    fn by_themselves(&self, range: &Range<usize>) -> u128 {
-        self.sums(range).unwrap_or_default()[3]
+        let in_runs =
+            range.start == 0 && range.end > 1 && again(&(0..1)) == 0 && again(&(1..2)) > 0;
+        again(range)
+            + if in_runs {
+                self.forward_without_out(&(0..1))
+            } else {
+                0
+            }
     }
 
     /// Returns the forward cycles of positions `range`, without Out.
     fn forward_without_out(&self, range: &Range<usize>) -> u128 {
-        let forward = |range: &Range<usize>| self.sums(range).unwrap_or_default()[0];
+        let forward = |range: &Range<usize>| self.sum(range, 0);
         let last = self.positions().saturating_sub(1);
         let of_out = match self.out_in_first {
             _ if self.has_out && range.contains(&last) => forward(&(last..last + 1)),
@@ -438,8 +430,7 @@ impl StageTimes {
         }
         let replicas = self.pipeline.replicas.max(1);
         let parts = if place.is_sharded() { replicas } else { 1 };
-        let [.., state] = self.sums(range).unwrap_or_default();
-        2 * state.div_ceil(parts.into())
+        2 * self.sum(range, 4).div_ceil(parts.into())
     }
 
     /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if

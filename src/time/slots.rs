@@ -71,43 +71,23 @@ pub(crate) struct Slots {
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
-    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages.
-    pub fn new(order: Order, stages: usize, micro_batches: u64) -> Self {
-        Self::of(order, stages, micro_batches, |passes, every| {
-            distinct_slots(passes, every, micro_batches)
-        })
-    }
-
-    /// Returns the slots that one more micro-batch adds to a step through `stages` stages, while
+    /// Returns the slots of a step of `micro_batches` micro-batches through `stages` stages. If
+    /// `micro_batches` is `None`, returns the slots that one more micro-batch adds to a step while
     /// all stages have work.
-    pub fn of_one_micro_batch(order: Order, stages: usize) -> Self {
-        let micro_batches = order.every.map_or(1, |_| u64::MAX);
-        Self::of(order, stages, micro_batches, |passes, every| {
-            // `full` is the index of the first slot in which all passes have begun. One more pass
-            // begins in each slot, and no pass runs out of work, since the number of micro-batches
-            // has no bound here.
-            let full = passes.saturating_sub(1);
-            let turns = if passes == 0 { 0 } else { every };
-            (full..full + turns).map(|slot| (slot, 1)).collect()
-        })
-    }
-
-    /// Returns the slots of a step of `micro_batches` micro-batches by kind. `slots` is called with
-    /// the number of passes of a micro-batch and [`Order::every`]; it returns pairs of the index of
-    /// a slot and the number of slots like it. If only one stage works at a time, `slots` is not
-    /// called, and there is one slot for each pass of each micro-batch.
-    fn of(
-        order: Order,
-        stages: usize,
-        micro_batches: u64,
-        slots: impl Fn(u64, u64) -> Vec<(u64, u64)>,
-    ) -> Self {
+    pub fn new(order: Order, stages: usize, micro_batches: Option<u64>) -> Self {
         let passes = passes(order, stages);
         let count = passes.len() as u64;
-        let slots = match order.every {
-            None => (0..count).map(|slot| (slot, micro_batches)).collect(),
-            Some(every) => slots(count, every),
+        let slots = match (order.every, micro_batches) {
+            (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
+            (Some(every), Some(number)) => distinct_slots(count, every, number),
+            (Some(every), None) => {
+                // All passes have begun in slot `full`, and none ends, since the number of
+                // micro-batches has no bound here.
+                let full = count.saturating_sub(1);
+                (full..full + every).map(|slot| (slot, 1)).collect()
+            }
         };
+        let micro_batches = micro_batches.unwrap_or(u64::MAX);
         let kind = |(slot, count)| {
             let mut kind = SlotKind {
                 count,
@@ -159,14 +139,12 @@ fn active_passes(
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
     let mut backward = (0..stages).rev().map(Some);
-    if order.passes == PassOrder::Together
-        && let Some((_, last)) = passes.last_mut()
-    {
-        *last = backward.next().flatten();
+    match (order.passes, passes.last_mut()) {
+        (PassOrder::Forward, _) => return passes,
+        (PassOrder::Together, Some((_, last))) => *last = backward.next().flatten(),
+        _ => {}
     }
-    if order.passes != PassOrder::Forward {
-        passes.extend(backward.map(|stage| (None, stage)));
-    }
+    passes.extend(backward.map(|stage| (None, stage)));
     passes
 }
 

@@ -176,8 +176,8 @@ impl StageTimes {
         let of_pipeline = Self::pipeline_stages(stages)?;
         let micro_batches = first.micro_batches(stages.len());
         let (order, depth) = (first.order(), of_pipeline.len());
-        let slots = Slots::new(order, depth, micro_batches);
-        let period = Slots::of_one_micro_batch(order, depth);
+        let slots = Slots::new(order, depth, Some(micro_batches));
+        let period = Slots::new(order, depth, None);
         let copied = (0..stages.len()).fold([0; 2], |copied, number| {
             let neighbour = |by: usize| stages[(number + by) % stages.len()].0;
             let neighbours = [[neighbour(stages.len() - 1)], [neighbour(1)]];
