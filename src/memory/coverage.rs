@@ -126,22 +126,34 @@ impl MemoryModel<'_> {
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
-        CodeKind::ALL
-            .into_iter()
-            .filter_map(|kind| {
-                let names = self.categories(kind);
-                let named: Vec<&TileBytes> = self
-                    .model
-                    .recorded
-                    .categories
-                    .iter()
-                    .filter(|category| names.contains(&category.name.as_str()))
-                    .map(|category| &category.bytes)
-                    .collect();
-                let predicted = predicted.iter().map(|tile| tile[kind as usize]);
-                (!named.is_empty()).then(|| compare(names[0], predicted, &named))
+        let compare = |kind: CodeKind| {
+            let names = self.categories(kind);
+            let recorded: Vec<&TileBytes> = self
+                .model
+                .recorded
+                .categories
+                .iter()
+                .filter(|category| names.contains(&category.name.as_str()))
+                .map(|category| &category.bytes)
+                .collect();
+            let of_kind = || predicted.iter().map(|tile| tile[kind as usize]);
+            let (Reverse(worst_tile), worst_difference) = (0u32..)
+                .zip(of_kind())
+                .map(|(tile, predicted)| {
+                    let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
+                    (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
+                })
+                .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
+                .unwrap_or_default();
+            (!recorded.is_empty()).then(|| CodeCategory {
+                name: names[0],
+                predicted: of_kind().sum(),
+                recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
+                worst_tile,
+                worst_difference,
             })
-            .collect()
+        };
+        CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
     /// Returns the bytes of code that the operations selected by `explaining` need: one entry per
@@ -271,30 +283,5 @@ impl MemoryModel<'_> {
             overhead: of_tile.code[kind] + (all[kind] - placed[kind]),
             ..Coverage::default()
         })
-    }
-}
-
-/// Compares the predicted and the recorded bytes of one kind of code. `predicted` has one entry per
-/// tile; the recorded bytes are the sum of all lists in `recorded`. `name` is the name of the first
-/// category of variables with this kind of code.
-fn compare(
-    name: &'static str,
-    predicted: impl Iterator<Item = u64> + Clone,
-    recorded: &[&TileBytes],
-) -> CodeCategory {
-    let (Reverse(worst_tile), worst_difference) = (0u32..)
-        .zip(predicted.clone())
-        .map(|(tile, predicted)| {
-            let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
-            (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
-        })
-        .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
-        .unwrap_or_default();
-    CodeCategory {
-        name,
-        predicted: predicted.sum(),
-        recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
-        worst_tile,
-        worst_difference,
     }
 }

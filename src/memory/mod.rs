@@ -171,12 +171,12 @@ impl<'a> MemoryModel<'a> {
     /// Returns whether `stage` keeps additional copies of the variables with the equivalence class
     /// `class` and the use set `set`, for the micro-batches in flight.
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
-        let flow = || {
+        let is_stashed = || {
             let flows = self.flows.as_ref()?;
-            Some((flows, flows.of(self.uses.data.number(class, set)?)?))
+            let flow = flows.of(self.uses.data.number(class, set)?)?;
+            Some(flows.is_stashed(&stage.positions, flow))
         };
-        self.has_copies(stage)
-            && flow().is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
+        self.has_copies(stage) && is_stashed() == Some(true)
     }
 
     fn has_copies(&self, stage: &PlacedStage) -> bool {

@@ -221,14 +221,6 @@ impl<const N: usize> NeighbourUses<N> {
     pub fn bytes(&self, row: u32) -> &[u32; N] {
         &self.rows[row as usize].1
     }
-
-    /// Returns the sum of the bytes of all rows on the tile where this sum is highest; 0 without
-    /// rows.
-    pub fn most(&self) -> u64 {
-        lanes::highest(&lanes::sum(
-            self.rows.iter().map(|(_, bytes)| bytes.map(u64::from)),
-        ))
-    }
 }
 
 #[cfg(test)]

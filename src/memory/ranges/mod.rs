@@ -49,11 +49,6 @@ use tiles::{Examination, TileScratch};
 /// examining each tile by itself would be as fast, because of the time to read the sums.
 const MAX_CELLS: usize = 1 << 21;
 
-/// Returns the table in `costs`, which has at most one; an empty table if it has none.
-fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
-    costs.into_iter().next().unwrap_or_default()
-}
-
 impl MemoryModel<'_> {
     /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
     /// bytes on each tile, with the bytes on the fullest tile of each range. In a pipeline, the
@@ -63,7 +58,8 @@ impl MemoryModel<'_> {
     /// If one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         let all = (&[(self, limit)][..], self.layers());
-        Ok(of_one(Self::costs_in_all(all, None, &Progress::new())?))
+        let mut costs = Self::costs_in_all(all, None, &Progress::new())?;
+        Ok(costs.pop().unwrap_or_default())
     }
 
     /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
@@ -111,7 +107,8 @@ impl MemoryModel<'_> {
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
         let shown = (progress, "computing other splits");
-        Ok(of_one(Self::costs_on(None, vec![ranges], shown)?))
+        let mut costs = Self::costs_on(None, vec![ranges], shown)?;
+        Ok(costs.pop().unwrap_or_default())
     }
 
     /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
@@ -205,10 +202,10 @@ fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePha
     for pipeline in pipelines {
         if let Some(own) = pipeline.model.update.as_deref() {
             let known = updates.iter().position(|update| update.is_like(own));
-            pipeline.update = Some(known.unwrap_or(updates.len()));
-            if known.is_none() {
+            pipeline.update = Some(known.unwrap_or_else(|| {
                 updates.push(own);
-            }
+                updates.len() - 1
+            }));
         }
     }
     updates

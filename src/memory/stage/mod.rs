@@ -9,10 +9,8 @@
 //! neighbouring tiles, lanes, flows, updates). Tests compare them with each other and with a
 //! reference model.
 
-mod live_sums;
 mod parts;
 mod peaks;
-mod stages_to_compute;
 
 pub use parts::Parts;
 
@@ -22,9 +20,8 @@ use super::overhead::TileOverhead;
 use super::pipeline::{PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
-use peaks::StagePeak;
+use peaks::{StagePeak, StagesToCompute, Wanted};
 use rayon::prelude::*;
-use stages_to_compute::{StagesToCompute, Wanted};
 use std::ops::Range;
 
 /// The memory that one stage takes on each tile.

@@ -4,16 +4,14 @@
 //! The forward and backward passes run without this optimizer state, and without the variables that
 //! only updates make. Then weights are updated one after the other: the optimizer state of the
 //! weight is loaded or gathered, and the bytes of its update (module `tile`) are added to the bytes
-//! of always-live variables. The module `ranges` does this for all ranges of layers at once.
+//! of always-live variables.
 
 mod parts;
-mod ranges;
 #[cfg(test)]
 mod tests;
 mod tile;
 
-pub(super) use ranges::RangeUpdates;
-pub(super) use tile::{TileUpdates, Updating};
+pub(super) use tile::{RangeUpdates, TileUpdates, Updating};
 
 use super::MemoryModel;
 use crate::limits;
@@ -123,14 +121,15 @@ impl UpdatePhase {
     /// [`CountedUses`](crate::memory::uses::CountedUses)) are on the chip during an update,
     /// although they are not live at every step in the profile.
     pub fn fills_holes(&self, number: u32) -> bool {
-        self.of(number)
-            .is_some_and(|own| own.has_holes && !own.is_away())
+        let own = self.of(number);
+        own.has_holes && !own.is_away()
     }
 
     /// Returns the role in updates of the variables of the use with index `number` (see
-    /// [`CountedUses`](crate::memory::uses::CountedUses)); `None` if it is a use of code.
-    fn of(&self, number: u32) -> Option<&InUpdate> {
-        self.of_uses.get(number as usize)
+    /// [`CountedUses`](crate::memory::uses::CountedUses)), which hold data: the classic memory
+    /// model, which alone has uses of code, has no update phase.
+    fn of(&self, number: u32) -> &InUpdate {
+        &self.of_uses[number as usize]
     }
 }
 
@@ -142,8 +141,7 @@ impl MemoryModel<'_> {
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
             .as_ref()
-            .and_then(|update| update.of(number))
-            .is_some_and(InUpdate::is_away)
+            .is_some_and(|update| update.of(number).is_away())
     }
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
@@ -177,15 +175,14 @@ impl MemoryModel<'_> {
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
         let mut found = vec![0u64; self.layers()];
-        self.visit_updates(|role, variable| {
+        for (role, variable) in self.updated()? {
             if let UpdateRole::State { .. } = role {
-                let places = self.layers_of(variable.set);
-                let first = places.first().map_or(0, |&place| place as usize);
-                if let Some(sum) = found.get_mut(first) {
+                let first = self.layers_of(variable.set).first();
+                if let Some(sum) = found.get_mut(first.map_or(0, |&place| place as usize)) {
                     *sum = sum.saturating_add(variable.bytes);
                 }
             }
-        })?;
+        }
         Ok(found)
     }
 
@@ -196,33 +193,33 @@ impl MemoryModel<'_> {
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn gradient_bytes(&self) -> Result<u64, TooManyPlaces> {
-        let (mut gradients, mut weights) = (0u64, 0u64);
-        self.visit_updates(|role, variable| match role {
-            UpdateRole::Gradient => gradients = gradients.saturating_add(variable.bytes),
-            UpdateRole::Weight => weights = weights.saturating_add(variable.bytes),
-            _ => {}
-        })?;
-        Ok(if gradients > 0 { gradients } else { weights })
+        let updated = self.updated()?;
+        let bytes = |wanted: UpdateRole| {
+            updated
+                .iter()
+                .filter(|(role, _)| *role == wanted)
+                .fold(0u64, |sum, (_, own)| sum.saturating_add(own.bytes))
+        };
+        Ok(match bytes(UpdateRole::Gradient) {
+            0 => bytes(UpdateRole::Weight),
+            gradients => gradients,
+        })
     }
 
-    /// Calls `visit` for each use (variables of one class and use set) that would have a role in
-    /// updates if optimizer state were off the chip. `visit` gets the role and the use.
-    fn visit_updates(
-        &self,
-        mut visit: impl FnMut(UpdateRole, &VariableUse),
-    ) -> Result<(), TooManyPlaces> {
+    /// Returns each use (variables of one class and use set) that would have a role in updates if
+    /// optimizer state were off the chip, with this role.
+    fn updated(&self) -> Result<Vec<(UpdateRole, &VariableUse)>, TooManyPlaces> {
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
             ..self.pipeline
         };
-        let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
-            return Ok(());
-        };
-        for (in_update, variable) in phase.of_uses.iter().zip(self.model.variables.uses()) {
-            if let Some(role) = in_update.role {
-                visit(role, variable);
-            }
-        }
-        Ok(())
+        let phase = UpdatePhase::new(self.model, self.placement, elsewhere)?;
+        let roles = phase
+            .iter()
+            .flat_map(|phase| phase.of_uses.iter().map(|own| own.role));
+        Ok(roles
+            .zip(self.model.variables.uses())
+            .filter_map(|(role, variable)| Some((role?, variable)))
+            .collect())
     }
 }

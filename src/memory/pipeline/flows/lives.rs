@@ -87,7 +87,7 @@ impl Flows {
     #[inline]
     pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         let known = self.lives.as_ref()?;
-        match *known.of_uses.get(number as usize)? {
+        match known.of_uses[number as usize] {
             AS_RECORDED => None,
             life => Some(&known.lives[life as usize]),
         }

@@ -139,10 +139,7 @@ impl Flows {
     /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of_use(&self, number: u32) -> UseInPipeline {
-        self.of_uses
-            .get(number as usize)
-            .copied()
-            .unwrap_or(UseInPipeline::Other)
+        self.of_uses[number as usize]
     }
 
     /// Returns the number of the flow that the variables of one use belong to. Returns `None` if
