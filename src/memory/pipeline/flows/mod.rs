@@ -227,17 +227,19 @@ impl UseInPipeline {
                 return parameters[set as usize];
             };
             let (forward, backward) = placement.by_pass.places(set);
-            let first = match (forward.len(), backward.len()) {
+            let (forward, backward) = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
-                (0..2, 0..2) => known.number(forward, backward),
+                (0..2, 0..2) => (forward.into(), backward.into()),
                 // The use set may cover several variables, each used by some of these places. The
                 // live ranges of the class decide which places use this variable.
-                _ => {
-                    let (forward, backward) = windows.users(model, (forward, backward), class);
-                    known.number(&forward, &backward)
-                }
+                _ => windows.users(model, (forward, backward), class),
             };
-            Self::Flow(first + 2 * life as u32 + u32::from(is_streamed(model, set, class)))
+            Self::Flow(known.number(Flow {
+                forward,
+                backward,
+                life,
+                is_streamed: is_streamed(model, set, class),
+            }))
         };
         model.variables.uses().iter().map(flow).collect()
     }
@@ -329,14 +331,13 @@ fn own_steps(
 /// `class`: an operation that uses them copies data from the host at the first step at which they
 /// are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
-    let Some((begin, _)) = model.classes.ranges(class).first() else {
-        return false;
-    };
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
+    let mut groups = model.use_sets.groups(set);
     model
-        .use_sets
-        .groups(set)
-        .any(|group| copies(group).binary_search(begin).is_ok())
+        .classes
+        .ranges(class)
+        .first()
+        .is_some_and(|(begin, _)| groups.any(|group| copies(group).binary_search(begin).is_ok()))
 }
 
 #[cfg(test)]

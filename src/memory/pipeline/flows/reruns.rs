@@ -55,7 +55,7 @@ impl Segments {
         // The profile may list some forward steps of a place under another place. So the forward
         // pass of a place is taken to last until the forward pass of the next place starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
-        let runs = |place: u32, with: u32| {
+        let rerun = |(place, with): (u32, u32)| {
             let ((first, last), _) = known(place)?;
             let (_, (backward_start, _)) = known(with)?;
             Some(Rerun {
@@ -65,8 +65,7 @@ impl Segments {
                 steps: (first, starts(place + 1).max(last + 1)),
             })
         };
-        let own = (0..layers).filter_map(|place| runs(place, place));
-        let of_in = (layers > 1).then(|| runs(0, 1)).flatten();
+        let own = (0..layers).map(|place| (place, place));
         Self {
             of_places: (0..layers)
                 .map(|place| {
@@ -84,7 +83,10 @@ impl Segments {
                     Some((first_step, without(&[gap], &merged(bodies.copied()))))
                 })
                 .collect(),
-            reruns: own.chain(of_in).collect(),
+            reruns: own
+                .chain((layers > 1).then_some((0, 1)))
+                .filter_map(rerun)
+                .collect(),
         }
     }
 

@@ -1,23 +1,15 @@
 //! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass.
 
-use super::{Flow, Life};
+use super::Flow;
 use crate::memory::steps::{Steps, covering, merged};
-use crate::model::{Model, Pass, Placement, Positions, counts};
+use crate::model::{Model, Pass, Placement, Positions, ascending, counts};
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 
-/// The number of flows with the same forward and backward places. There are two for each [`Life`]:
-/// one for tensors that the host sends, and one for other tensors.
-const OF_SET: u32 = 2 * Life::ALL.len() as u32;
-
-/// All flows (tensors with the same users) that have been found so far. `list` has [`OF_SET`]
-/// consecutive flows for each pair of forward and backward places, in the order of [`Life`]; for
-/// each [`Life`], the flow of tensors that the host sends comes second.
+/// All flows (tensors with the same users) that have been found so far.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// For each pair of forward and backward places, the index in `list` of the first flow with
-    /// these places. The key is one list: the forward places, [`u32::MAX`] and the backward places.
-    numbers: FxHashMap<Vec<u32>, u32>,
+    /// The index of each flow in `list`.
+    numbers: FxHashMap<Flow, u32>,
     /// The number of the place Out if Out is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
@@ -31,47 +23,28 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index in `list` of the first of the [`OF_SET`] flows of tensors that the places
-    /// `forward` use in the forward pass and the places `backward` use in the backward pass (both
-    /// ascending). If there are no such flows yet, they are added.
-    pub fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
-        let backward = &*self.own_backward(forward, backward);
-        let key = [forward, &[u32::MAX], backward].concat();
-        if let Some(&first) = self.numbers.get(&key) {
-            return first;
+    /// Returns the index of `flow` in `list`, to which it is added if it is new. If Out is on the
+    /// first IPU, Out in `flow.backward` is first replaced by In in two cases. First, if the
+    /// forward pass of some places uses the tensors, but not that of Out: a backward operation in
+    /// Out then belongs to In, which shares weights with Out. Second, if only the backward passes
+    /// of In and Out use the tensors: they are then gradients of the shared weights and stay on the
+    /// first IPU.
+    pub fn number(&mut self, mut flow: Flow) -> u32 {
+        if let Some(out) = self.out {
+            let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
+            let is_ins = !flow.forward.is_empty() && !flow.forward.contains(&out);
+            if is_gradient || is_ins && flow.backward.contains(&out) {
+                let others = flow.backward.iter().filter(|&&place| place != out);
+                flow.backward = ascending(others.copied().chain([0]));
+            }
         }
-        let first = self.list.len() as u32;
-        self.list.extend((0..OF_SET).map(|number| Flow {
-            forward: forward.into(),
-            backward: backward.into(),
-            life: Life::ALL[number as usize / 2],
-            is_streamed: number % 2 == 1,
-        }));
-        self.numbers.insert(key, first);
-        first
-    }
-
-    /// Returns the places that use a tensor in the backward pass, corrected for the case that Out
-    /// is on the first IPU. `forward` and `backward` are the users of the tensor in each pass. In
-    /// two cases Out in `backward` is replaced by In, which is then listed once. First, if
-    /// `forward` is not empty and does not have Out: a backward operation in Out then belongs to
-    /// In, which shares weights with Out. Second, if `forward` is empty and `backward` is In and
-    /// Out: the tensor is then a gradient of the shared weights and stays on the first IPU.
-    fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
-        let is_in = self.out.is_some_and(|out| {
-            let is_gradient = forward.is_empty() && backward == [0, out];
-            let is_ins = !forward.is_empty() && !forward.contains(&out);
-            is_gradient || (is_ins && backward.last() == Some(&out))
-        });
-        if !is_in {
-            return backward.into();
+        if let Some(&number) = self.numbers.get(&flow) {
+            return number;
         }
-        let mut places = backward.to_vec();
-        places.pop();
-        if places.first() != Some(&0) {
-            places.insert(0, 0);
-        }
-        places.into()
+        let number = self.list.len() as u32;
+        self.list.push(flow.clone());
+        self.numbers.insert(flow, number);
+        number
     }
 }
 
@@ -170,10 +143,10 @@ impl PassWindows {
         model: &Model,
         (forward, backward): (&[u32], &[u32]),
         class: u32,
-    ) -> (Vec<u32>, Vec<u32>) {
+    ) -> (Box<[u32]>, Box<[u32]>) {
         type Window = fn(&PlaceSteps) -> Option<(u32, u32)>;
         let both = |&(from, to): &(u32, u32)| {
-            let met = |users: &[u32], window: Window| -> Vec<u32> {
+            let met = |users: &[u32], window: Window| -> Box<[u32]> {
                 users
                     .iter()
                     .copied()
