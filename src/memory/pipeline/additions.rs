@@ -77,31 +77,15 @@ impl<const N: usize> TileFlows<N> {
 
 /// What one pipeline stage, a range of places (In, layers or Out), does with the tensors of each
 /// flow (tensors with the same users), and how the stage runs backward.
-pub(super) struct StageRoles {
+#[derive(Debug)]
+pub(crate) struct StageRoles {
     backward: BackwardPass,
     /// The role of the stage in each flow: one entry per flow, in the order of [`Flows::list`].
-    by_flow: Vec<StageRole>,
+    pub by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
     /// this pipeline stage. In TensorFlow's pipelines this holds for Out if Out is on the first
     /// IPU.
     waits: bool,
-}
-
-/// What a stage does with the tensors of each flow (tensors with the same users), and what Out does
-/// if it runs on the same IPU as a pipeline stage of its own.
-pub(crate) struct StageFlows {
-    own: StageRoles,
-    /// What Out does with the tensors of each flow, if it is a pipeline stage of its own on the IPU
-    /// of this stage; otherwise `None`.
-    out_beside: Option<StageRoles>,
-}
-
-impl StageFlows {
-    /// Returns whether the stage keeps the tensors of the flow with the index `flow` from its
-    /// forward to its backward pass.
-    pub fn keeps(&self, flow: u32) -> bool {
-        self.own.by_flow[flow as usize].kept
-    }
 }
 
 impl Flows {
@@ -112,7 +96,7 @@ impl Flows {
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
-        (stage, roles): (&PlacedStage, Option<&StageFlows>),
+        (stage, roles): (&PlacedStage, Option<&StageRoles>),
         tiles: &TileFlows<N>,
     ) -> [[Parts; PHASES]; N] {
         let PlacedStage { positions, after } = stage;
@@ -124,9 +108,13 @@ impl Flows {
         let Some((after, roles)) = after.zip(roles) else {
             return least.map(|least| [least; PHASES]);
         };
-        let own = self.transfers(&roles.own, tiles);
-        let out = roles.out_beside.as_ref();
-        let out = out.map(|out| self.transfers(out, tiles));
+        let own = self.transfers(roles, tiles);
+        let is_beside_out = self.is_beside_out(&self.places_of(positions));
+        let out = self
+            .roles_of_out
+            .as_ref()
+            .filter(|_| is_beside_out)
+            .map(|out| self.transfers(out, tiles));
         let stash = self.stash(self.depth(positions, after), &own);
         std::array::from_fn(|lane| {
             let [waiting, passing] = self.in_phases(&own, out.as_ref(), lane);
@@ -142,14 +130,9 @@ impl Flows {
     /// Determines what `stage` does with the tensors of each flow. Returns `None` if the number of
     /// stages after `stage` is open: then only the least bytes are computed, which do not depend on
     /// roles.
-    pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageFlows> {
+    pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageRoles> {
         stage.after?;
-        let places = self.places_of(&stage.positions);
-        let is_beside_out = self.is_beside_out(&places);
-        Some(StageFlows {
-            own: self.stage_roles(places),
-            out_beside: is_beside_out.then(|| self.stage_roles(self.out())),
-        })
+        Some(self.stage_roles(self.places_of(&stage.positions)))
     }
 
     /// Returns the range of places (numbers of In, layers and Out; end exclusive) that a stage with

@@ -8,7 +8,7 @@
 //! from each start, grow layer by layer, as in `memory::ranges`.
 
 use super::Recompute;
-use super::additions::{StageRoles, TileFlows};
+use super::additions::TileFlows;
 use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole};
 use super::transfer_buffers::{Kept, PHASES, Transfers};
 use crate::memory::MemoryModel;
@@ -95,7 +95,7 @@ impl<const N: usize> RangeAdditions<N> {
         for &(set, bytes) in &tiles.accumulators {
             self.accumulators.enter(memory, set, 0, bytes);
         }
-        let out = patterns.out.as_ref();
+        let out = flows.roles_of_out.as_ref();
         self.out = out.map(|out| flows.transfers(out, tiles));
         self.accumulators.entries.check()
     }
@@ -194,9 +194,6 @@ pub(crate) struct Patterns<'a> {
     /// One entry per flow, in the order of [`Flows::list`]: the ranges of positions whose stages
     /// add the bytes of the flow to a quantity, for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// What Out does with the tensors of each flow as a pipeline stage of its own, if Out is on the
-    /// first IPU; otherwise `None`.
-    pub(super) out: Option<StageRoles>,
 }
 
 impl<'a> Patterns<'a> {
@@ -208,7 +205,6 @@ impl<'a> Patterns<'a> {
                 .iter()
                 .map(|flow| stretches(flows, flow, positions))
                 .collect(),
-            out: flows.out_is_first.then(|| flows.stage_roles(flows.out())),
         }
     }
 }

@@ -92,8 +92,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
         let of_layer = layer * self.blocks;
-        let first = |block: usize| (block * (self.layers + 1) + layer) * BLOCK;
-        let place = |place: usize| first(place / BLOCK) + place % BLOCK;
+        let place =
+            |place: usize| (place / BLOCK * (self.layers + 1) + layer) * BLOCK + place % BLOCK;
         let (begin, end) = (place(from), place(to));
         lanes::add(&mut self.changes[begin], &bytes);
         lanes::subtract(&mut self.changes[end], &bytes);

@@ -170,10 +170,9 @@ impl<const N: usize> InPipeline<'_, N> {
         if !scratch.is_on {
             return [u64::MAX; N];
         }
-        scratch.least = ByLane::default();
-        if let Some(update) = ranges.update {
-            *scratch.least = updates[update].always(tiles);
-        }
+        *scratch.least = ranges
+            .update
+            .map_or([0; N], |update| updates[update].always(tiles));
         if let Some(Patterns { flows, .. }) = &ranges.patterns {
             let additions = &mut scratch.additions;
             additions.add(last);

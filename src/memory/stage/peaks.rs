@@ -2,7 +2,7 @@
 //! stages and a few neighbouring tiles at a time.
 
 use crate::memory::lanes::{self, LANES};
-use crate::memory::pipeline::{PHASES, PlacedStage, StageFlows, TileFlows};
+use crate::memory::pipeline::{PHASES, PlacedStage, StageRoles, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
 use crate::memory::{MemoryModel, Parts, Rules};
@@ -42,7 +42,7 @@ pub(super) struct StagesToCompute<'a> {
     /// If a pipeline adds bytes, one entry per stage: what the stage does with the flows (sets of
     /// tensors with the same users) of the model; `None` if the number of stages after it is open.
     /// Otherwise an empty list.
-    pub roles: Vec<Option<StageFlows>>,
+    pub roles: Vec<Option<StageRoles>>,
 }
 
 /// The stages in which the variables with one equivalence class and one use set are live during a
@@ -103,8 +103,10 @@ impl<'a> StagesToCompute<'a> {
         }
         for &stage in &self.stages_of[counted.index()] {
             let stage = stage as usize;
-            let roles = || self.roles[stage].as_ref();
-            let keeps = |flow| roles().is_some_and(|roles| roles.keeps(flow));
+            let keeps = |flow| {
+                let roles = self.roles[stage].as_ref();
+                roles.is_some_and(|roles| roles.by_flow[flow as usize].kept)
+            };
             let has = |position| self.stages[stage].positions.contains(&(position as usize));
             if !row.kept_late.is_some_and(keeps) && with.is_none_or(has) {
                 visit(stage);

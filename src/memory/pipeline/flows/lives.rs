@@ -146,14 +146,26 @@ impl Loading<'_> {
             Some(own) => self.of_positions((own_flow, is_layered), own, end),
             None => self.of_all((own_flow, is_layered), &until(end, recorded)),
         };
-        let is_recorded = |part: &PartOfLife| {
-            part.places.is_none() && part.with.is_none() && part.steps[..] == *recorded
+        let is_recorded = match &parts[..] {
+            [] => true,
+            [
+                PartOfLife {
+                    places: None,
+                    with: None,
+                    steps,
+                },
+            ] => **steps == *recorded,
+            _ => false,
         };
-        let life = match &parts[..] {
-            [] => AS_RECORDED,
-            [part] if is_recorded(part) => AS_RECORDED,
-            _ => self.store(parts)?,
-        };
+        let mut life = AS_RECORDED;
+        if !is_recorded {
+            life = self.lives.len() as u32;
+            self.left = self
+                .left
+                .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
+                .ok_or(TooManyPlaces)?;
+            self.lives.push(parts.into());
+        }
         if own.is_none() {
             self.known.insert(key, life);
         }
@@ -214,19 +226,6 @@ impl Loading<'_> {
                 steps,
             })
             .collect()
-    }
-
-    /// Stores the parts of the liveness of one use, and returns their index in `lives`.
-    ///
-    /// # Errors
-    /// If more step ranges must be stored than [`limits::ENTRIES`].
-    fn store(&mut self, parts: Vec<PartOfLife>) -> Result<u32, TooManyPlaces> {
-        self.left = self
-            .left
-            .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
-            .ok_or(TooManyPlaces)?;
-        self.lives.push(parts.into());
-        Ok(self.lives.len() as u32 - 1)
     }
 }
 

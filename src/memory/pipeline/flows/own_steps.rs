@@ -60,16 +60,30 @@ impl<'a> OwnSteps<'a> {
             return None;
         }
         let ends = self.ends(variable.set, ranges, positions);
+        let lasts: Vec<Option<u32>> = (0..ranges.len())
+            .map(|range| ends.iter().filter_map(|ends| ends[range]).max())
+            .collect();
+        let backward_start = self.model.backward_start.filter(|_| spans_passes);
         let own: Vec<StepsOfPosition> = positions
             .iter()
-            .enumerate()
-            .map(|(at, &position)| {
-                let is_used = ends.iter().any(|ends| ends[at].is_some());
-                let steps = ranges.iter().zip(&ends).filter_map(|(&range, ends)| {
-                    let is_elsewhere =
-                        is_used && ends[at].is_none() && ends.iter().any(Option::is_some);
-                    (!is_elsewhere).then(|| (range.0, self.end(range, (at, position), ends, flow)))
-                });
+            .zip(&ends)
+            .map(|(&position, ends)| {
+                let is_used = ends.iter().any(Option::is_some);
+                let is_last = flow.forward.last() == Some(&position);
+                let steps = ranges.iter().zip(ends.iter().zip(&lasts)).filter_map(
+                    |(&(from, to), (&end, &last))| {
+                        let start = backward_start.filter(|start| (from + 1..to).contains(start));
+                        match (end, start) {
+                            // Only other positions use the variables in this live range.
+                            (None, _) if is_used && last.is_some() => None,
+                            (Some(end), Some(start)) if Some(end) != last => {
+                                let goes_on = end <= start && !is_last;
+                                Some((from, if goes_on { start } else { end }))
+                            }
+                            _ => Some((from, to)),
+                        }
+                    },
+                );
                 (position, steps.collect())
             })
             .collect();
@@ -80,69 +94,37 @@ impl<'a> OwnSteps<'a> {
 
     /// Finds the last operation that uses variables with the use set `set` in a live range at a
     /// position, and returns the step (exclusive) at which it ends, but at most the end of the
-    /// range. The result has one entry per range of `ranges` (half-open, ascending), with one entry
-    /// per position of `positions`, which is `None` if there is no such operation. An operation
-    /// without places of its own is attributed to all positions.
+    /// range. The result has one entry per position of `positions` (ascending), with one entry per
+    /// range of `ranges` (half-open, ascending), which is `None` if there is no such operation. An
+    /// operation without places of its own is attributed to all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
-        let mut ends = vec![vec![None; positions.len()]; ranges.len()];
+        let sets = &self.placement.by_pass.sets;
+        let mut ends = vec![vec![None; ranges.len()]; positions.len()];
         for &((first, end), own) in self
             .model
             .use_sets
             .groups(set)
             .flat_map(|group| &self.of_groups[group as usize])
         {
-            let met = ranges.partition_point(|&(_, to)| to <= first);
-            for (&(_, to), ends) in ranges
-                .iter()
-                .zip(&mut ends)
-                .skip(met)
-                .take_while(|((from, _), _)| *from < end)
-            {
-                let mut raise = |at: usize| ends[at] = ends[at].max(Some(end.min(to)));
-                match own {
-                    None => (0..positions.len()).for_each(raise),
-                    Some(own) => self.positions_of(own, positions).for_each(&mut raise),
+            let met = ranges.partition_point(|&(_, to)| to <= first)
+                ..ranges.partition_point(|&(from, _)| from < end);
+            let mut raise = |at: usize| {
+                for range in met.clone() {
+                    let known: &mut Option<u32> = &mut ends[at][range];
+                    *known = (*known).max(Some(end.min(ranges[range].1)));
                 }
+            };
+            match own {
+                None => (0..positions.len()).for_each(raise),
+                Some(own) => sets
+                    .places(own)
+                    .iter()
+                    .map(|&place| self.placement.positions.of_place(place) as u32)
+                    .filter_map(|position| positions.binary_search(&position).ok())
+                    .for_each(&mut raise),
             }
         }
         ends
-    }
-
-    /// Returns the indices into `positions` (ascending) of the positions that have any place of the
-    /// set `places`.
-    fn positions_of(&self, places: PlaceSet, positions: &[u32]) -> impl Iterator<Item = usize> {
-        self.placement
-            .by_pass
-            .sets
-            .places(places)
-            .iter()
-            .map(move |&place| self.placement.positions.of_place(place) as u32)
-            .filter_map(move |position| positions.binary_search(&position).ok())
-    }
-
-    /// Returns the step (exclusive) until which a position needs a variable of `flow` in one live
-    /// range (half-open). `at` is the index of `position` in `ends`. `ends` has one entry per
-    /// position: the end of its last operation in this live range, as [`OwnSteps::ends`] returns
-    /// it.
-    fn end(
-        &self,
-        (from, to): (u32, u32),
-        (at, position): (usize, u32),
-        ends: &[Option<u32>],
-        flow: &Flow,
-    ) -> u32 {
-        let is_inside = |start: &u32| (from + 1..to).contains(start);
-        let (Some(backward_start), Some(end)) =
-            (self.model.backward_start.filter(is_inside), ends[at])
-        else {
-            return to;
-        };
-        let last = ends.iter().flatten().max();
-        if flow.life != Life::AcrossPasses || last == Some(&end) {
-            return to;
-        }
-        let goes_on = end <= backward_start && flow.forward.last() != Some(&position);
-        if goes_on { backward_start } else { end }
     }
 }
 

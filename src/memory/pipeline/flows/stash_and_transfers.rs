@@ -70,7 +70,7 @@ pub(crate) struct Flow {
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub kept: bool,
