@@ -12,15 +12,13 @@ mod ranges;
 mod settings;
 #[cfg(test)]
 pub(super) mod tests;
-mod transfer_buffers;
 mod warnings;
 
 pub use settings::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, StatePlace};
 
-pub(super) use additions::{StageRoles, TileFlows};
+pub(super) use additions::{PHASES, StageRoles, TileFlows};
 pub(super) use flows::Flows;
 pub(super) use ranges::{Patterns, RangeAdditions};
-pub(super) use transfer_buffers::PHASES;
 
 use std::ops::Range;
 

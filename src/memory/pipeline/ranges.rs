@@ -8,9 +8,8 @@
 //! from each start, grow layer by layer, as in `memory::ranges`.
 
 use super::Recompute;
-use super::additions::TileFlows;
+use super::additions::{Kept, PHASES, TileFlows, Transfers};
 use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole};
-use super::transfer_buffers::{Kept, PHASES, Transfers};
 use crate::memory::MemoryModel;
 use crate::memory::entering::{Entries, GrowingSums};
 use crate::memory::lanes::{self, ByLane};

@@ -25,7 +25,6 @@
 
 mod blocks;
 mod pipelines;
-mod tiles;
 mod variables;
 
 use super::code;
@@ -36,13 +35,12 @@ use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::Progress;
-use pipelines::{InPipeline, PipelineRanges, PipelineScratch};
+use pipelines::{Examination, InPipeline, PipelineRanges, PipelineScratch, TileScratch};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tiles::{Examination, TileScratch};
 
 /// Maximum number of sums that a thread keeps for the tiles that it examines side by side: tiles
 /// times layers times places (steps at which a peak is possible). If there were more sums,

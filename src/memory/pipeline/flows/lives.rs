@@ -1,12 +1,26 @@
 //! The steps at which variables are live in stages of a pipeline. Only variables for which these
-//! steps differ from the profile need them.
+//! steps differ from the profile need them, above all variables of layers that are recomputed.
+//!
+//! A *segment* is a run of neighbouring places (In, layers) whose forward pass runs again from its
+//! inputs right before their backward pass. Tensors of places outside of segments are kept. The
+//! profile has one forward pass, so its steps stand for both runs:
+//! * A tensor that only its segment uses is free between the end of the segment's forward pass and
+//!   its backward pass: this is the *gap*.
+//! * A tensor that other places of the stage also use, or that comes from a place before the
+//!   segment, is a checkpoint. It stays live as in the one-IPU compilation. If only forward passes
+//!   use it, it is live until the first of these has run again.
+//! * A tensor that is live at the first step of a segment's backward pass is live at all steps of
+//!   the segment's forward pass, in stages that have the segment.
+//!
+//! Whether a tensor is a checkpoint depends on the stage, but only on which users of the tensor the
+//! stage has. So the life of its variables has two parts, which count in different stages.
 
-use super::reruns::{Held, Segments};
-use super::{Flow, Flows};
+use super::{Flow, Flows, Life, PassWindows};
 use crate::limits;
-use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged};
+use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The steps at which the variables of each use are live in stages of a pipeline. A use is all
 /// variables with the same equivalence class and use set.
@@ -233,4 +247,212 @@ impl Loading<'_> {
 /// ignored.
 fn all_steps(held: Vec<Held>) -> Steps {
     merged(held.into_iter().flat_map(|(_, steps)| steps))
+}
+
+/// The second run (recomputation) of the forward pass of one place (In or a layer), right before
+/// the backward pass of `place`.
+#[derive(Debug, Clone, Copy)]
+struct Rerun {
+    /// The place whose backward pass needs the recomputed tensors.
+    place: u32,
+    /// The place whose forward pass runs again. In runs again together with the first layer.
+    runs: u32,
+    /// The first step of the backward pass of the place `place`.
+    backward_start: u32,
+    /// The half-open steps of the first run of this forward pass, which also stand for the second
+    /// run.
+    steps: (u32, u32),
+}
+
+/// The segments of a model in a pipeline that recomputes each layer. A segment is a run of places
+/// whose forward pass runs again before its backward pass: each layer is a segment, and In belongs
+/// to the segment of the first layer. Out is not recomputed.
+#[derive(Debug, Default)]
+struct Segments {
+    /// One entry per place: the first step of the place's backward pass, right before which the
+    /// place is recomputed, and the steps at which tensors that only its segment uses are not live,
+    /// which are between its forward and its backward pass. `None` if the place is not recomputed,
+    /// so that all its tensors are kept.
+    of_places: Vec<Option<(u32, Steps)>>,
+    reruns: Vec<Rerun>,
+}
+
+impl Segments {
+    /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
+    /// the last place is Out.
+    fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
+        let layers = places - u32::from(has_out);
+        let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
+        // The profile may list some forward steps of a place under another place. So the forward
+        // pass of a place is taken to last until the forward pass of the next place starts.
+        let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
+        let rerun = |(place, with): (u32, u32)| {
+            let ((first, last), _) = known(place)?;
+            let (_, (backward_start, _)) = known(with)?;
+            Some(Rerun {
+                place: with,
+                runs: place,
+                backward_start,
+                steps: (first, starts(place + 1).max(last + 1)),
+            })
+        };
+        let own = (0..layers).map(|place| (place, place));
+        Self {
+            of_places: (0..layers)
+                .map(|place| {
+                    let (_, (first_step, _)) = known(place)?;
+                    let with = (place == 0 && layers > 1).then_some(1);
+                    let places = || [Some(place), with].into_iter().flatten();
+                    let found = || places().filter_map(known);
+                    let last = found().map(|((_, last), _)| last + 1).max()?;
+                    let first = found().map(|(_, (first, _))| first).min()?;
+                    let next = with.unwrap_or(place) + 1;
+                    let backward = windows.at(next).backward;
+                    let ends = backward.map_or(first, |(_, last)| last + 1);
+                    let gap = (starts(next).max(last), first.min(ends));
+                    let bodies = places().flat_map(|place| &windows.at(place).bodies);
+                    Some((first_step, without(&[gap], &merged(bodies.copied()))))
+                })
+                .collect(),
+            reruns: own
+                .chain((layers > 1).then_some((0, 1)))
+                .filter_map(rerun)
+                .collect(),
+        }
+    }
+
+    /// Returns the entry of `place` in `of_places`; `None` if the place is not recomputed.
+    fn of(&self, place: u32) -> Option<&(u32, Steps)> {
+        self.of_places.get(place as usize)?.as_ref()
+    }
+
+    /// Returns the steps of recomputed forward passes at which variables must also be live. If the
+    /// variables are live in the profile (at `ranges`, half-open and ascending) when a backward
+    /// pass begins, they must be live during the forward pass that is recomputed right before it.
+    /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
+    /// considered.
+    fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
+        let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
+        for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
+            let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
+            if let Some((_, to)) = ranges[..begun].last()
+                && rerun.backward_start < *to
+            {
+                found
+                    .entry(rerun.runs)
+                    .or_default()
+                    .extend(without(&[rerun.steps], ranges));
+            }
+        }
+        let found = found.into_iter();
+        let found: Vec<_> = found.map(|(place, steps)| (place, merged(steps))).collect();
+        by_positions(&found)
+            .into_iter()
+            .map(|(places, steps)| match places[..] {
+                [place] => (Some(place), steps),
+                _ => (None, steps),
+            })
+            .collect()
+    }
+
+    /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
+    /// `is_layered` is [`Flow::is_layered`] for these variables, and `ranges` are the half-open
+    /// steps at which they would be live without recomputation.
+    fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
+        let maker = flow.maker();
+        match flow.life {
+            Life::Forward => {
+                let others = flow.forward.iter().copied();
+                let (others, until): (Vec<_>, Vec<_>) = others
+                    .filter(|&place| Some(place) != maker)
+                    .filter_map(|place| Some((place, self.of(place)?.0)))
+                    .unzip();
+                let kept = ranges
+                    .first()
+                    .zip(until.iter().min())
+                    .map(|(&(from, _), &until)| (from, until.max(from)));
+                Lives {
+                    everywhere: vec![(None, ranges.into())],
+                    beside: vec![(None, without(kept.as_slice(), ranges))],
+                    others,
+                }
+            }
+            Life::AcrossPasses if is_layered => {
+                let found = maker.and_then(|maker| Some((maker, self.of(maker)?)));
+                let Some((maker, (_, gap))) = found else {
+                    return self.lives_as_recorded(ranges);
+                };
+                // In belongs to the segment of the first layer, so both count as the same place
+                // here.
+                let is_own = |place: u32| place.max(1) == maker.max(1);
+                let of_others = self.held(ranges, |place| !is_own(place));
+                let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
+                let mut beside = self.held(ranges, is_own);
+                for (_, steps) in &mut beside {
+                    *steps = without(steps, &all);
+                }
+                let mut everywhere = Vec::new();
+                for (place, steps) in of_others.into_iter().chain([(None, ranges.into())]) {
+                    let kept = without(&steps, gap);
+                    beside.push((place, without(&steps, &kept)));
+                    everywhere.push((place, kept));
+                }
+                Lives {
+                    everywhere,
+                    beside,
+                    others: flow
+                        .forward
+                        .iter()
+                        .chain(&flow.backward)
+                        .copied()
+                        .filter(|&user| user != maker)
+                        .collect(),
+                }
+            }
+            Life::AcrossPasses | Life::Backward => self.lives_as_recorded(ranges),
+        }
+    }
+
+    /// Returns the steps at which variables are live if recomputation does not free them: the steps
+    /// of `ranges` (half-open), and each forward pass that is recomputed for a backward pass at
+    /// whose first step the variables are live. These steps apply to every stage that has the
+    /// variables.
+    fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
+        let mut everywhere = self.held(ranges, |_| true);
+        everywhere.push((None, ranges.into()));
+        Lives {
+            everywhere,
+            ..Lives::default()
+        }
+    }
+
+    /// Returns the steps at which a position needs a variable of `flow` if layers are recomputed.
+    /// `steps` are the steps at which the position would need the variable without recomputation.
+    /// If the variable is an input of the position's forward pass, the position needs it until this
+    /// pass is recomputed, just before the position's backward pass.
+    fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
+        let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
+        let kept = steps
+            .first()
+            .zip(self.of(*position).filter(|_| is_input))
+            .map(|(&(from, _), &(until, _))| (from, until));
+        merged(steps.iter().copied().chain(kept))
+    }
+}
+
+/// Half-open steps at which variables are live, with the place that a stage must have for these
+/// steps to apply. The place is `None` if the steps apply to every stage that has the variables.
+type Held = (Option<u32>, Steps);
+
+/// The steps at which variables of one flow (tensors with the same users) are live in stages with
+/// recomputed layers.
+#[derive(Default)]
+struct Lives {
+    /// Steps at which the variables are live in every stage that has them.
+    everywhere: Vec<Held>,
+    /// Further steps at which the variables are live, in stages that have any of `others`.
+    beside: Vec<Held>,
+    /// The places that use the variables, other than the place that makes them. The steps in
+    /// `beside` apply to the stages that have any of these places.
+    others: Vec<u32>,
 }

@@ -3,7 +3,6 @@
 
 mod lives;
 mod own_steps;
-mod reruns;
 mod stash_and_transfers;
 mod users;
 
