@@ -4,7 +4,6 @@
 //! the cycles of one step: all micro-batches through all stages, the copies between stages, and the
 //! weight update.
 
-mod slots;
 mod step;
 
 #[cfg(test)]
@@ -12,8 +11,7 @@ pub(crate) mod tests;
 
 pub use step::StepTime;
 
-pub(crate) use slots::{SlotKind, Slots};
-pub(crate) use step::Rate;
+pub(crate) use step::{Rate, SlotKind, Slots};
 
 use crate::memory::{Pipeline, Recompute};
 use crate::model::{CyclesByLayer, Positions};

@@ -1,4 +1,4 @@
-use super::slots::{Order, PassOrder};
+use super::step::{Order, PassOrder};
 use super::*;
 use crate::memory::Schedule;
 use crate::model::{Layering, PassCycles, PseudoLayers};

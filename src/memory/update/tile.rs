@@ -1,7 +1,6 @@
 //! The memory of weight updates on neighbouring tiles, for stages and for growing ranges of layers.
 
-use super::UpdatePhase;
-use super::parts::UpdateRole;
+use super::{UpdatePhase, UpdateRole};
 use crate::memory::MemoryModel;
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
