@@ -1,7 +1,7 @@
 //! Compares the recorded memory with the bytes of operations, to show how much of it the model
 //! explains.
 
-use super::overhead::explained;
+use super::code::explained;
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
 use crate::profile::{CodeKind, TileBytes};

@@ -15,7 +15,6 @@ mod entering;
 mod kinds;
 mod lanes;
 mod layer_spans;
-mod overhead;
 mod pipeline;
 mod ranges;
 mod stage;
@@ -45,8 +44,7 @@ use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,
     meets,
 };
-use code::CodeItem;
-use overhead::TileOverhead;
+use code::{CodeItem, TileOverhead};
 use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;

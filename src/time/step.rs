@@ -400,14 +400,25 @@ impl Slots {
                 (full..full + every).map(|slot| (slot, 1)).collect()
             }
         };
+        let every = order.every.unwrap_or(u64::MAX);
         let micro_batches = micro_batches.unwrap_or(u64::MAX);
-        let kind = |(slot, count)| {
+        let kind = |(slot, count): (u64, u64)| {
             let mut kind = SlotKind {
                 count,
                 forward: vec![false; stages],
                 backward: vec![false; stages],
             };
-            for (ahead, back) in active_passes(&passes, slot, (order.every, micro_batches)) {
+            // Each pass that runs in the slot is on another micro-batch.
+            let active = passes
+                .iter()
+                .enumerate()
+                .skip((slot % every) as usize)
+                .step_by(every as usize)
+                .filter(|&(pass, _)| {
+                    let since = slot.checked_sub(pass as u64);
+                    since.is_some_and(|since| since / every < micro_batches)
+                });
+            for (_, (ahead, back)) in active {
                 ahead.iter().for_each(|&stage| kind.forward[stage] = true);
                 back.iter().for_each(|&stage| kind.backward[stage] = true);
             }
@@ -422,28 +433,6 @@ impl Slots {
     pub fn count(&self) -> u128 {
         self.kinds.iter().map(|kind| u128::from(kind.count)).sum()
     }
-}
-
-/// Iterates over the passes that run in the slot with the index `slot`, each on another
-/// micro-batch. `passes` has the passes of one micro-batch in order ([`passes`]). Of
-/// `micro_batches` micro-batches, one enters the pipeline every `every` slots; `every` is `None` if
-/// only one stage works at a time.
-fn active_passes(
-    passes: &[ActiveStages],
-    slot: u64,
-    (every, micro_batches): (Option<u64>, u64),
-) -> impl Iterator<Item = &ActiveStages> {
-    let every = every.unwrap_or(u64::MAX);
-    passes
-        .iter()
-        .enumerate()
-        .skip((slot % every) as usize)
-        .step_by(every as usize)
-        .filter(move |&(pass, _)| {
-            let since = slot.checked_sub(pass as u64);
-            since.is_some_and(|since| since / every < micro_batches)
-        })
-        .map(|(_, work)| work)
 }
 
 /// Returns the passes of one micro-batch through `stages` stages, in order. There is one entry for

@@ -231,8 +231,7 @@ impl Pipeline {
             Some(_) => &[self.recompute],
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
-        let own = [self.schedule];
-        let mut all: Vec<_> = own
+        let mut all: Vec<_> = [self.schedule]
             .iter()
             .chain(others)
             .flat_map(|&schedule| {

@@ -4,9 +4,9 @@
 
 use super::blocks::Blocks;
 use super::variables::EnteringVariables;
+use crate::memory::code::{TileOverhead, by_lane};
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane, Bytes, plus};
-use crate::memory::overhead::{TileOverhead, add_fragmentation};
 use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
 use crate::memory::update::{RangeUpdates, UpdatePhase};
 use crate::memory::uses::NeighbourUses;
@@ -251,8 +251,9 @@ impl<const N: usize> InPipeline<'_, N> {
         updates: &[RangeUpdates<N>],
     ) {
         if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
-            let mut bytes = plus(fixed, &updates[update].taken());
-            add_fragmentation(tiles, &mut bytes);
+            let bytes = plus(fixed, &updates[update].taken());
+            let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(bytes[lane]));
+            let bytes = plus(&bytes, &fragmentation);
             self.raise_columns(&bytes);
             self.raise_least(&bytes);
         }
@@ -358,27 +359,25 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let [fixed] = *scratch.always.sums;
             window = scratch.variables.widened(window, model.layer_window(last));
             scratch.blocks.add(last);
-            let mut beside = [0; N];
-            for (lane, tile) in tiles.iter().enumerate() {
+            let mut beside = by_lane(tiles, |lane, tile| {
                 let code = from_fn(|kind| scratch.code.sums[kind][lane]);
-                beside[lane] = tile.capped(code).iter().chain(&tile.code).sum();
-            }
+                tile.capped(code).iter().chain(&tile.code).sum()
+            });
             let mut totals = beside;
             if let Some(window) = window {
                 lanes::add(&mut totals, &fixed);
                 for pipeline in &mut self.pipelines {
                     pipeline.raise_in_update((tiles, &totals), updates);
                 }
-                let mut left = known;
-                for (lane, tile) in tiles.iter().enumerate() {
-                    let without = tile.without_fragmentation(left[lane]);
-                    left[lane] = without.saturating_sub(totals[lane]);
-                }
+                let left = by_lane(tiles, |lane, tile| {
+                    let without = tile.without_fragmentation(known[lane]);
+                    without.saturating_sub(totals[lane])
+                });
                 let highest = scratch.blocks.highest(window, left.map(B::at_most));
                 lanes::add(&mut totals, &highest.map(B::sum));
             }
-            let without_fragmentation = totals;
-            add_fragmentation(tiles, &mut totals);
+            let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
+            let totals = plus(&totals, &fragmentation);
             // A total changes a peak only if it exceeds `known`. If `known` is 0, the peak may not
             // have been set yet.
             if totals
@@ -391,8 +390,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
                 }
                 if model.flows.is_some() {
                     lanes::add(&mut beside, &fixed);
-                    lanes::add(&mut beside, &totals);
-                    lanes::subtract(&mut beside, &without_fragmentation);
+                    lanes::add(&mut beside, &fragmentation);
                     self.raise_phases(&beside);
                 }
             }

@@ -14,9 +14,8 @@ mod peaks;
 
 pub use parts::Parts;
 
-use super::code::by_tile;
+use super::code::{TileOverhead, by_tile};
 use super::lanes;
-use super::overhead::TileOverhead;
 use super::pipeline::{PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};

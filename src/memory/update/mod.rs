@@ -19,7 +19,6 @@ use crate::memory::{Pipeline, StatePlace};
 use crate::model::{
     Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
 };
-use std::sync::Arc;
 
 /// The weight update as a phase of its own: the role of each variable in it. Weights are updated
 /// one after the other, each in an *update*; updates are numbered from 0.
@@ -29,14 +28,14 @@ pub(crate) struct UpdatePhase {
     replicas: u64,
     /// One entry per use of data (index as in [`CountedUses`](crate::memory::uses::CountedUses)):
     /// the role of the use's variables in updates.
-    of_uses: Arc<[InUpdate]>,
+    of_uses: Vec<InUpdate>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
     /// weight is assumed for each weight.
     has_gradients: bool,
     /// One entry per update: whether any of its optimizer state is sharded among replicas.
-    is_shared_out: Arc<[bool]>,
+    is_shared_out: Vec<bool>,
     /// One entry per update: the half-open range of steps from its first to its last operation.
-    steps: Arc<[(u32, u32)]>,
+    steps: Vec<(u32, u32)>,
 }
 
 /// The role that the variables of one use (one class and use set) have in updates.
@@ -101,10 +100,10 @@ impl UpdatePhase {
         Ok(Some(Self {
             place: pipeline.state,
             replicas: pipeline.replicas.max(1),
-            of_uses: of_uses.into(),
-            is_shared_out: is_shared_out.into(),
+            of_uses,
+            is_shared_out,
             has_gradients: model.recording.accumulates,
-            steps: found.steps.into(),
+            steps: found.steps,
         }))
     }
 

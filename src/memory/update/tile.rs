@@ -2,9 +2,9 @@
 
 use super::{UpdatePhase, UpdateRole};
 use crate::memory::MemoryModel;
+use crate::memory::code::{TileOverhead, by_lane};
 use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
-use crate::memory::overhead::TileOverhead;
 use crate::memory::steps::StepSums;
 use crate::memory::uses::{NeighbourUses, Placing};
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces, VariableUse};
@@ -298,11 +298,10 @@ impl<const N: usize> RangeUpdates<N> {
     /// and in the weight update. These bytes are a replica's shares of optimizer state that is
     /// sharded on the chip, with their fragmentation. `tiles` has the overhead of each tile.
     pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
-        let mut always = *self.lasting.sums[0];
-        for (shares, tile) in always.iter_mut().zip(tiles) {
-            *shares += tile.fragmentation_of_shares(*shares);
-        }
-        always
+        let shares = &self.lasting.sums[0];
+        by_lane(tiles, |lane, tile| {
+            shares[lane] + tile.fragmentation_of_shares(shares[lane])
+        })
     }
 
     /// Returns one entry per lane (tile): the bytes that the weight update takes in the current

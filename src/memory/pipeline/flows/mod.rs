@@ -2,7 +2,6 @@
 //! tensors of a flow.
 
 mod lives;
-mod own_steps;
 mod stash_and_transfers;
 mod users;
 
@@ -15,13 +14,12 @@ use crate::model::{
     Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
     ascending,
 };
-use own_steps::{OwnSteps, SummedGradients};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use users::KnownFlows;
 pub(super) use users::{BackwardPass, PassWindows};
+use users::{KnownFlows, OwnSteps, SummedGradients};
 
 /// All *flows* of a model in a pipeline. A flow is a group of tensors that the same places (In,
 /// layers, Out) use in the same passes; its number is its index in `list`. The flows of one model
