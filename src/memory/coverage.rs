@@ -66,11 +66,8 @@ pub struct Coverage {
 impl Coverage {
     /// Returns the coverage with `rest` computed from its other fields.
     fn with_rest(self) -> Self {
-        let rest = i128::from(self.recorded)
-            - [self.layers, self.assigned, self.overhead]
-                .map(i128::from)
-                .iter()
-                .sum::<i128>();
+        let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
+        let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
         Self {
             rest: i64::try_from(rest).unwrap_or(i64::MIN),
             ..self
@@ -173,20 +170,16 @@ impl MemoryModel<'_> {
     /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
     /// `explaining` selects, plus the variables of these operations that are live at the step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
-        let code: u64 = self
-            .explained(explaining, memory_peak.tile..memory_peak.tile + 1)
-            .iter()
-            .flatten()
-            .sum();
-        code + self
+        let &MemoryPeak { tile, step, .. } = memory_peak;
+        let code = self.explained(explaining, tile..tile + 1);
+        let variables = self
             .uses
-            .on_tile(memory_peak.tile)
+            .on_tile(tile)
             .filter(|item| {
-                self.explains(explaining, item.set)
-                    && self.model.classes.is_live(item.class, memory_peak.step)
+                self.explains(explaining, item.set) && self.model.classes.is_live(item.class, step)
             })
-            .map(|item| item.bytes)
-            .sum::<u64>()
+            .map(|item| item.bytes);
+        code.into_iter().flatten().chain(variables).sum()
     }
 
     /// Explains the recorded bytes of the fullest tile at its peak step; if several tiles are

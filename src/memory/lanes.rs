@@ -158,11 +158,6 @@ pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     sums
 }
 
-/// Returns the sums of all arrays, lane by lane.
-pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
-    all.fold([0; N], |sums, bytes| plus(&sums, &bytes))
-}
-
 /// Returns the highest of `numbers`; 0 if `N` is 0.
 pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
     numbers.iter().copied().max().unwrap_or(0)

@@ -135,8 +135,9 @@ impl<'a> MemoryModel<'a> {
         all: &[Placing<N>],
         stage: &Range<usize>,
     ) -> [u64; N] {
-        let counted = all.iter().filter(|(set, _)| self.counts_in(*set, stage));
-        lanes::sum(counted.map(|&(_, bytes)| bytes))
+        all.iter()
+            .filter(|(set, _)| self.counts_in(*set, stage))
+            .fold([0; N], |sums, (_, bytes)| lanes::plus(&sums, bytes))
     }
 
     /// Returns the half-open step ranges at which variables with the equivalence class `class` are

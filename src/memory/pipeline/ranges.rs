@@ -9,7 +9,7 @@
 
 use super::Recompute;
 use super::additions::{Kept, PHASES, TileFlows, Transfers};
-use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole};
+use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole, users_in};
 use crate::memory::MemoryModel;
 use crate::memory::entering::{Entries, GrowingSums};
 use crate::memory::lanes::{self, ByLane};
@@ -268,9 +268,9 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
 /// range begins with the place `start` and grows at its end. The places are numbers of In, layers
 /// or Out, in any order; the gain of any other place changes nothing.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
-    let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
-    let forward = &flow.forward[from(&flow.forward)..];
-    let backward = &flow.backward[from(&flow.backward)..];
+    let places = start..flows.places;
+    let forward = users_in(&flow.forward, &places);
+    let backward = users_in(&flow.backward, &places);
     let ends = [backward.first(), forward.last(), backward.last()];
     // In and the first layer run again together. The last pipeline stage, which has the last place,
     // does not run again.

@@ -6,7 +6,7 @@ mod stash_and_transfers;
 mod users;
 
 use lives::StageLives;
-pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole};
+pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole, users_in};
 
 use super::{Accumulator, Pipeline, Recompute, StageRoles};
 use crate::memory::steps::StepsOfPosition;

@@ -220,7 +220,7 @@ impl Flow {
 
 /// Returns the part of `users` that lies in `places` (end exclusive). `users` are numbers of places
 /// in ascending order.
-fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
+pub(crate) fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let users = &users[users.partition_point(|&user| user < places.start)..];
     &users[..users.partition_point(|&user| user < places.end)]
 }
