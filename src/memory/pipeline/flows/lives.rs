@@ -20,7 +20,6 @@ use crate::limits;
 use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 
 /// The steps at which the variables of each use are live in stages of a pipeline. A use is all
 /// variables with the same equivalence class and use set.
@@ -301,16 +300,18 @@ impl Segments {
             of_places: (0..layers)
                 .map(|place| {
                     let (_, (first_step, _)) = known(place)?;
-                    let with = (place == 0 && layers > 1).then_some(1);
-                    let places = || [Some(place), with].into_iter().flatten();
-                    let found = || places().filter_map(known);
+                    let next = if place == 0 && layers > 1 {
+                        2
+                    } else {
+                        place + 1
+                    };
+                    let found = || (place..next).filter_map(known);
                     let last = found().map(|((_, last), _)| last + 1).max()?;
                     let first = found().map(|(_, (first, _))| first).min()?;
-                    let next = with.unwrap_or(place) + 1;
                     let backward = windows.at(next).backward;
                     let ends = backward.map_or(first, |(_, last)| last + 1);
                     let gap = (starts(next).max(last), first.min(ends));
-                    let bodies = places().flat_map(|place| &windows.at(place).bodies);
+                    let bodies = (place..next).flat_map(|place| &windows.at(place).bodies);
                     Some((first_step, without(&[gap], &merged(bodies.copied()))))
                 })
                 .collect(),
@@ -332,20 +333,17 @@ impl Segments {
     /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
     /// considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
-        let mut found: BTreeMap<u32, Steps> = BTreeMap::new();
-        for rerun in self.reruns.iter().filter(|rerun| is_of(rerun.place)) {
-            let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
-            if let Some((_, to)) = ranges[..begun].last()
-                && rerun.backward_start < *to
-            {
-                found
-                    .entry(rerun.runs)
-                    .or_default()
-                    .extend(without(&[rerun.steps], ranges));
-            }
-        }
-        let found = found.into_iter();
-        let found: Vec<_> = found.map(|(place, steps)| (place, merged(steps))).collect();
+        let found: Vec<StepsOfPosition> = self
+            .reruns
+            .iter()
+            .filter(|rerun| is_of(rerun.place))
+            .filter(|rerun| {
+                let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
+                let last = ranges[..begun].last();
+                last.is_some_and(|&(_, to)| rerun.backward_start < to)
+            })
+            .map(|rerun| (rerun.runs, without(&[rerun.steps], ranges)))
+            .collect();
         by_positions(&found)
             .into_iter()
             .map(|(places, steps)| match places[..] {
@@ -360,10 +358,13 @@ impl Segments {
     /// steps at which they would be live without recomputation.
     fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
-        match flow.life {
-            Life::Forward => {
-                let others = flow.forward.iter().copied();
-                let (others, until): (Vec<_>, Vec<_>) = others
+        let recomputed = maker.and_then(|maker| Some((maker, self.of(maker)?)));
+        match (flow.life, recomputed) {
+            (Life::Forward, _) => {
+                let (others, until): (Vec<_>, Vec<_>) = flow
+                    .forward
+                    .iter()
+                    .copied()
                     .filter(|&place| Some(place) != maker)
                     .filter_map(|place| Some((place, self.of(place)?.0)))
                     .unzip();
@@ -377,11 +378,7 @@ impl Segments {
                     others,
                 }
             }
-            Life::AcrossPasses if is_layered => {
-                let found = maker.and_then(|maker| Some((maker, self.of(maker)?)));
-                let Some((maker, (_, gap))) = found else {
-                    return self.lives_as_recorded(ranges);
-                };
+            (Life::AcrossPasses, Some((maker, (_, gap)))) if is_layered => {
                 // In belongs to the segment of the first layer, so both count as the same place
                 // here.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
@@ -409,20 +406,16 @@ impl Segments {
                         .collect(),
                 }
             }
-            Life::AcrossPasses | Life::Backward => self.lives_as_recorded(ranges),
-        }
-    }
-
-    /// Returns the steps at which variables are live if recomputation does not free them: the steps
-    /// of `ranges` (half-open), and each forward pass that is recomputed for a backward pass at
-    /// whose first step the variables are live. These steps apply to every stage that has the
-    /// variables.
-    fn lives_as_recorded(&self, ranges: &[(u32, u32)]) -> Lives {
-        let mut everywhere = self.held(ranges, |_| true);
-        everywhere.push((None, ranges.into()));
-        Lives {
-            everywhere,
-            ..Lives::default()
+            // Recomputation frees no variables: they are live as recorded, and at the steps of each
+            // forward pass that is recomputed for a backward pass at whose first step they are live.
+            _ => {
+                let mut everywhere = self.held(ranges, |_| true);
+                everywhere.push((None, ranges.into()));
+                Lives {
+                    everywhere,
+                    ..Lives::default()
+                }
+            }
         }
     }
 
