@@ -1,8 +1,9 @@
 //! The bytes that layers share and pass on to each other (docs/model.md, "What layers share").
 
 use super::MemoryModel;
+use super::steps::merged;
 
-use crate::model::{Framework, PlaceSet};
+use crate::model::{Framework, PlaceSet, ascending};
 use rustc_hash::FxHashMap;
 
 /// The variables that layers use, from which the bytes between any two layers are computed. A layer
@@ -120,15 +121,8 @@ impl LayerTraffic {
     /// Layers that do not use the variable are ignored.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
-            let mut flows: Vec<_> = shared
-                .ranges
-                .iter()
-                .map(|&range| self.ends(shared, range))
-                .flat_map(|(from, to)| pairs(&from, &to))
-                .collect();
-            flows.sort_unstable();
-            flows.dedup();
-            flows
+            let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
+            ascending(ends.flat_map(|(from, to)| pairs(&from, &to))).into_vec()
         })
     }
 
@@ -151,24 +145,13 @@ impl LayerTraffic {
     /// sides. The bytes of a variable are added once, however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![[0i128]; self.windows.len()];
-        let mut crossed: Vec<(u32, u32)> = Vec::new();
         for shared in &self.shared {
-            crossed.clear();
-            crossed.extend(
-                shared
-                    .ranges
-                    .iter()
-                    .filter_map(|&range| self.span(shared, range)),
-            );
-            crossed.sort_unstable();
-            let mut done = 0;
-            for &(first, last) in &crossed {
-                let first = first.max(done);
-                if first < last {
-                    changes[first as usize][0] += i128::from(shared.bytes);
-                    changes[last as usize][0] -= i128::from(shared.bytes);
-                    done = last;
-                }
+            let spans = shared.ranges.iter();
+            // Half-open ranges of boundaries that the variables cross.
+            let crossed = merged(spans.filter_map(|&range| self.span(shared, range)));
+            for (first, last) in crossed {
+                changes[first as usize][0] += i128::from(shared.bytes);
+                changes[last as usize][0] -= i128::from(shared.bytes);
             }
         }
         at_boundaries(changes).into_iter().flatten().collect()

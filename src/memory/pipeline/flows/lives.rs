@@ -219,8 +219,9 @@ impl Loading<'_> {
             let needed = (*position, until(end, steps));
             let needed = self.again.until_rerun(flow, &needed);
             let found = self.again.lives(flow, is_layered, &needed);
-            always.push((*position, all_steps(found.everywhere)));
-            more.push((*position, all_steps(found.beside)));
+            let at = |(_, steps): Held| (*position, steps);
+            always.extend(found.everywhere.into_iter().map(at));
+            more.extend(found.beside.into_iter().map(at));
             others = found.others;
         }
         let others = self.flows.positions_of(others);
@@ -240,12 +241,6 @@ impl Loading<'_> {
             })
             .collect()
     }
-}
-
-/// Returns all steps in `held`, merged. The place of each entry, which stages must have, is
-/// ignored.
-fn all_steps(held: Vec<Held>) -> Steps {
-    merged(held.into_iter().flat_map(|(_, steps)| steps))
 }
 
 /// The second run (recomputation) of the forward pass of one place (In or a layer), right before

@@ -12,7 +12,7 @@
 //!   (docs/model.md, "Accumulators and updates").
 
 use super::{Flow, Life};
-use crate::memory::steps::{Steps, StepsOfPosition, covering, merged};
+use crate::memory::steps::{Steps, StepsOfPosition, covering};
 use crate::model::{Model, Pass, PlaceSet, Placement, Positions, VariableUse, ascending, counts};
 use rustc_hash::FxHashMap;
 
@@ -76,7 +76,7 @@ pub(crate) struct PlaceSteps {
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
     /// The half-open steps of those backward operations that the profile lists at the same steps
-    /// for several calls of a function.
+    /// for several calls of a function, in any order.
     pub bodies: Steps,
 }
 
@@ -132,9 +132,6 @@ impl PassWindows {
                     *known = covering(&[*known, operation.window]);
                 }
             }
-        }
-        for steps in &mut found {
-            steps.bodies = merged(std::mem::take(&mut steps.bodies));
         }
         Self(found)
     }
