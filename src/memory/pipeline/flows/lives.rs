@@ -243,33 +243,24 @@ impl Loading<'_> {
     }
 }
 
-/// The second run (recomputation) of the forward pass of one place (In or a layer), right before
-/// the backward pass of `place`.
-#[derive(Debug, Clone, Copy)]
-struct Rerun {
-    /// The place whose backward pass needs the recomputed tensors.
-    place: u32,
-    /// The place whose forward pass runs again. In runs again together with the first layer.
-    runs: u32,
-    /// The first step of the backward pass of the place `place`.
-    backward_start: u32,
-    /// The half-open steps of the first run of this forward pass, which also stand for the second
+/// A place (In or a layer) whose forward pass runs again right before its backward pass.
+#[derive(Debug)]
+struct Segment {
+    /// The half-open steps of the first run of the forward pass, which also stand for the second
     /// run.
-    steps: (u32, u32),
+    forward: (u32, u32),
+    /// The first step of the backward pass.
+    backward_start: u32,
+    /// The steps at which tensors that only this segment uses are not live, which are between the
+    /// forward and the backward pass.
+    gap: Steps,
 }
 
-/// The segments of a model in a pipeline that recomputes each layer. A segment is a run of places
-/// whose forward pass runs again before its backward pass: each layer is a segment, and In belongs
-/// to the segment of the first layer. Out is not recomputed.
+/// The segments of a model in a pipeline that recomputes each layer: one entry per place. In belongs
+/// to the segment of the first layer, and runs again together with it. `None` if the place is not
+/// recomputed, as Out, so that all its tensors are kept.
 #[derive(Debug, Default)]
-struct Segments {
-    /// One entry per place: the first step of the place's backward pass, right before which the
-    /// place is recomputed, and the steps at which tensors that only its segment uses are not live,
-    /// which are between its forward and its backward pass. `None` if the place is not recomputed,
-    /// so that all its tensors are kept.
-    of_places: Vec<Option<(u32, Steps)>>,
-    reruns: Vec<Rerun>,
-}
+struct Segments(Vec<Option<Segment>>);
 
 impl Segments {
     /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
@@ -280,46 +271,32 @@ impl Segments {
         // The profile may list some forward steps of a place under another place. So the forward
         // pass of a place is taken to last until the forward pass of the next place starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
-        let rerun = |(place, with): (u32, u32)| {
-            let ((first, last), _) = known(place)?;
-            let (_, (backward_start, _)) = known(with)?;
-            Some(Rerun {
-                place: with,
-                runs: place,
+        let segment = |place: u32| {
+            let ((first_forward, last_forward), (backward_start, _)) = known(place)?;
+            let next = if place == 0 && layers > 1 {
+                2
+            } else {
+                place + 1
+            };
+            let found = || (place..next).filter_map(known);
+            let last = found().map(|((_, last), _)| last + 1).max()?;
+            let first = found().map(|(_, (first, _))| first).min()?;
+            let backward = windows.at(next).backward;
+            let ends = backward.map_or(first, |(_, last)| last + 1);
+            let gap = (starts(next).max(last), first.min(ends));
+            let bodies = (place..next).flat_map(|place| &windows.at(place).bodies);
+            Some(Segment {
+                forward: (first_forward, starts(place + 1).max(last_forward + 1)),
                 backward_start,
-                steps: (first, starts(place + 1).max(last + 1)),
+                gap: without(&[gap], &merged(bodies.copied())),
             })
         };
-        let own = (0..layers).map(|place| (place, place));
-        Self {
-            of_places: (0..layers)
-                .map(|place| {
-                    let (_, (first_step, _)) = known(place)?;
-                    let next = if place == 0 && layers > 1 {
-                        2
-                    } else {
-                        place + 1
-                    };
-                    let found = || (place..next).filter_map(known);
-                    let last = found().map(|((_, last), _)| last + 1).max()?;
-                    let first = found().map(|(_, (first, _))| first).min()?;
-                    let backward = windows.at(next).backward;
-                    let ends = backward.map_or(first, |(_, last)| last + 1);
-                    let gap = (starts(next).max(last), first.min(ends));
-                    let bodies = (place..next).flat_map(|place| &windows.at(place).bodies);
-                    Some((first_step, without(&[gap], &merged(bodies.copied()))))
-                })
-                .collect(),
-            reruns: own
-                .chain((layers > 1).then_some((0, 1)))
-                .filter_map(rerun)
-                .collect(),
-        }
+        Self((0..layers).map(segment).collect())
     }
 
-    /// Returns the entry of `place` in `of_places`; `None` if the place is not recomputed.
-    fn of(&self, place: u32) -> Option<&(u32, Steps)> {
-        self.of_places.get(place as usize)?.as_ref()
+    /// Returns the segment of `place`; `None` if the place is not recomputed.
+    fn of(&self, place: u32) -> Option<&Segment> {
+        self.0.get(place as usize)?.as_ref()
     }
 
     /// Returns the steps of recomputed forward passes at which variables must also be live. If the
@@ -328,16 +305,20 @@ impl Segments {
     /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
     /// considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
-        let found: Vec<StepsOfPosition> = self
-            .reruns
-            .iter()
-            .filter(|rerun| is_of(rerun.place))
-            .filter(|rerun| {
-                let begun = ranges.partition_point(|&(from, _)| from < rerun.backward_start);
-                let last = ranges[..begun].last();
-                last.is_some_and(|&(_, to)| rerun.backward_start < to)
+        let is_live_over = |start: u32| {
+            let begun = ranges.partition_point(|&(from, _)| from < start);
+            let last = ranges[..begun].last();
+            last.is_some_and(|&(_, to)| start < to)
+        };
+        let found: Vec<StepsOfPosition> = (0..self.0.len() as u32)
+            .filter(|&place| is_of(place))
+            .filter(|&place| {
+                let segment = self.of(place);
+                segment.is_some_and(|segment| is_live_over(segment.backward_start))
             })
-            .map(|rerun| (rerun.runs, without(&[rerun.steps], ranges)))
+            // In runs again before the backward pass of the first layer too.
+            .flat_map(|place| if place == 1 { 0..2 } else { place..place + 1 })
+            .filter_map(|place| Some((place, without(&[self.of(place)?.forward], ranges))))
             .collect();
         by_positions(&found)
             .into_iter()
@@ -361,7 +342,7 @@ impl Segments {
                     .iter()
                     .copied()
                     .filter(|&place| Some(place) != maker)
-                    .filter_map(|place| Some((place, self.of(place)?.0)))
+                    .filter_map(|place| Some((place, self.of(place)?.backward_start)))
                     .unzip();
                 let kept = ranges
                     .first()
@@ -373,7 +354,7 @@ impl Segments {
                     others,
                 }
             }
-            (Life::AcrossPasses, Some((maker, (_, gap)))) if is_layered => {
+            (Life::AcrossPasses, Some((maker, segment))) if is_layered => {
                 // In belongs to the segment of the first layer, so both count as the same place
                 // here.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
@@ -385,7 +366,7 @@ impl Segments {
                 }
                 let mut everywhere = Vec::new();
                 for (place, steps) in of_others.into_iter().chain([(None, ranges.into())]) {
-                    let kept = without(&steps, gap);
+                    let kept = without(&steps, &segment.gap);
                     beside.push((place, without(&steps, &kept)));
                     everywhere.push((place, kept));
                 }
@@ -423,7 +404,7 @@ impl Segments {
         let kept = steps
             .first()
             .zip(self.of(*position).filter(|_| is_input))
-            .map(|(&(from, _), &(until, _))| (from, until));
+            .map(|(&(from, _), segment)| (from, segment.backward_start));
         merged(steps.iter().copied().chain(kept))
     }
 }
