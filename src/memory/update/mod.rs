@@ -77,7 +77,7 @@ impl UpdatePhase {
         if model.backward_start.is_none() || pipeline.state == StatePlace::OnChip {
             return Ok(None);
         }
-        let found = Updates::new(model, &placement.by_pass, pipeline)?;
+        let found = Updates::new(model, &placement.by_pass, pipeline);
         let mut left = limits::ENTRIES;
         let mut of_uses = Vec::new();
         let mut is_shared_out = vec![false; found.steps.len()];
@@ -277,42 +277,46 @@ struct Updates<'a> {
     /// One entry per use set: the bytes, over all tiles, of the whole tensor to which the
     /// parameters of the use set belong.
     tensor_bytes: Vec<u64>,
+    /// One entry per operation group: whether it belongs to updates.
+    is_update: Vec<bool>,
     /// One entry per operation group: the index of the update to which the group belongs; 0 also
     /// for groups that belong to no update.
     of_group: Vec<u32>,
-    /// One entry per use set: the operation groups, in ascending order, that use its variables and
-    /// belong to updates.
-    groups: Vec<Box<[u32]>>,
     /// One entry per update: the half-open range of steps from its first to its last operation.
     steps: Vec<(u32, u32)>,
 }
 
 impl<'a> Updates<'a> {
-    fn new(
-        model: &'a Model,
-        by_pass: &PassPlaces,
-        pipeline: Pipeline,
-    ) -> Result<Self, TooManyPlaces> {
+    fn new(model: &'a Model, by_pass: &PassPlaces, pipeline: Pipeline) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
-        let groups = groups_of_updates(model, &is_update)?;
+        let updates = model.updates_by_set();
         // Operation groups that only copy from or to the host do not change the role of a variable.
         let mut is_of_updates = model
             .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
-        for (is_of_updates, groups) in is_of_updates.iter_mut().zip(&groups) {
-            *is_of_updates &= !groups.is_empty();
+        for (is_of_updates, &updates) in is_of_updates.iter_mut().zip(&updates) {
+            *is_of_updates &= updates > 0;
         }
         let mut found = Self {
             model,
             pipeline,
             tensor_bytes: tensor_bytes(model),
             of_group: vec![0; is_update.len()],
-            of_parameters: of_parameters(model, by_pass, (&is_of_updates, &groups)),
+            of_parameters: of_parameters(model, by_pass, (&is_of_updates, &updates)),
+            is_update,
             is_of_updates,
-            groups,
             steps: Vec::new(),
         };
-        found.number_updates(&is_update);
-        Ok(found)
+        found.number_updates();
+        found
+    }
+
+    /// Returns the operation groups that use variables with the use set `set` and belong to
+    /// updates.
+    fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+        self.model
+            .use_sets
+            .groups(set)
+            .filter(|&group| self.is_update[group as usize])
     }
 
     /// Returns the role of `variable` (the variables of one class and use set) in updates. Returns
@@ -354,39 +358,40 @@ impl<'a> Updates<'a> {
     /// Returns the indices of the updates that use variables with the use set `set`, in ascending
     /// order.
     fn updates_of(&self, set: u32) -> Box<[u32]> {
-        let groups = self.groups[set as usize].iter();
-        ascending(groups.map(|&group| self.of_group[group as usize]))
+        ascending(self.groups(set).map(|group| self.of_group[group as usize]))
     }
 
     /// Joins the operation groups that update one weight, or that use the same optimizer state,
-    /// into one update, and gives each update an index. `is_update` has one entry per operation
-    /// group: whether the group belongs to updates.
-    fn number_updates(&mut self, is_update: &[bool]) {
-        let mut sets_of_groups = GroupSets((0..is_update.len() as u32).collect());
-        let mut has_weight = vec![false; is_update.len()];
+    /// into one update, and gives each update an index.
+    fn number_updates(&mut self) {
+        let mut sets_of_groups = GroupSets((0..self.is_update.len() as u32).collect());
+        let mut has_weight = vec![false; self.is_update.len()];
         // Use sets of scalars, and use sets without parameters, belong to no weight.
-        let is_large = |set: &usize| self.elements(*set as u32) >= FEWEST_ELEMENTS;
-        let sets = || {
-            (0..self.groups.len())
-                .filter(is_large)
-                .map(|set| (&self.groups[set], self.of_parameters[set]))
+        let sets = |wanted: UpdateRole| {
+            (0u32..)
+                .zip(&self.of_parameters)
+                .filter(move |&(_, &role)| role == Some(wanted))
+                .map(|(set, _)| set)
+                .filter(|&set| self.elements(set) >= FEWEST_ELEMENTS)
         };
-        for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::Weight)) {
-            sets_of_groups.merge_all(groups);
-            has_weight[sets_of_groups.first(groups[0]) as usize] = true;
+        for set in sets(UpdateRole::Weight) {
+            if let Some(first) = sets_of_groups.merge_all(self.groups(set)) {
+                has_weight[first as usize] = true;
+            }
         }
-        for (groups, _) in sets().filter(|(_, role)| *role == Some(UpdateRole::SHARED_STATE)) {
-            let firsts = groups.iter().map(|&group| sets_of_groups.first(group));
+        for set in sets(UpdateRole::SHARED_STATE) {
+            let firsts = self.groups(set).map(|group| sets_of_groups.first(group));
             let weights = ascending(firsts.filter(|&first| has_weight[first as usize]));
             // A tensor that the updates of several weights use, such as a learning rate, belongs to
             // none of these weights.
-            if weights.len() < 2 {
-                sets_of_groups.merge_all(groups);
-                has_weight[sets_of_groups.first(groups[0]) as usize] |= !weights.is_empty();
+            if weights.len() < 2
+                && let Some(first) = sets_of_groups.merge_all(self.groups(set))
+            {
+                has_weight[first as usize] |= !weights.is_empty();
             }
         }
         let mut windows: Vec<Option<(u32, u32)>> = Vec::new();
-        for (group, _) in is_update.iter().enumerate().filter(|&(_, &is)| is) {
+        for group in (0..self.is_update.len()).filter(|&group| self.is_update[group]) {
             let first = sets_of_groups.first(group as u32) as usize;
             if first == group {
                 self.of_group[group] = windows.len() as u32;
@@ -403,31 +408,13 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns one entry per use set: the operation groups, in ascending order, that use its variables
-/// and belong to updates. `is_update` has one entry per operation group: whether it belongs to
-/// updates.
-///
-/// # Errors
-/// If all lists together have more entries than [`limits::ENTRIES`].
-fn groups_of_updates(model: &Model, is_update: &[bool]) -> Result<Vec<Box<[u32]>>, TooManyPlaces> {
-    let mut left = limits::ENTRIES;
-    let mut groups: Vec<Box<[u32]>> = vec![Box::default(); model.use_sets.len()];
-    for (set, smaller, group) in model.use_sets.iter() {
-        let mut updates = groups[smaller as usize].to_vec();
-        updates.extend(Some(group).filter(|&group| is_update[group as usize]));
-        left = left.checked_sub(updates.len()).ok_or(TooManyPlaces)?;
-        groups[set as usize] = updates.into();
-    }
-    Ok(groups)
-}
-
 /// Returns one entry per use set: the role in updates of its parameters
-/// ([`Updates::of_parameters`]). `is_of_updates` and `groups` are the fields of [`Updates`] with
-/// these names.
+/// ([`Updates::of_parameters`]). `is_of_updates` is the field of [`Updates`] with this name, and
+/// `updates` has the number of operation groups in updates that use the variables of each use set.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
-    (is_of_updates, groups): (&[bool], &[Box<[u32]>]),
+    (is_of_updates, updates): (&[bool], &[u8]),
 ) -> Vec<Option<UpdateRole>> {
     let has_names = matches!(
         model.recording.framework,
@@ -436,7 +423,7 @@ fn of_parameters(
     (0..model.use_sets.len() as u32)
         .map(|set| {
             let label = model.label_of(set);
-            let is_updated = !groups[set as usize].is_empty();
+            let is_updated = updates[set as usize] > 0;
             let is_accumulator = label.is_accumulator();
             let (forward, _) = by_pass.places(set);
             let name = label.weight_name();
@@ -494,11 +481,14 @@ impl GroupSets {
         first
     }
 
-    /// Merges the sets that contain the operation groups `groups` into one set.
-    fn merge_all(&mut self, groups: &[u32]) {
-        for pair in groups.windows(2) {
-            let (a, b) = (self.first(pair[0]), self.first(pair[1]));
-            self.0[a.max(b) as usize] = a.min(b);
-        }
+    /// Merges the sets that contain the operation groups `groups` into one set. Returns the first
+    /// operation group of this set; `None` if `groups` is empty.
+    fn merge_all(&mut self, groups: impl Iterator<Item = u32>) -> Option<u32> {
+        groups.fold(None, |merged: Option<u32>, group| {
+            let first = self.first(group);
+            let merged = merged.unwrap_or(first);
+            self.0[first.max(merged) as usize] = first.min(merged);
+            Some(first.min(merged))
+        })
     }
 }
