@@ -8,7 +8,7 @@
 //! from each start, grow layer by layer, as in `memory::ranges`.
 
 use super::Recompute;
-use super::additions::{Kept, PHASES, TileFlows, Transfers};
+use super::additions::{PHASES, TileFlows, Transfers};
 use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole, users_in};
 use crate::memory::MemoryModel;
 use crate::memory::entering::{Entries, GrowingSums};
@@ -43,7 +43,7 @@ pub(crate) struct RangeAdditions<const N: usize> {
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
     /// One entry per place (In, layers, Out): the bytes that the place keeps from its forward to
     /// its backward pass.
-    of_place: Vec<Kept<N>>,
+    kept: Vec<ByLane<u64, N>>,
     /// The sums of bytes that the current range stashes, receives, sends, forwards and keeps.
     range: Transfers<N>,
     /// The same sums as in `range` for Out, if Out is on the first IPU and so can be a pipeline
@@ -52,7 +52,6 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// Whether Out is a pipeline stage of its own on the first IPU and the current range runs on
     /// this IPU too.
     is_beside_out: bool,
-    start: usize,
 }
 
 impl<const N: usize> RangeAdditions<N> {
@@ -72,11 +71,8 @@ impl<const N: usize> RangeAdditions<N> {
         self.events.restart(positions);
         self.changes.clear();
         self.changes.resize_with(positions + 1, Default::default);
-        self.of_place.clear();
-        self.of_place.extend((0..flows.places).map(|place| Kept {
-            backward: flows.backward_of(place),
-            ..Kept::default()
-        }));
+        self.kept.clear();
+        self.kept.resize(flows.places as usize, ByLane::default());
         for &flow in &tiles.met {
             for stretch in &patterns.of_flow[flow as usize] {
                 self.enter(stretch, flow);
@@ -87,7 +83,7 @@ impl<const N: usize> RangeAdditions<N> {
                 .iter()
                 .filter(|_| kept.life == Life::AcrossPasses)
             {
-                let bytes = &mut self.of_place[place as usize].bytes;
+                let bytes = &mut self.kept[place as usize];
                 lanes::raise(bytes, &tiles.bytes[flow as usize].largest);
             }
         }
@@ -131,30 +127,23 @@ impl<const N: usize> RangeAdditions<N> {
             lanes::add_each(&mut self.range.sums, changes);
         }
         self.accumulators.begin(start);
-        self.start = start;
     }
 
-    /// Adds the position `last` to the end of the current range; it must be the next position after
-    /// the range.
-    pub fn add(&mut self, last: usize) {
+    /// Adds the last position of `range` (end exclusive) to the end of the current range, which then
+    /// is `range`.
+    pub fn add(&mut self, flows: &Flows, range: &Range<usize>) {
+        let last = range.end - 1;
         self.accumulators.add(last);
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
-        let positions = self.changes.len() - 1;
-        let is_whole = self.start == 0 && last + 1 == positions;
-        // A range of all positions also contains the place Out, even if Out is on the first IPU.
-        let end = if is_whole {
-            self.of_place.len()
-        } else {
-            last + 1
-        };
+        let places = flows.places_of(range);
+        self.is_beside_out = flows.is_beside_out(&places);
         // A range keeps as many bytes as the place in it that keeps the most, and runs backward as
         // the place with the greatest `Kept::backward`.
         let kept = &mut self.range.kept;
-        for place in &self.of_place[last..end] {
-            kept.backward = kept.backward.max(place.backward);
-            lanes::raise(&mut kept.bytes, &place.bytes);
+        for place in last as u32..places.end {
+            kept.backward = kept.backward.max(flows.backward_of(place));
+            lanes::raise(&mut kept.bytes, &self.kept[place as usize]);
         }
-        self.is_beside_out = self.start == 0 && !is_whole;
     }
 
     /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current

@@ -181,7 +181,7 @@ impl<const N: usize> InPipeline<'_, N> {
             .map_or([0; N], |update| updates[update].always(tiles));
         if let Some(Patterns { flows, .. }) = &ranges.patterns {
             let additions = &mut scratch.additions;
-            additions.add(last);
+            additions.add(flows, &range);
             scratch.phases = additions.beside(flows).map(ByLane);
             lanes::add(&mut scratch.least, &additions.accumulators.sums[0]);
             scratch.columns.clear();
