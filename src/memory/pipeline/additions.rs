@@ -184,7 +184,7 @@ impl Flows {
         tiles: &TileFlows<N>,
     ) -> Transfers<N> {
         let mut transfers = Transfers::default();
-        transfers.kept.backward = roles.backward;
+        transfers.backward = roles.backward;
         for &flow in &tiles.met {
             let role = roles.by_flow[flow as usize];
             let bytes = &tiles.bytes[flow as usize];
@@ -196,7 +196,7 @@ impl Flows {
             {
                 lanes::add(sums, &bytes.all);
             }
-            let kept = &mut transfers.kept.bytes;
+            let kept = &mut transfers.kept;
             if role.kept && roles.waits {
                 lanes::add(kept, &bytes.all);
             } else if role.kept {
@@ -245,9 +245,12 @@ fn in_passes(bytes: u64) -> [u64; PHASES] {
 pub(super) struct Transfers<const N: usize> {
     /// One entry per [`Quantity`], which is its index: the sum of the bytes of this quantity.
     pub sums: [ByLane<u64, N>; QUANTITIES],
-    /// How the stage runs backward, and the bytes that it keeps from its forward to its backward
-    /// pass.
-    pub kept: Kept<N>,
+    pub backward: BackwardPass,
+    /// The bytes that the stage keeps from its forward to its backward pass. They are the bytes of
+    /// the largest use that it keeps (a use is all variables with one class and use set), or of all
+    /// uses that it keeps if another pipeline stage runs on the IPU between the two passes
+    /// ([`StageRoles::waits`]).
+    pub kept: ByLane<u64, N>,
 }
 
 impl<const N: usize> Transfers<N> {
@@ -255,17 +258,6 @@ impl<const N: usize> Transfers<N> {
     fn of(&self, quantity: Quantity, lane: usize) -> u64 {
         self.sums[quantity as usize][lane]
     }
-}
-
-/// How a stage or place runs backward, and the bytes that it keeps from its forward to its backward
-/// pass, by lane (tile). The bytes are those of the largest use that it keeps (a use is all
-/// variables with one class and use set). They are those of all uses that it keeps if another
-/// pipeline stage runs on the IPU between the two passes
-/// ([`StageRoles::waits`]).
-#[derive(Clone, Copy, Default)]
-pub(super) struct Kept<const N: usize> {
-    pub backward: BackwardPass,
-    pub bytes: ByLane<u64, N>,
 }
 
 impl Flows {
@@ -282,8 +274,7 @@ impl Flows {
             Quantity::EntersLast,
         ]
         .map(|quantity| moves.of(quantity, lane));
-        let Kept { backward, bytes } = moves.kept;
-        let kept = bytes[lane];
+        let (backward, kept) = (moves.backward, moves.kept[lane]);
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
@@ -376,7 +367,7 @@ impl Flows {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
-        let pass = moves.kept.backward;
+        let pass = moves.backward;
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
@@ -406,7 +397,7 @@ impl Flows {
             (Schedule::None | Sequential, _) => 0,
             (Popart, _) => leaves.max(gradient_in),
             (TfGrouped | TfInterleaved, _) => {
-                of(Quantity::GradientOut) + moves.kept.bytes[lane].max(enters + leaves)
+                of(Quantity::GradientOut) + moves.kept[lane].max(enters + leaves)
             }
         };
         in_passes(phases.into_iter().fold(buffers, u64::max))

@@ -138,11 +138,11 @@ impl<const N: usize> RangeAdditions<N> {
         let places = flows.places_of(range);
         self.is_beside_out = flows.is_beside_out(&places);
         // A range keeps as many bytes as the place in it that keeps the most, and runs backward as
-        // the place with the greatest `Kept::backward`.
-        let kept = &mut self.range.kept;
+        // the place with the greatest `BackwardPass`.
+        let sums = &mut self.range;
         for place in last as u32..places.end {
-            kept.backward = kept.backward.max(flows.backward_of(place));
-            lanes::raise(&mut kept.bytes, &self.kept[place as usize]);
+            sums.backward = sums.backward.max(flows.backward_of(place));
+            lanes::raise(&mut sums.kept, &self.kept[place as usize]);
         }
     }
 

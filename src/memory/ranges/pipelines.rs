@@ -165,7 +165,7 @@ impl<const N: usize> InPipeline<'_, N> {
     /// the range does not fit on the tiles examined so far.
     pub fn add(
         &mut self,
-        range: Range<usize>,
+        range: &Range<usize>,
         tiles: &[TileOverhead],
         updates: &[RangeUpdates<N>],
     ) -> [u64; N] {
@@ -181,12 +181,12 @@ impl<const N: usize> InPipeline<'_, N> {
             .map_or([0; N], |update| updates[update].always(tiles));
         if let Some(Patterns { flows, .. }) = &ranges.patterns {
             let additions = &mut scratch.additions;
-            additions.add(flows, &range);
+            additions.add(flows, range);
             scratch.phases = additions.beside(flows).map(ByLane);
             lanes::add(&mut scratch.least, &additions.accumulators.sums[0]);
             scratch.columns.clear();
             for after in 0..ranges.depths(range.end) {
-                let copies = additions.copies(flows, flows.depth(&range, after));
+                let copies = additions.copies(flows, flows.depth(range, after));
                 scratch.columns.push(plus(&scratch.least, &copies));
             }
         }
@@ -342,14 +342,15 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         let tiles = self.tiles;
         let mut window: Option<(usize, usize)> = None;
         for last in start..model.layers() {
+            let range = start..last + 1;
             let scratch = &mut *self.scratch;
             for &(number, phase) in &self.updates {
-                scratch.updates[number].add(phase, last);
+                scratch.updates[number].add(phase, &range);
             }
             let updates = &scratch.updates;
             let mut known = [u64::MAX; N];
             for pipeline in &mut self.pipelines {
-                lanes::lower(&mut known, &pipeline.add(start..last + 1, tiles, updates));
+                lanes::lower(&mut known, &pipeline.add(&range, tiles, updates));
             }
             if !self.pipelines.iter().any(|own| own.scratch.is_on) {
                 break;

@@ -224,7 +224,6 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// The highest bytes that any update takes if only the variables that every stage has are
     /// counted.
     everywhere: ByLane<u64, N>,
-    start: usize,
     /// The highest bytes that any update takes in the current range (see [`UpdatePhase::taken`]).
     taken: ByLane<u64, N>,
 }
@@ -274,18 +273,18 @@ impl<const N: usize> RangeUpdates<N> {
     /// Starts an empty range whose first position will be `start`. The method must be called for
     /// the starts 0, 1, ... in this order.
     pub fn begin(&mut self, start: usize) {
-        self.start = start;
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
         self.taken = self.everywhere;
     }
 
-    /// Adds the position `last` to the end of the current range. The position must directly follow
-    /// the range. `phase` is the update phase from which the bytes were loaded.
-    pub fn add(&mut self, phase: &UpdatePhase, last: usize) {
+    /// Adds the last position of `range` (end exclusive) to the end of the current range, which then
+    /// is `range`. `phase` is the update phase from which the bytes were loaded.
+    pub fn add(&mut self, phase: &UpdatePhase, range: &Range<usize>) {
+        let last = range.end - 1;
         self.lasting.add(last);
         for (from, number, amounts) in &self.gained[last] {
-            if *from as usize <= self.start {
+            if *from as usize <= range.start {
                 let (update, sums) = &mut self.sums[*number as usize];
                 sums.add(amounts);
                 let taken = phase.taken(*update, sums);
