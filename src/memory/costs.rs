@@ -85,7 +85,7 @@ impl RangeCosts {
         self.rows.get(range.start)?.get(first..first + columns)
     }
 
-    /// Raises the bytes of each range to the bytes of the same range in `other` if those are
+    /// Raises the bytes of each range to the bytes of the same range in `other` if the latter are
     /// higher, and removes the ranges that `other` does not have. `other` must be a table of the
     /// same model in the same pipeline, computed on other tiles.
     pub(crate) fn raise_to(&mut self, other: &Self) {

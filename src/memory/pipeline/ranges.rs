@@ -175,8 +175,8 @@ pub(super) struct FlowStretch {
     pub lasts: Range<u32>,
 }
 
-/// Tells for each flow (tensors with the same users) what the stages do with its tensors, as sets
-/// of ranges of positions whose stages do the same.
+/// What stages do with the tensors of each flow (tensors with the same users), as sets of ranges of
+/// positions whose stages treat the tensors alike.
 pub(crate) struct Patterns<'a> {
     pub flows: &'a Flows,
     /// One entry per flow, in the order of [`Flows::list`]: the ranges of positions whose stages

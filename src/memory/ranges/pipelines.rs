@@ -303,8 +303,8 @@ pub(super) struct Examination<'a, B, const N: usize> {
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
-    /// Raises the peaks of all ranges, in each pipeline, to the bytes on these tiles if those are
-    /// higher. As soon as a range fits in no pipeline, longer ranges from the same start are
+    /// Raises the peaks of all ranges, in each pipeline, to the bytes on these tiles if these bytes
+    /// are higher. As soon as a range fits in no pipeline, longer ranges from the same start are
     /// skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();
@@ -336,7 +336,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     }
 
     /// Raises the peaks of all ranges that begin at the position `start` to the bytes on these
-    /// tiles if those are higher. The ranges grow by one position at a time.
+    /// tiles if these bytes are higher. The ranges grow by one position at a time.
     fn ranges_from(&mut self, start: usize) {
         let model = self.pipelines[0].ranges.model;
         let tiles = self.tiles;

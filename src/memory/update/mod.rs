@@ -12,10 +12,9 @@ mod tile;
 
 pub(super) use tile::{RangeUpdates, TileUpdates, Updating};
 
-use super::MemoryModel;
 use super::steps::covering;
+use super::{MemoryModel, Pipeline, StatePlace};
 use crate::limits;
-use crate::memory::{Pipeline, StatePlace};
 use crate::model::{
     Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
 };

@@ -215,7 +215,7 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// position. Each item has the first start to which it applies (ranges with earlier starts have
     /// the bytes already), the index into `common` of the update, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// The index of each update in [`UpdatePhase`], with the bytes of those of its variables that
+    /// The index of each update in [`UpdatePhase`], with the bytes of the variables of the update that
     /// every stage has.
     common: Vec<(u32, Amounts<N>)>,
     /// One entry per entry of `common`: the index of the update in [`UpdatePhase`], and the bytes

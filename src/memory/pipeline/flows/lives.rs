@@ -205,8 +205,9 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Returns the same as [`Loading::of_all`], for variables that different positions need at
-    /// different steps. `own` has the steps of each position; they are cut off at the step `end`
+    /// Returns the steps at which the variables of a use are live in stages, if different positions
+    /// need the variables at different steps. `flow` is the flow of the variables, and `is_layered`
+    /// is [`Flow::is_layered`] for them. `own` has the steps of each position; they are cut off at the step `end`
     /// (exclusive).
     fn of_positions(
         &mut self,
