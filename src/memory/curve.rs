@@ -90,15 +90,12 @@ impl MemoryModel<'_> {
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
-        let code = |tile: u32| {
+        let code = |tile: u32| -> u64 {
             let code = self.model.recorded_code.iter();
-            let code: u64 = code.map(|bytes| u64::from(bytes.get(tile))).sum();
-            code + self
-                .model
-                .recorded
-                .tiles
-                .get(tile as usize)
-                .map_or(0, |tile| tile.beyond_variables())
+            let of_tile = self.model.recorded.tiles.get(tile as usize);
+            code.map(|bytes| u64::from(bytes.get(tile)))
+                .chain(of_tile.map(|tile| tile.beyond_variables()))
+                .sum()
         };
         let mut sums = CurveSums::new(window);
         for variable in variables.uses() {

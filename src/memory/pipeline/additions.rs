@@ -40,9 +40,7 @@ impl<const N: usize> TileFlows<N> {
     /// add the bytes of their accumulators to `accumulators`. Other parameters, constants, and
     /// variables that no operation with a place uses are skipped.
     pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
-        for &flow in &self.met {
-            self.bytes[flow as usize] = FlowBytes::default();
-        }
+        self.bytes.clear();
         self.bytes.resize(flows.list.len(), FlowBytes::default());
         self.met.clear();
         self.accumulators.clear();

@@ -317,12 +317,11 @@ impl SummedGradients {
     pub fn new(model: &Model, end: u32) -> Self {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
-        let users =
-            model.users_by_set(|group| is_after[group] && model.operation_groups[group].computes());
-        Self {
-            is_used_after: users.into_iter().map(|users| users > 0).collect(),
-            end,
-        }
+        let is_used_after = model.use_sets.fold(false, |is_used, group| {
+            let group = group as usize;
+            is_used || (is_after[group] && model.operation_groups[group].computes())
+        });
+        Self { is_used_after, end }
     }
 
     /// Returns the step (exclusive) at which variables of `flow` with the use set `set` cease to be
