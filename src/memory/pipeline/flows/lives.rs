@@ -207,8 +207,8 @@ impl Loading<'_> {
 
     /// Returns the steps at which the variables of a use are live in stages, if different positions
     /// need the variables at different steps. `flow` is the flow of the variables, and `is_layered`
-    /// is [`Flow::is_layered`] for them. `own` has the steps of each position; they are cut off at the step `end`
-    /// (exclusive).
+    /// is [`Flow::is_layered`] for them. `own` has the steps of each position, which are cut off at
+    /// the step `end` (exclusive).
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
