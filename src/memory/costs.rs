@@ -17,8 +17,8 @@ pub struct RangeCosts {
     stages: Option<usize>,
     /// One list per start position, with the bytes of each range that begins at this position, the
     /// shortest range first. Each range has as many consecutive entries as there are
-    /// [`columns`](Self::columns): the lower bound on its bytes; in a pipeline also its bytes on the
-    /// fullest tile for 0, 1, ... stages after it. These are at least the lower bound, and
+    /// [`columns`](Self::columns): the lower bound on its bytes; in a pipeline also its bytes on
+    /// the fullest tile for 0, 1, ... stages after it. These are at least the lower bound, and
     /// [`u64::MAX`] if they exceed the limit.
     rows: Vec<Vec<u64>>,
 }

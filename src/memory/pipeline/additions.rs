@@ -403,9 +403,9 @@ impl Flows {
 
     /// Returns the bytes of the transfer buffers on the IPU of a stage, and the bytes of the
     /// tensors that the stage forwards: each has one entry per phase (see [`PHASES`]), on the tile
-    /// that has the lane `lane`. `stage` has the sums of bytes of the stage. `out` has the sums
-    /// of bytes of Out if Out is a later pipeline stage on the same IPU, which runs between the forward and the
-    /// backward pass of this stage; otherwise it is `None`.
+    /// that has the lane `lane`. `stage` has the sums of bytes of the stage. `out` has the sums of
+    /// bytes of Out if Out is a later pipeline stage on the same IPU, which runs between the
+    /// forward and the backward pass of this stage; otherwise it is `None`.
     pub(super) fn in_phases<const N: usize>(
         &self,
         stage: &Transfers<N>,

@@ -129,8 +129,8 @@ impl<const N: usize> RangeAdditions<N> {
         self.accumulators.begin(start);
     }
 
-    /// Adds the last position of `range` (end exclusive) to the end of the current range, which then
-    /// is `range`.
+    /// Adds the last position of `range` (end exclusive) to the end of the current range, which
+    /// then is `range`.
     pub fn add(&mut self, flows: &Flows, range: &Range<usize>) {
         let last = range.end - 1;
         self.accumulators.add(last);

@@ -48,8 +48,8 @@ pub(super) struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,
     /// The number of places: steps at which a peak is possible.
     pub places: usize,
-    /// One entry per step: the sum of the bits among [`BEGINS`], [`ENDS`] and [`EDGE`] that apply to
-    /// the step; 0 if none applies.
+    /// One entry per step: the sum of the bits among [`BEGINS`], [`ENDS`] and [`EDGE`] that apply
+    /// to the step; 0 if none applies.
     marks: Vec<u8>,
     /// One entry per phase (see [`PHASES`]): its range of places (end exclusive), which is empty if
     /// the phase has no steps.

@@ -215,8 +215,8 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// position. Each item has the first start to which it applies (ranges with earlier starts have
     /// the bytes already), the index into `common` of the update, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// The index of each update in [`UpdatePhase`], with the bytes of the variables of the update that
-    /// every stage has.
+    /// The index of each update in [`UpdatePhase`], with the bytes of the variables of the update
+    /// that every stage has.
     common: Vec<(u32, Amounts<N>)>,
     /// One entry per entry of `common`: the index of the update in [`UpdatePhase`], and the bytes
     /// of those of its variables that the current range has.
@@ -278,8 +278,8 @@ impl<const N: usize> RangeUpdates<N> {
         self.taken = self.everywhere;
     }
 
-    /// Adds the last position of `range` (end exclusive) to the end of the current range, which then
-    /// is `range`. `phase` is the update phase from which the bytes were loaded.
+    /// Adds the last position of `range` (end exclusive) to the end of the current range, which
+    /// then is `range`. `phase` is the update phase from which the bytes were loaded.
     pub fn add(&mut self, phase: &UpdatePhase, range: &Range<usize>) {
         let last = range.end - 1;
         self.lasting.add(last);

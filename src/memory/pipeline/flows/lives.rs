@@ -257,9 +257,9 @@ struct Segment {
     gap: Steps,
 }
 
-/// The segments of a model in a pipeline that recomputes each layer: one entry per place. In belongs
-/// to the segment of the first layer, and runs again together with it. `None` if the place is not
-/// recomputed, as Out, so that all its tensors are kept.
+/// The segments of a model in a pipeline that recomputes each layer: one entry per place. In
+/// belongs to the segment of the first layer, and runs again together with it. `None` if the place
+/// is not recomputed, as Out, so that all its tensors are kept.
 #[derive(Debug, Default)]
 struct Segments(Vec<Option<Segment>>);
 
@@ -384,7 +384,8 @@ impl Segments {
                 }
             }
             // Recomputation frees no variables: they are live as recorded, and at the steps of each
-            // forward pass that is recomputed for a backward pass at whose first step they are live.
+            // forward pass that is recomputed for a backward pass at whose first step they are
+            // live.
             _ => {
                 let mut everywhere = self.held(ranges, |_| true);
                 everywhere.push((None, ranges.into()));
