@@ -238,10 +238,11 @@ impl MemoryModel<'_> {
                 *part(coverage) += u64::from(variable.bytes);
             }
         }
-        by_category.retain(|_, coverage| *coverage != Coverage::default());
-        by_category
-            .values_mut()
-            .for_each(|coverage| *coverage = coverage.with_rest());
+        by_category.retain(|_, coverage| {
+            let has_bytes = *coverage != Coverage::default();
+            *coverage = coverage.with_rest();
+            has_bytes
+        });
         by_category
     }
 

@@ -146,15 +146,15 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
 
     /// Returns for each lane (tile) the highest live bytes of the current range at any place of
     /// `window` (end exclusive, not empty), or the entry of `known` if that is higher.
-    pub fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
+    pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
-        let mut highest = known;
+        let mut highest = known.map(B::at_most);
         for block in blocks {
             if lanes::is_above(&self.range.bounds[block], &highest) {
                 lanes::raise(&mut highest, &self.sum_block(block, window));
             }
         }
-        highest
+        highest.map(B::sum)
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range at the places that

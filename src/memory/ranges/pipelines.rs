@@ -374,8 +374,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
                     let without = tile.without_fragmentation(known[lane]);
                     without.saturating_sub(totals[lane])
                 });
-                let highest = scratch.blocks.highest(window, left.map(B::at_most));
-                lanes::add(&mut totals, &highest.map(B::sum));
+                lanes::add(&mut totals, &scratch.blocks.highest(window, left));
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
@@ -417,8 +416,7 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let mut totals = *beside;
             if !is_only {
                 let left = from_fn(|lane| known[lane].saturating_sub(beside[lane]));
-                let highest = self.scratch.blocks.highest(*window, left.map(B::at_most));
-                lanes::add(&mut totals, &highest.map(B::sum));
+                lanes::add(&mut totals, &self.scratch.blocks.highest(*window, left));
             }
             for pipeline in pipelines() {
                 pipeline.raise_columns(&plus(&totals, &pipeline.scratch.phases[phase]));
