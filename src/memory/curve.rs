@@ -28,13 +28,9 @@ pub struct LiveCurve {
 impl LiveCurve {
     /// Returns the highest bytes of any step, and the first step that has them.
     pub fn peak(&self) -> (u64, u32) {
-        let mut peak = (0, self.window.0);
-        for &(step, bytes) in &self.points {
-            if bytes > peak.0 {
-                peak = (bytes, step);
-            }
-        }
-        (self.fixed + self.always_live + peak.0, peak.1)
+        let peak = self.points.iter().rev().max_by_key(|(_, bytes)| bytes);
+        let &(step, bytes) = peak.unwrap_or(&(self.window.0, 0));
+        (self.fixed + self.always_live + bytes, step)
     }
 }
 
