@@ -204,14 +204,13 @@ impl Flow {
         let again = |place: u32| flows.runs_again(place, places);
         let users = users_in(&self.forward, places);
         let layers = users.iter().copied().filter(|&user| user > 0);
-        let is_made_once =
-            |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
-        // The output of a layer is a checkpoint if another layer uses it. In counts as part of the
-        // first layer.
-        let is_end = |maker: u32| {
-            places.contains(&maker) && users.iter().any(|&user| user.max(1) != maker.max(1))
+        // A tensor of a place that is never recomputed is kept. The output of a layer is a
+        // checkpoint if another layer uses it. In counts as part of the first layer.
+        let is_kept = |maker: u32| {
+            places.contains(&maker)
+                && (!flows.runs_again(maker, &(0..flows.places))
+                    || users.iter().any(|&user| user.max(1) != maker.max(1)))
         };
-        let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)
             || (kept && self.maker().is_some_and(is_kept))
