@@ -199,15 +199,18 @@ impl StagesToCompute<'_> {
             let [always, always_common] =
                 [stage, self.stages.len()].map(|stage| scratch.always[stage][lane]);
             let in_phase = |phase: usize| {
-                let highest = &scratch.sums.highest[stage][phase];
-                let common = highest.common[lane];
+                let Highest {
+                    bytes,
+                    common,
+                    step,
+                } = scratch.sums.highest[stage][phase][lane];
                 let parts = Parts {
-                    variables: highest.bytes[lane] - common + has_steps * always,
+                    variables: bytes - common + has_steps * always,
                     overhead: common + has_steps * always_common,
                     state: updating.map_or(0, |updating| updating.shares),
                     ..additions.map_or_else(Parts::default, |added| added[lane][phase])
                 };
-                (parts, highest.step[lane])
+                (parts, step)
             };
             StagePeak {
                 phases: std::array::from_fn(in_phase),
@@ -315,36 +318,37 @@ struct LiveSums {
     /// stage has. One more entry at the end has the live bytes of the variables that every stage
     /// has.
     live: Vec<[u64; LANES]>,
-    /// One entry per stage, with one entry per phase: the highest live bytes at the steps so far.
-    highest: Vec<[Highest; PHASES]>,
+    /// One entry per stage, with one entry per phase and lane (tile): the highest live bytes so far.
+    highest: Vec<[[Highest; LANES]; PHASES]>,
 }
 
-/// The highest live bytes of a stage in a phase, by lane (tile).
+/// The highest live bytes of a stage on a tile in a phase.
 #[derive(Clone, Copy)]
 struct Highest {
-    /// The live bytes of the stage, including those of variables that every stage has.
-    bytes: [u64; LANES],
+    /// The live bytes of the stage, including the bytes of variables that every stage has.
+    bytes: u64,
     /// The part of `bytes` that belongs to variables which every stage has.
-    common: [u64; LANES],
+    common: u64,
     /// The first step of the phase at which the live bytes of the stage are `bytes`.
-    step: [u32; LANES],
+    step: u32,
 }
 
 impl LiveSums {
     /// Removes all live bytes. `firsts` has one entry per stage: the first step of the stage in
     /// each phase.
     fn restart(&mut self, firsts: impl Iterator<Item = [u32; PHASES]>) {
-        let none = [0; LANES];
-        let highest = |first| Highest {
-            bytes: none,
-            common: none,
-            step: [first; LANES],
+        let highest = |step| {
+            [Highest {
+                bytes: 0,
+                common: 0,
+                step,
+            }; LANES]
         };
         self.highest.clear();
         self.highest
             .extend(firsts.map(|firsts| firsts.map(highest)));
         self.live.clear();
-        self.live.resize(self.highest.len() + 1, none);
+        self.live.resize(self.highest.len() + 1, [0; LANES]);
     }
 
     /// Updates the highest live bytes of the stage with the index `stage` in `phase`: they
@@ -353,13 +357,15 @@ impl LiveSums {
     #[inline]
     fn raise_highest(&mut self, stage: usize, phase: usize, step: u32) {
         let common = self.live[self.highest.len()];
-        let highest = &mut self.highest[stage][phase];
         let all = lanes::plus(&self.live[stage], &common);
-        for (lane, bytes) in all.into_iter().enumerate() {
-            if bytes > highest.bytes[lane] {
-                highest.bytes[lane] = bytes;
-                highest.common[lane] = common[lane];
-                highest.step[lane] = step;
+        let highest = &mut self.highest[stage][phase];
+        for (highest, (bytes, common)) in highest.iter_mut().zip(all.into_iter().zip(common)) {
+            if bytes > highest.bytes {
+                *highest = Highest {
+                    bytes,
+                    common,
+                    step,
+                };
             }
         }
     }
