@@ -377,8 +377,8 @@ impl LiveSums {
 #[derive(Default)]
 struct LiveChanges {
     /// The starts of lists in `rows`, as indices into it. Each step has two lists: the rows that
-    /// cease to be live before the step, then the rows that begin to be live at the step. One more
-    /// entry at the end is the end of the last list.
+    /// cease to be live before the step, then the rows that begin to be live at the step. Two more
+    /// entries at the end are the end of the last list.
     starts: Vec<u32>,
     /// The indices of the rows of the first list, then of the second, and so on.
     rows: Vec<u32>,
@@ -390,28 +390,26 @@ impl LiveChanges {
     /// no end may exceed it.
     fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
-        self.starts.resize(2 * (steps as usize + 1) + 1, 0);
+        self.starts.resize(2 * (steps as usize + 1) + 2, 0);
         let changes = || {
             live.iter()
                 .flat_map(|&(from, to, row)| [(2 * from as usize + 1, row), (2 * to as usize, row)])
         };
         for (place, _) in changes() {
-            self.starts[place] += 1;
+            self.starts[place + 2] += 1;
         }
         let mut end = 0;
         for start in &mut self.starts {
-            end += std::mem::replace(start, end);
+            end += *start;
+            *start = end;
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            let start = &mut self.starts[place];
-            self.rows[*start as usize] = row;
-            *start += 1;
+            // Each list is filled from its start, which then is the start of the next list.
+            let next = &mut self.starts[place + 1];
+            self.rows[*next as usize] = row;
+            *next += 1;
         }
-        // The loop has moved each entry of `starts` to the start of the next list, so the entries
-        // are moved back by one list.
-        self.starts.rotate_right(1);
-        self.starts[0] = 0;
     }
 
     /// Returns the numbers of the rows that are live at the step before `step` but not at `step`,
