@@ -52,10 +52,7 @@ impl<const N: usize> TileFlows<N> {
                     let accumulator = flows.pipeline.accumulator;
                     let of_weight = bytes.map(|bytes| accumulator.bytes(bytes, element));
                     let positions = memory.counted(memory.uses.of(number).set);
-                    match self.accumulators.last_mut() {
-                        Some((last, sums)) if *last == positions => lanes::add(sums, &of_weight),
-                        _ => self.accumulators.push((positions, of_weight)),
-                    }
+                    self.accumulators.push((positions, of_weight));
                 }
                 UseInPipeline::NotUpdated | UseInPipeline::Other => {}
             }
