@@ -2,7 +2,7 @@
 //! stages and a few neighbouring tiles at a time.
 
 use crate::memory::lanes::{self, LANES};
-use crate::memory::pipeline::{PHASES, PlacedStage, StageRoles, TileFlows};
+use crate::memory::pipeline::{Flows, PHASES, PlacedStage, StageRoles, TileFlows};
 use crate::memory::update::{TileUpdates, Updating};
 use crate::memory::uses::{self, NeighbourUses};
 use crate::memory::{MemoryModel, Parts, Rules};
@@ -28,21 +28,23 @@ pub(super) enum Wanted {
 pub(super) struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
-    pub wanted: Wanted,
+    /// The flows (sets of tensors with the same users) of the model if stages restore late
+    /// ([`Wanted::LateRestores`]); otherwise `None`.
+    restored_late: Option<&'a Flows>,
     /// One entry per set of positions: the indices into `stages` of the stages that have any of
     /// these positions. The entry of [`EVERYWHERE`] is empty.
-    stages_of: Vec<Vec<u32>>,
+    stages_of: Vec<Vec<usize>>,
     /// One entry per stage: the half-open range of steps in which its highest live bytes are looked
     /// for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
     /// The first steps of all stages that have steps.
-    pub starts: BTreeSet<u32>,
+    starts: BTreeSet<u32>,
     /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
     /// If a pipeline adds bytes, one entry per stage: what the stage does with the flows (sets of
     /// tensors with the same users) of the model; `None` if the number of stages after it is open.
     /// Otherwise an empty list.
-    pub roles: Vec<Option<StageRoles>>,
+    roles: Vec<Option<StageRoles>>,
 }
 
 /// The stages in which the variables with one equivalence class and one use set are live during a
@@ -51,14 +53,14 @@ pub(super) struct StagesToCompute<'a> {
 struct StageRow {
     /// Index into the rows of [`NeighbourUses`](crate::memory::uses::NeighbourUses): the row of the
     /// variables.
-    pub of_use: u32,
+    of_use: u32,
     /// The condition for a stage to have the variables: it must have any position of the set, and
     /// also the further position (`None` if no further position is required).
-    pub part: (PlaceSet, Option<u32>),
+    part: (PlaceSet, Option<u32>),
     /// If stages restore late ([`Wanted::LateRestores`]), the index of the flow to which the
     /// variables belong: stages that keep this flow for their backward pass are left out. Otherwise
     /// `None`.
-    pub kept_late: Option<u32>,
+    kept_late: Option<u32>,
 }
 
 impl<'a> StagesToCompute<'a> {
@@ -71,8 +73,9 @@ impl<'a> StagesToCompute<'a> {
         let windows: Vec<_> = stages.iter().map(window).collect();
         let starts = windows.iter().filter(|window| !window.is_empty());
         let stages_of = |places: &[u32]| {
-            (0u32..)
-                .zip(stages)
+            stages
+                .iter()
+                .enumerate()
                 .filter(|(_, stage)| meets(places, &stage.positions))
                 .map(|(number, _)| number)
                 .collect()
@@ -81,7 +84,10 @@ impl<'a> StagesToCompute<'a> {
         Self {
             memory,
             stages,
-            wanted,
+            restored_late: memory
+                .flows
+                .as_ref()
+                .filter(|_| wanted == Wanted::LateRestores),
             stages_of: memory.sets.iter().map(stages_of).collect(),
             starts: starts.map(|window| window.start).collect(),
             windows,
@@ -102,7 +108,6 @@ impl<'a> StagesToCompute<'a> {
             visit(self.stages.len());
         }
         for &stage in &self.stages_of[counted.index()] {
-            let stage = stage as usize;
             let keeps = |flow| {
                 let roles = self.roles[stage].as_ref();
                 roles.is_some_and(|roles| roles.by_flow[flow as usize].kept)
@@ -239,10 +244,8 @@ impl StagesToCompute<'_> {
         live.clear();
         always.clear();
         always.resize(self.stages.len() + 1, [0; LANES]);
-        let flows = self.memory.flows.as_ref();
-        let flows = flows.filter(|_| self.wanted == Wanted::LateRestores);
         for (of_use, &(number, bytes)) in (0u32..).zip(&uses.rows) {
-            let kept_late = flows.and_then(|flows| flows.of(number));
+            let kept_late = self.restored_late.and_then(|flows| flows.of(number));
             self.memory.each_life(number, |part, ranges| {
                 let row = StageRow {
                     of_use,
