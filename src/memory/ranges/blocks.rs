@@ -44,8 +44,8 @@ pub(super) struct Blocks<B, const N: usize> {
     /// One entry per place: the change of live bytes from the previous place. Only the layers of
     /// the current range that are below the entry of the block in `seen` are included.
     live_changes: Vec<[B; N]>,
-    /// One entry per block: `live_before` and `live_changes` include the layers of the current range
-    /// up to this layer (exclusive). [`UNSEEN`] if they have not been computed for this range.
+    /// One entry per block: `live_before` and `live_changes` include the layers of the current
+    /// range up to this layer (exclusive). [`UNSEEN`] if they have not been computed for this range.
     seen: Vec<usize>,
 }
 
