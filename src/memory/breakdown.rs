@@ -101,7 +101,6 @@ impl MemoryModel<'_> {
     /// new sums.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
-        let mut liveness = StepSums::default();
         let mut uses: Vec<_> = self
             .uses
             .on_tile(tile)
@@ -122,7 +121,7 @@ impl MemoryModel<'_> {
             let Some((first, last)) = window else {
                 continue;
             };
-            liveness.restart(first..last + 1);
+            let mut liveness = StepSums::new(first..last + 1);
             for (_, item) in of_group {
                 liveness.add([item.bytes], model.classes.ranges(item.class));
             }

@@ -13,15 +13,14 @@ use std::ops::Range;
 /// shorter range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
-    /// `least[from][n]` is the lower bound on the bytes of the range `from..from + n + 1`.
-    least: Vec<Vec<u64>>,
     /// The maximum number of stages of a split in a pipeline; `None` without a pipeline.
     stages: Option<usize>,
-    /// In a pipeline, one list per start position: the bytes on the fullest tile of each range that
-    /// begins at this position, the shortest range first. Each range has `stages` consecutive
-    /// entries, for 0, 1, ... stages after it. An entry is at least the bound in `least`, and
-    /// [`u64::MAX`] if the bytes exceed the limit.
-    peaks: Vec<Vec<u64>>,
+    /// One list per start position, with the bytes of each range that begins at this position, the
+    /// shortest range first. Each range has as many consecutive entries as there are
+    /// [`columns`](Self::columns): the lower bound on its bytes; in a pipeline also its bytes on
+    /// the fullest tile for 0, 1, ... stages after it. These are at least the lower bound, and
+    /// [`u64::MAX`] if they exceed the limit.
+    rows: Vec<Vec<u64>>,
 }
 
 impl RangeCosts {
@@ -37,8 +36,8 @@ impl RangeCosts {
             assert!(from + row.len() <= layers, "a range beyond the last layer");
         }
         Self {
-            least: peaks,
-            ..Self::default()
+            stages: None,
+            rows: peaks,
         }
     }
 
@@ -54,44 +53,60 @@ impl RangeCosts {
         stages: usize,
         peaks: impl Fn(Range<usize>, usize) -> u64,
     ) -> Self {
-        let from = |(start, least): (usize, &Vec<u64>)| {
-            (0..least.len() * stages)
-                .map(|index| peaks(start..start + index / stages + 1, index % stages))
+        let row = |(start, least): (usize, &Vec<u64>)| {
+            (start + 1..)
+                .zip(least)
+                .flat_map(|(end, &least)| {
+                    let peaks = &peaks;
+                    [least]
+                        .into_iter()
+                        .chain((0..stages).map(move |after| peaks(start..end, after)))
+                })
                 .collect()
         };
+        let bounds = Self::new(least);
         Self {
             stages: Some(stages),
-            peaks: least.iter().enumerate().map(from).collect(),
-            ..Self::new(least)
+            rows: bounds.rows.iter().enumerate().map(row).collect(),
         }
     }
 
-    /// Returns the bytes of `range` (end exclusive) in a pipeline: one entry per number of stages
-    /// after the range (0, 1, ...). Returns `None` without a pipeline, or if the table does not
-    /// have the range.
-    fn by_depth(&self, range: &Range<usize>) -> Option<&[u64]> {
-        let stages = self.stages?;
-        let first = range.len().checked_sub(1)? * stages;
-        self.peaks.get(range.start)?.get(first..first + stages)
+    /// Returns the number of entries that each range has in the table.
+    fn columns(&self) -> usize {
+        1 + self.stages.unwrap_or(0)
     }
 
-    /// Raises the bytes of each range to the bytes of the same range in `other` if those are
+    /// Returns the entries of `range` (end exclusive): the lower bound on its bytes; in a pipeline
+    /// also its bytes by the number of stages after it. Returns `None` if the table does not have
+    /// the range.
+    fn entries(&self, range: &Range<usize>) -> Option<&[u64]> {
+        let columns = self.columns();
+        let first = range.len().checked_sub(1)? * columns;
+        self.rows.get(range.start)?.get(first..first + columns)
+    }
+
+    /// Raises the bytes of each range to the bytes of the same range in `other` if the latter are
     /// higher, and removes the ranges that `other` does not have. `other` must be a table of the
     /// same model in the same pipeline, computed on other tiles.
     pub(crate) fn raise_to(&mut self, other: &Self) {
-        raise_rows(&mut self.least, &other.least);
-        raise_rows(&mut self.peaks, &other.peaks);
+        for (row, other) in self.rows.iter_mut().zip(&other.rows) {
+            row.truncate(other.len());
+            for (entry, &other) in row.iter_mut().zip(other) {
+                *entry = other.max(*entry);
+            }
+        }
     }
 
     /// Returns a table without a pipeline that gives each range its lower bound as its bytes.
     pub fn at_least(&self) -> Self {
-        Self::new(self.least.clone())
+        let least = |from| self.least_from(from).collect();
+        Self::new((0..self.layers()).map(least).collect())
     }
 
     /// Returns the number of positions in the layer order. Besides the layers, In and Out count as
     /// positions, or None (the position of operations without a layer).
     pub fn layers(&self) -> usize {
-        self.least.len()
+        self.rows.len()
     }
 
     /// Returns whether the bytes of a range depend on the number of stages after it. This is true
@@ -112,12 +127,12 @@ impl RangeCosts {
     /// also returns `None` if no split can have this stage: `after` must be 0 if `range` ends with
     /// the last position, and must not be 0 otherwise.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
-        let least = self.least(range.clone())?;
+        let (&least, by_depth) = self.entries(&range)?.split_first()?;
         if !self.is_by_depth() {
             return Some(least);
         }
         let is_possible = (range.end == self.layers()) == (after == 0);
-        let &peak = self.by_depth(&range)?.get(after)?;
+        let &peak = by_depth.get(after)?;
         (is_possible && peak < u64::MAX).then_some(peak)
     }
 
@@ -125,31 +140,33 @@ impl RangeCosts {
     /// whatever the number of stages after it. Returns `None` if the bound exceeds the limit. The
     /// bound never falls when the range grows.
     pub fn least(&self, range: Range<usize>) -> Option<u64> {
-        self.least_from(range.start)
-            .get(range.len().checked_sub(1)?)
-            .copied()
+        self.entries(&range)?.first().copied()
     }
 
     /// Returns the end (exclusive) of the longest range in the table that begins at the position
     /// `from`. Returns `from` if the table has no range that begins there.
     pub fn reach(&self, from: usize) -> usize {
-        from + self.least[from].len()
+        from + self.rows[from].len() / self.columns()
     }
 
     /// Returns the lower bounds on the bytes of the ranges that begin at the position `from`. The
     /// entry with the index `n` is the bound of the range `from..from + n + 1`; entries never fall
     /// as `n` grows. The result is empty if the table has no range that begins at `from`.
-    pub fn least_from(&self, from: usize) -> &[u64] {
-        self.least.get(from).map_or(&[], Vec::as_slice)
+    pub fn least_from(&self, from: usize) -> impl Iterator<Item = u64> + '_ {
+        self.rows
+            .get(from)
+            .into_iter()
+            .flat_map(|row| row.iter().step_by(self.columns()))
+            .copied()
     }
 
     /// Iterates over all ranges in the table, each with the lower bound on its bytes, in the order
     /// of starts; ranges with the same start come shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
-        self.least.iter().enumerate().flat_map(|(from, row)| {
+        (0..self.layers()).flat_map(|from| {
             (from + 1..)
-                .zip(row)
-                .map(move |(end, &peak)| (from..end, peak))
+                .zip(self.least_from(from))
+                .map(move |(end, least)| (from..end, least))
         })
     }
 
@@ -159,25 +176,14 @@ impl RangeCosts {
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {
-                let highest = self
-                    .by_depth(&range)
+                let within = self
+                    .entries(&range)
                     .unwrap_or_default()
                     .iter()
-                    .filter(|&&peak| peak < u64::MAX)
-                    .max();
-                (range, least.max(highest.map_or(0, |&highest| highest)))
+                    .filter(|&&bytes| bytes < u64::MAX);
+                let highest = within.max().map_or(least, |&highest| highest);
+                (range, highest)
             })
             .max_by_key(|&(_, peak)| peak)
-    }
-}
-
-/// Raises each entry of `rows` to the entry of `others` with the same indices if that is higher,
-/// and removes the entries of `rows` that have no such entry in `others`.
-fn raise_rows(rows: &mut [Vec<u64>], others: &[Vec<u64>]) {
-    for (row, other) in rows.iter_mut().zip(others) {
-        row.truncate(other.len());
-        for (entry, &other) in row.iter_mut().zip(other) {
-            *entry = other.max(*entry);
-        }
     }
 }

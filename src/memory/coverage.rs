@@ -1,7 +1,7 @@
 //! Compares the recorded memory with the bytes of operations, to show how much of it the model
 //! explains.
 
-use super::overhead::explained;
+use super::code::explained;
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, MemoryPeak, NO_USERS, NOWHERE, NamedVariable, OwnedProgram};
 use crate::profile::{CodeKind, TileBytes};
@@ -66,11 +66,8 @@ pub struct Coverage {
 impl Coverage {
     /// Returns the coverage with `rest` computed from its other fields.
     fn with_rest(self) -> Self {
-        let rest = i128::from(self.recorded)
-            - [self.layers, self.assigned, self.overhead]
-                .map(i128::from)
-                .iter()
-                .sum::<i128>();
+        let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
+        let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
         Self {
             rest: i64::try_from(rest).unwrap_or(i64::MIN),
             ..self
@@ -132,22 +129,34 @@ impl MemoryModel<'_> {
     /// profile does not record are left out.
     pub fn code_categories(&self, explaining: Explaining) -> Vec<CodeCategory> {
         let predicted = self.explained(explaining, 0..self.model.target.num_tiles);
-        CodeKind::ALL
-            .into_iter()
-            .filter_map(|kind| {
-                let names = self.categories(kind);
-                let named: Vec<&TileBytes> = self
-                    .model
-                    .recorded
-                    .categories
-                    .iter()
-                    .filter(|category| names.contains(&category.name.as_str()))
-                    .map(|category| &category.bytes)
-                    .collect();
-                let predicted = predicted.iter().map(|tile| tile[kind as usize]);
-                (!named.is_empty()).then(|| compare(names[0], predicted, &named))
+        let compare = |kind: CodeKind| {
+            let names = self.categories(kind);
+            let recorded: Vec<&TileBytes> = self
+                .model
+                .recorded
+                .categories
+                .iter()
+                .filter(|category| names.contains(&category.name.as_str()))
+                .map(|category| &category.bytes)
+                .collect();
+            let of_kind = || predicted.iter().map(|tile| tile[kind as usize]);
+            let (Reverse(worst_tile), worst_difference) = (0u32..)
+                .zip(of_kind())
+                .map(|(tile, predicted)| {
+                    let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
+                    (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
+                })
+                .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
+                .unwrap_or_default();
+            (!recorded.is_empty()).then(|| CodeCategory {
+                name: names[0],
+                predicted: of_kind().sum(),
+                recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
+                worst_tile,
+                worst_difference,
             })
-            .collect()
+        };
+        CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
     /// Returns the bytes of code that the operations selected by `explaining` need: one entry per
@@ -167,20 +176,16 @@ impl MemoryModel<'_> {
     /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
     /// `explaining` selects, plus the variables of these operations that are live at the step.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
-        let code: u64 = self
-            .explained(explaining, memory_peak.tile..memory_peak.tile + 1)
-            .iter()
-            .flatten()
-            .sum();
-        code + self
+        let &MemoryPeak { tile, step, .. } = memory_peak;
+        let code = self.explained(explaining, tile..tile + 1);
+        let variables = self
             .uses
-            .on_tile(memory_peak.tile)
+            .on_tile(tile)
             .filter(|item| {
-                self.explains(explaining, item.set)
-                    && self.model.classes.is_live(item.class, memory_peak.step)
+                self.explains(explaining, item.set) && self.model.classes.is_live(item.class, step)
             })
-            .map(|item| item.bytes)
-            .sum::<u64>()
+            .map(|item| item.bytes);
+        code.into_iter().flatten().chain(variables).sum()
     }
 
     /// Explains the recorded bytes of the fullest tile at its peak step; if several tiles are
@@ -239,10 +244,11 @@ impl MemoryModel<'_> {
                 *part(coverage) += u64::from(variable.bytes);
             }
         }
-        by_category.retain(|_, coverage| *coverage != Coverage::default());
-        by_category
-            .values_mut()
-            .for_each(|coverage| *coverage = coverage.with_rest());
+        by_category.retain(|_, coverage| {
+            let has_bytes = *coverage != Coverage::default();
+            *coverage = coverage.with_rest();
+            has_bytes
+        });
         by_category
     }
 
@@ -277,30 +283,5 @@ impl MemoryModel<'_> {
             overhead: of_tile.code[kind] + (all[kind] - placed[kind]),
             ..Coverage::default()
         })
-    }
-}
-
-/// Compares the predicted and the recorded bytes of one kind of code. `predicted` has one entry per
-/// tile; the recorded bytes are the sum of all lists in `recorded`. `name` is the name of the first
-/// category of variables with this kind of code.
-fn compare(
-    name: &'static str,
-    predicted: impl Iterator<Item = u64> + Clone,
-    recorded: &[&TileBytes],
-) -> CodeCategory {
-    let (Reverse(worst_tile), worst_difference) = (0u32..)
-        .zip(predicted.clone())
-        .map(|(tile, predicted)| {
-            let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
-            (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
-        })
-        .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
-        .unwrap_or_default();
-    CodeCategory {
-        name,
-        predicted: predicted.sum(),
-        recorded: recorded.iter().map(|bytes| bytes.total()).sum(),
-        worst_tile,
-        worst_difference,
     }
 }

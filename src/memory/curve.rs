@@ -28,13 +28,9 @@ pub struct LiveCurve {
 impl LiveCurve {
     /// Returns the highest bytes of any step, and the first step that has them.
     pub fn peak(&self) -> (u64, u32) {
-        let mut peak = (0, self.window.0);
-        for &(step, bytes) in &self.points {
-            if bytes > peak.0 {
-                peak = (bytes, step);
-            }
-        }
-        (self.fixed + self.always_live + peak.0, peak.1)
+        let peak = self.points.iter().rev().max_by_key(|(_, bytes)| bytes);
+        let &(step, bytes) = peak.unwrap_or(&(self.window.0, 0));
+        (self.fixed + self.always_live + bytes, step)
     }
 }
 
@@ -90,15 +86,12 @@ impl MemoryModel<'_> {
     pub fn whole_curves(&self, tile: u32) -> Option<LiveCurves> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
-        let code = |tile: u32| {
+        let code = |tile: u32| -> u64 {
             let code = self.model.recorded_code.iter();
-            let code: u64 = code.map(|bytes| u64::from(bytes.get(tile))).sum();
-            code + self
-                .model
-                .recorded
-                .tiles
-                .get(tile as usize)
-                .map_or(0, |tile| tile.beyond_variables())
+            let of_tile = self.model.recorded.tiles.get(tile as usize);
+            code.map(|bytes| u64::from(bytes.get(tile)))
+                .chain(of_tile.map(|tile| tile.beyond_variables()))
+                .sum()
         };
         let mut sums = CurveSums::new(window);
         for variable in variables.uses() {

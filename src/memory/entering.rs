@@ -40,8 +40,16 @@ impl<Item: Copy> Entries<Item> {
         }
         let mut start = 0;
         for &layer in layers {
-            self.from[start].push((layer, item));
+            self.push(start, layer, item);
             start = layer as usize + 1;
+        }
+    }
+
+    /// Adds an entry to the list of `start`: ranges that begin at this start or later gain `item`
+    /// when they grow to `layer`. An entry for a start after the last layer is ignored.
+    pub fn push(&mut self, start: usize, layer: u32, item: Item) {
+        if let Some(entries) = self.from.get_mut(start) {
+            entries.push((layer, item));
         }
     }
 
@@ -50,20 +58,17 @@ impl<Item: Copy> Entries<Item> {
     /// that would otherwise gain it without containing both.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
-        let mut enter = |start: u32, layer: u32, item| {
-            self.from[start as usize].push((layer, item));
-        };
         let mut start = 0;
         if let Some(&last) = before.last() {
-            enter(0, with, item);
+            self.push(0, with, item);
             start = last + 1;
             if last < with {
-                enter(start, with, undo);
+                self.push(start as usize, with, undo);
             }
         }
         if let Some(&layer) = after.first().filter(|_| start <= with) {
-            enter(start, layer, item);
-            enter(with + 1, layer, undo);
+            self.push(start as usize, layer, item);
+            self.push(with as usize + 1, layer, undo);
         }
     }
 
@@ -144,8 +149,6 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
     /// Adds the position `last` to the end of the current range; it must be the next position after
     /// the range.
     pub fn add(&mut self, last: usize) {
-        for (sums, added) in self.sums.iter_mut().zip(&*self.at[last]) {
-            lanes::add(sums, added);
-        }
+        lanes::add_each(&mut self.sums, &self.at[last]);
     }
 }

@@ -64,9 +64,10 @@ impl<'a> KindRules<'a> {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
         let streams = |group: usize| model.operation_groups[group].only_streams();
-        let any = |counts: &dyn Fn(usize) -> bool| -> Vec<bool> {
-            let users = model.users_by_set(|group| counts(group) && !streams(group));
-            users.into_iter().map(|users| users > 0).collect()
+        let any = |counts: &dyn Fn(usize) -> bool| {
+            model.use_sets.fold(false, |is_used, group| {
+                is_used || (counts(group as usize) && !streams(group as usize))
+            })
         };
         Self {
             model,

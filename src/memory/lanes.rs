@@ -110,6 +110,17 @@ pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::plus);
 }
 
+/// Adds each entry of `bytes` to the same entry of `sums`, lane by lane.
+#[inline]
+pub(super) fn add_each<const N: usize, const KINDS: usize>(
+    sums: &mut [ByLane<u64, N>; KINDS],
+    bytes: &[ByLane<u64, N>; KINDS],
+) {
+    for (sums, bytes) in sums.iter_mut().zip(bytes) {
+        add(sums, bytes);
+    }
+}
+
 /// Subtracts each lane of `bytes` from the same lane of `sums`, with wrap-around.
 #[inline]
 pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
@@ -145,11 +156,6 @@ pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     let mut sums = *a;
     add(&mut sums, b);
     sums
-}
-
-/// Returns the sums of all arrays, lane by lane.
-pub(super) fn sum<const N: usize>(all: impl Iterator<Item = [u64; N]>) -> [u64; N] {
-    all.fold([0; N], |sums, bytes| plus(&sums, &bytes))
 }
 
 /// Returns the highest of `numbers`; 0 if `N` is 0.

@@ -15,7 +15,6 @@ mod entering;
 mod kinds;
 mod lanes;
 mod layer_spans;
-mod overhead;
 mod pipeline;
 mod ranges;
 mod stage;
@@ -45,8 +44,7 @@ use crate::model::{
     EVERYWHERE, Model, NO_LAYER, Pass, PlaceSet, PlaceSets, Placement, Positions, TooManyPlaces,
     meets,
 };
-use code::CodeItem;
-use overhead::TileOverhead;
+use code::{CodeItem, TileOverhead};
 use pipeline::{Flows, PHASES};
 use std::ops::Range;
 use std::sync::Arc;
@@ -171,12 +169,12 @@ impl<'a> MemoryModel<'a> {
     /// Returns whether `stage` keeps additional copies of the variables with the equivalence class
     /// `class` and the use set `set`, for the micro-batches in flight.
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
-        let flow = || {
+        let is_stashed = || {
             let flows = self.flows.as_ref()?;
-            Some((flows, flows.of(self.uses.data.number(class, set)?)?))
+            let flow = flows.of(self.uses.data.number(class, set)?)?;
+            Some(flows.is_stashed(&stage.positions, flow))
         };
-        self.has_copies(stage)
-            && flow().is_some_and(|(flows, flow)| flows.is_stashed(&stage.positions, flow))
+        self.has_copies(stage) && is_stashed() == Some(true)
     }
 
     fn has_copies(&self, stage: &PlacedStage) -> bool {

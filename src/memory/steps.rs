@@ -26,13 +26,6 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Removes all bytes, and continues with `window` (half-open) as the window of steps.
-    pub fn restart(&mut self, window: Range<u32>) {
-        self.window = window;
-        self.at_start = ByLane::default();
-        self.changes.clear();
-    }
-
     /// Adds the live bytes of a variable at those steps of the half-open `ranges` that lie in the
     /// window. `bytes` has one number per lane (tile).
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {

@@ -1,8 +1,9 @@
 //! The bytes that layers share and pass on to each other (docs/model.md, "What layers share").
 
 use super::MemoryModel;
+use super::steps::merged;
 
-use crate::model::{Framework, PlaceSet};
+use crate::model::{Framework, PlaceSet, ascending};
 use rustc_hash::FxHashMap;
 
 /// The variables that layers use, from which the bytes between any two layers are computed. A layer
@@ -48,19 +49,14 @@ impl MemoryModel<'_> {
     /// position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
-        let mut changes = [(); 2].map(|()| vec![0i128; flows.places as usize]);
+        let mut changes = vec![[0i128; 2]; flows.places as usize];
         for (number, variable) in (0u32..).zip(self.uses.data.uses()) {
             if let Some((pass, [first, last])) = flows.sent(number) {
-                changes[pass][first as usize] += i128::from(variable.bytes);
-                changes[pass][last as usize] -= i128::from(variable.bytes);
+                changes[first as usize][pass] += i128::from(variable.bytes);
+                changes[last as usize][pass] -= i128::from(variable.bytes);
             }
         }
-        let [forward, backward] = changes.map(at_boundaries);
-        forward
-            .into_iter()
-            .zip(backward)
-            .map(|(forward, backward)| [forward, backward])
-            .collect()
+        at_boundaries(changes)
     }
 
     /// Returns the framework that the model was written in.
@@ -125,15 +121,8 @@ impl LayerTraffic {
     /// Layers that do not use the variable are ignored.
     pub fn communication(&self) -> Matrix {
         self.matrix(|shared| {
-            let mut flows: Vec<_> = shared
-                .ranges
-                .iter()
-                .map(|&range| self.ends(shared, range))
-                .flat_map(|(from, to)| pairs(&from, &to))
-                .collect();
-            flows.sort_unstable();
-            flows.dedup();
-            flows
+            let ends = shared.ranges.iter().map(|&range| self.ends(shared, range));
+            ascending(ends.flat_map(|(from, to)| pairs(&from, &to))).into_vec()
         })
     }
 
@@ -155,28 +144,17 @@ impl LayerTraffic {
     /// variable flows across if one of its live ranges begins and ends in layers on different
     /// sides. The bytes of a variable are added once, however many layers on both sides use it.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        let mut changes = vec![0i128; self.windows.len()];
-        let mut crossed: Vec<(u32, u32)> = Vec::new();
+        let mut changes = vec![[0i128]; self.windows.len()];
         for shared in &self.shared {
-            crossed.clear();
-            crossed.extend(
-                shared
-                    .ranges
-                    .iter()
-                    .filter_map(|&range| self.span(shared, range)),
-            );
-            crossed.sort_unstable();
-            let mut done = 0;
-            for &(first, last) in &crossed {
-                let first = first.max(done);
-                if first < last {
-                    changes[first as usize] += i128::from(shared.bytes);
-                    changes[last as usize] -= i128::from(shared.bytes);
-                    done = last;
-                }
+            let spans = shared.ranges.iter();
+            // Half-open ranges of boundaries that the variables cross.
+            let crossed = merged(spans.filter_map(|&range| self.span(shared, range)));
+            for (first, last) in crossed {
+                changes[first as usize][0] += i128::from(shared.bytes);
+                changes[last as usize][0] -= i128::from(shared.bytes);
             }
         }
-        at_boundaries(changes)
+        at_boundaries(changes).into_iter().flatten().collect()
     }
 
     /// Returns two lists of layers that use the variables of `shared`, both in ascending order: the
@@ -211,16 +189,16 @@ impl LayerTraffic {
 }
 
 /// Returns one entry per boundary (index n is between the positions n and n + 1): the bytes at the
-/// boundary. `changes` has one entry per position: the bytes at the boundary after the position
-/// minus the bytes at the boundary before it.
-fn at_boundaries(mut changes: Vec<i128>) -> Vec<u64> {
+/// boundary, by pass. `changes` has one entry per position: the bytes at the boundary after the
+/// position minus the bytes at the boundary before it.
+fn at_boundaries<const PASSES: usize>(mut changes: Vec<[i128; PASSES]>) -> Vec<[u64; PASSES]> {
     changes.pop();
-    let mut bytes = 0;
+    let mut bytes = [0; PASSES];
     changes
         .into_iter()
         .map(|change| {
-            bytes += change;
-            bytes as u64
+            bytes = std::array::from_fn(|pass| bytes[pass] + change[pass]);
+            bytes.map(|bytes| bytes as u64)
         })
         .collect()
 }

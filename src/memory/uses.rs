@@ -12,8 +12,8 @@ use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, Variabl
 use std::ops::Range;
 
 /// All variables that stages have, grouped by equivalence class and use set. Such a group is a
-/// *use*. Uses are numbered from 0: first those of variables with data, in the order of the model,
-/// then those of variables with code.
+/// *use*. Uses are numbered from 0: first the uses of variables with data, in the order of the
+/// model, then the uses of variables with code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedUses<'a> {
     /// The uses of variables with data.
@@ -135,8 +135,9 @@ impl<'a> MemoryModel<'a> {
         all: &[Placing<N>],
         stage: &Range<usize>,
     ) -> [u64; N] {
-        let counted = all.iter().filter(|(set, _)| self.counts_in(*set, stage));
-        lanes::sum(counted.map(|&(_, bytes)| bytes))
+        all.iter()
+            .filter(|(set, _)| self.counts_in(*set, stage))
+            .fold([0; N], |sums, (_, bytes)| lanes::plus(&sums, bytes))
     }
 
     /// Returns the half-open step ranges at which variables with the equivalence class `class` are
@@ -220,14 +221,6 @@ impl<const N: usize> NeighbourUses<N> {
     #[inline]
     pub fn bytes(&self, row: u32) -> &[u32; N] {
         &self.rows[row as usize].1
-    }
-
-    /// Returns the sum of the bytes of all rows on the tile where this sum is highest; 0 without
-    /// rows.
-    pub fn most(&self) -> u64 {
-        lanes::highest(&lanes::sum(
-            self.rows.iter().map(|(_, bytes)| bytes.map(u64::from)),
-        ))
     }
 }
 

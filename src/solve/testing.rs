@@ -335,7 +335,7 @@ fn in_pipeline(
 ) -> RangeCosts {
     let layers = costs.layers();
     let least: Vec<Vec<u64>> = (0..layers)
-        .map(|from| costs.least_from(from).to_vec())
+        .map(|from| costs.least_from(from).collect())
         .collect();
     RangeCosts::in_pipeline(least, stages, |range, after| {
         let number = range.start * layers + range.end - 1;

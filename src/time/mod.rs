@@ -4,7 +4,6 @@
 //! the cycles of one step: all micro-batches through all stages, the copies between stages, and the
 //! weight update.
 
-mod slots;
 mod step;
 
 #[cfg(test)]
@@ -12,8 +11,7 @@ pub(crate) mod tests;
 
 pub use step::StepTime;
 
-pub(crate) use slots::{SlotKind, Slots};
-pub(crate) use step::Rate;
+pub(crate) use step::{Rate, SlotKind, Slots};
 
 use crate::memory::{Pipeline, Recompute};
 use crate::model::{CyclesByLayer, Positions};
@@ -97,8 +95,6 @@ pub struct StageTimes {
     /// Cycles of Out if it runs on the first IPU; the sums in `before` then include these cycles in
     /// the first position. `None` if Out does not run on the first IPU.
     out_in_first: Option<Passes>,
-    /// Whether the last position is Out. This is false if Out runs on the first IPU.
-    has_out: bool,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
@@ -111,8 +107,8 @@ pub struct StageTimes {
 /// Sums over consecutive positions, by index: (0) forward, (1) backward and (2) update cycles; (3)
 /// forward cycles that run again if layers are recomputed one by one (Out, and layers without a
 /// backward pass such as frozen ones, add 0); (4) bytes of optimizer state, which stages stream if
-/// the state is off the chip (0 if unknown).
-type Sums = [u128; 5];
+/// the state is off the chip (0 if unknown); (5) forward cycles without those of Out.
+type Sums = [u128; 6];
 
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
 /// follow: the sum of `once` over its positions and, if any of them `recomputes`, also the sum of
@@ -210,12 +206,13 @@ impl StageTimes {
         let count = cycles.passes_by_layer.len();
         let (mut sums, mut before) = (Sums::default(), vec![Sums::default()]);
         for (position, of) in cycles.passes_by_layer.iter().enumerate() {
-            let again = match position {
-                _ if of.backward == 0 || has_out && position + 1 == count => 0,
+            let without_out = match position {
+                _ if has_out && position + 1 == count => 0,
                 0 if out_in_first.is_some() => of.forward.saturating_sub(out.forward),
                 _ => of.forward,
             };
-            let added = [of.forward, of.backward, of.update, again, 0];
+            let again = if of.backward == 0 { 0 } else { without_out };
+            let added = [of.forward, of.backward, of.update, again, 0, without_out];
             sums = std::array::from_fn(|kind| sums[kind] + u128::from(added[kind]));
             before.push(sums);
         }
@@ -224,7 +221,6 @@ impl StageTimes {
             is_training,
             before,
             out_in_first,
-            has_out,
             options,
             clock_hertz: cycles.clock_hertz,
             cut_bytes,
@@ -282,10 +278,7 @@ impl StageTimes {
             };
             positions().map(of_position).collect()
         };
-        let once = |range: Range<usize>| {
-            let [forward, backward, ..] = self.sums(&range).unwrap_or_default();
-            narrow(forward + backward)
-        };
+        let once = |range| narrow(self.sum(&range, 0) + self.sum(&range, 1));
         PositionCycles {
             once: positions().map(once).collect(),
             recomputed: recomputed(false),
@@ -303,9 +296,8 @@ impl StageTimes {
             return None;
         }
         let of_pass = |pass: usize| {
-            self.before
-                .windows(2)
-                .map(|sum| narrow(sum[1][pass] - sum[0][pass]))
+            (0..self.positions())
+                .map(|position| narrow(self.sum(&(position..position + 1), pass)))
                 .collect()
         };
         let stages = 1..=self.positions();
@@ -330,7 +322,10 @@ impl StageTimes {
         Some(Passes {
             forward,
             backward,
-            recomputed: self.recomputed(range, is_last),
+            recomputed: match self.forward_again(range) {
+                0 => 0,
+                _ => self.recomputed_among_others(range, is_last),
+            },
             update: update.saturating_add(self.streaming_cycles(self.streamed_by(range))),
         })
     }
@@ -347,6 +342,12 @@ impl StageTimes {
     fn sums(&self, range: &Range<usize>) -> Option<Sums> {
         let (start, end) = (self.before.get(range.start)?, self.before.get(range.end)?);
         (range.start <= range.end).then(|| std::array::from_fn(|kind| end[kind] - start[kind]))
+    }
+
+    /// Returns the sum over the positions `range` with the index `kind` in [`Sums`]; 0 if positions
+    /// do not exist.
+    fn sum(&self, range: &Range<usize>, kind: usize) -> u128 {
+        self.sums(range).map_or(0, |sums| sums[kind])
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
@@ -370,16 +371,6 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Returns the cycles that the stage of positions `range` recomputes for one micro-batch,
-    /// without Out, which is never recomputed. `is_last` says whether the stage is the last of the
-    /// pipeline.
-    fn recomputed(&self, range: &Range<usize>, is_last: bool) -> u128 {
-        match self.forward_again(range) {
-            0 => 0,
-            _ => self.recomputed_among_others(range, is_last),
-        }
-    }
-
     /// Returns the cycles that the positions `range` add to the recomputation of a stage, if other
     /// positions make the stage recompute. For example, a frozen layer runs again together with
     /// other layers, but not in a stage of only frozen layers. `is_last` tells whether the stage is
@@ -388,7 +379,7 @@ impl StageTimes {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
             Recompute::Stage if is_last => 0,
-            Recompute::Stage => self.forward_without_out(range),
+            Recompute::Stage => self.sum(range, 5),
             // With recomputation of each layer, the last stage recomputes its layers too. It does
             // not recompute Out, which comes after the last checkpoint (the end of the last layer).
             _ => self.forward_again(range),
@@ -400,32 +391,11 @@ impl StageTimes {
     /// again, and the cycles of In if the backward pass of the first layer, in the same range,
     /// needs that layer's forward pass again.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
-        let again = self.by_themselves(range);
+        let again = |range: &Range<usize>| self.sum(range, 3);
         // In may have no backward pass. It then runs again together with the first layer.
-        let runs = |position: usize| self.by_themselves(&(position..position + 1)) > 0;
-        if range.contains(&0) && range.contains(&1) && runs(1) && !runs(0) {
-            again + self.forward_without_out(&(0..1))
-        } else {
-            again
-        }
-    }
-
-    /// Returns the forward cycles of those positions in `range` that run again for their own
-    /// backward pass.
-    fn by_themselves(&self, range: &Range<usize>) -> u128 {
-        self.sums(range).unwrap_or_default()[3]
-    }
-
-    /// Returns the forward cycles of positions `range`, without Out.
-    fn forward_without_out(&self, range: &Range<usize>) -> u128 {
-        let forward = |range: &Range<usize>| self.sums(range).unwrap_or_default()[0];
-        let last = self.positions().saturating_sub(1);
-        let of_out = match self.out_in_first {
-            _ if self.has_out && range.contains(&last) => forward(&(last..last + 1)),
-            Some(out) if range.start == 0 => out.forward,
-            _ => 0,
-        };
-        forward(range).saturating_sub(of_out)
+        let runs_in =
+            range.start == 0 && range.end > 1 && again(&(0..1)) == 0 && again(&(1..2)) > 0;
+        again(range) + u128::from(runs_in) * self.sum(&(0..1), 5)
     }
 
     /// Returns the number of bytes that the stage of positions `range` loads from memory off the
@@ -438,8 +408,7 @@ impl StageTimes {
         }
         let replicas = self.pipeline.replicas.max(1);
         let parts = if place.is_sharded() { replicas } else { 1 };
-        let [.., state] = self.sums(range).unwrap_or_default();
-        2 * state.div_ceil(parts.into())
+        2 * self.sum(range, 4).div_ceil(parts.into())
     }
 
     /// Returns the cycles that an IPU takes to load or store `bytes` of memory off the chip; 0 if

@@ -1,4 +1,4 @@
-use super::slots::{Order, PassOrder};
+use super::step::{Order, PassOrder};
 use super::*;
 use crate::memory::Schedule;
 use crate::model::{Layering, PassCycles, PseudoLayers};
@@ -27,8 +27,8 @@ fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {
 }
 
 fn step(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> StepTime {
-    let slots = Slots::new(order, stages.len(), micro_batches);
-    let period = Slots::of_one_micro_batch(order, stages.len());
+    let slots = Slots::new(order, stages.len(), Some(micro_batches));
+    let period = Slots::new(order, stages.len(), None);
     StepTime::new((&slots, &period), stages, (micro_batches, Some(0), 0, 0)).unwrap()
 }
 
@@ -243,13 +243,13 @@ proptest! {
 #[test]
 fn slots_are_counted_without_looking_at_each() {
     for order in ALL {
-        let slots = Slots::new(order, 5, u64::MAX / 4);
+        let slots = Slots::new(order, 5, Some(u64::MAX / 4));
         assert!(slots.kinds.len() <= 40, "{order:?}: {}", slots.kinds.len());
     }
-    let few = Slots::new(order(PassOrder::Apart, Some(1)), 3, 10);
+    let few = Slots::new(order(PassOrder::Apart, Some(1)), 3, Some(10));
     assert_eq!(few.count(), 10 + 2 * 3 - 1);
-    let in_turn = Slots::new(order(PassOrder::Apart, Some(2)), 3, 10);
+    let in_turn = Slots::new(order(PassOrder::Apart, Some(2)), 3, Some(10));
     assert_eq!(in_turn.count(), 2 * (10 + 3 - 1));
-    let forward = Slots::new(order(PassOrder::Forward, Some(1)), 4, 10);
+    let forward = Slots::new(order(PassOrder::Forward, Some(1)), 4, Some(10));
     assert_eq!(forward.count(), 10 + 4 - 1);
 }

@@ -12,15 +12,13 @@ mod ranges;
 mod settings;
 #[cfg(test)]
 pub(super) mod tests;
-mod transfer_buffers;
 mod warnings;
 
 pub use settings::{Accumulator, Pipeline, PipelineOptions, Recompute, Schedule, StatePlace};
 
-pub(super) use additions::{StageFlows, TileFlows};
+pub(super) use additions::{PHASES, StageRoles, TileFlows};
 pub(super) use flows::Flows;
 pub(super) use ranges::{Patterns, RangeAdditions};
-pub(super) use transfer_buffers::PHASES;
 
 use std::ops::Range;
 
@@ -39,13 +37,11 @@ impl PlacedStage {
     /// Returns the stages of a split, each with the number of stages after it. `stages` are the
     /// ranges of positions of the stages (ends exclusive), in order.
     pub fn of_split(stages: &[Range<usize>]) -> Vec<Self> {
-        let after = (0..stages.len()).rev();
-        stages
-            .iter()
-            .cloned()
-            .zip(after)
-            .map(|(positions, after)| Self {
-                positions,
+        (0..stages.len())
+            .rev()
+            .zip(stages)
+            .map(|(after, positions)| Self {
+                positions: positions.clone(),
                 after: Some(after),
             })
             .collect()

@@ -8,22 +8,20 @@
 //! from each start, grow layer by layer, as in `memory::ranges`.
 
 use super::Recompute;
-use super::additions::{StageRoles, TileFlows};
-use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole};
-use super::transfer_buffers::{Kept, PHASES, Transfers};
+use super::additions::{PHASES, TileFlows, Transfers};
+use super::flows::{Flow, Flows, Life, QUANTITIES, StageRole, users_in};
 use crate::memory::MemoryModel;
-use crate::memory::entering::GrowingSums;
+use crate::memory::entering::{Entries, GrowingSums};
 use crate::memory::lanes::{self, ByLane};
-use crate::model::TooManyPlaces;
+use crate::model::{TooManyPlaces, ascending};
 use std::ops::Range;
 
 /// A change of one sum by the bytes of the flow `flow`. The change applies to all ranges of
-/// positions that have a certain start and reach at least to the position `last`.
-#[derive(Clone, Copy)]
+/// positions that begin at a certain start and reach at least to a certain position.
+#[derive(Clone, Copy, Default)]
 struct Event {
     /// The sum that changes, as an index into [`StageRole::counts`](super::flows::StageRole).
     quantity: usize,
-    last: u32,
     /// Whether the bytes of the flow are subtracted from the sum, rather than added to it.
     is_end: bool,
     flow: u32,
@@ -36,16 +34,16 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// The bytes of accumulators that the pipeline adds. They do not depend on the number of stages
     /// after the range.
     pub accumulators: GrowingSums<N, 1>,
-    /// One entry per start: the changes of sums that apply to ranges that begin at this start or
-    /// later, but not to ranges that begin earlier.
-    events: Vec<Vec<Event>>,
+    /// The changes of sums of ranges that grow to a position, for ranges that begin at a certain
+    /// start or later.
+    events: Entries<Event>,
     /// One entry per position, for ranges from the current start: the change of each sum when a
     /// range grows to this position, with the [`Quantity`](super::flows::Quantity) of the sum as
     /// its index. Numbers wrap around.
     changes: Vec<[ByLane<u64, N>; QUANTITIES]>,
     /// One entry per place (In, layers, Out): the bytes that the place keeps from its forward to
     /// its backward pass.
-    of_place: Vec<Kept<N>>,
+    kept: Vec<ByLane<u64, N>>,
     /// The sums of bytes that the current range stashes, receives, sends, forwards and keeps.
     range: Transfers<N>,
     /// The same sums as in `range` for Out, if Out is on the first IPU and so can be a pipeline
@@ -54,7 +52,6 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// Whether Out is a pipeline stage of its own on the first IPU and the current range runs on
     /// this IPU too.
     is_beside_out: bool,
-    start: usize,
 }
 
 impl<const N: usize> RangeAdditions<N> {
@@ -71,15 +68,11 @@ impl<const N: usize> RangeAdditions<N> {
     ) -> Result<(), TooManyPlaces> {
         let (positions, flows) = (memory.layers(), patterns.flows);
         self.accumulators.restart(positions);
-        self.events.resize_with(positions, Vec::new);
-        self.events.iter_mut().for_each(Vec::clear);
+        self.events.restart(positions);
         self.changes.clear();
         self.changes.resize_with(positions + 1, Default::default);
-        self.of_place.clear();
-        self.of_place.extend((0..flows.places).map(|place| Kept {
-            backward: flows.backward_of(place),
-            ..Kept::default()
-        }));
+        self.kept.clear();
+        self.kept.resize(flows.places as usize, ByLane::default());
         for &flow in &tiles.met {
             for stretch in &patterns.of_flow[flow as usize] {
                 self.enter(stretch, flow);
@@ -90,33 +83,28 @@ impl<const N: usize> RangeAdditions<N> {
                 .iter()
                 .filter(|_| kept.life == Life::AcrossPasses)
             {
-                let bytes = &mut self.of_place[place as usize].bytes;
+                let bytes = &mut self.kept[place as usize];
                 lanes::raise(bytes, &tiles.bytes[flow as usize].largest);
             }
         }
         for &(set, bytes) in &tiles.accumulators {
             self.accumulators.enter(memory, set, 0, bytes);
         }
-        let out = patterns.out.as_ref();
+        let out = flows.roles_of_out.as_ref();
         self.out = out.map(|out| flows.transfers(out, tiles));
         self.accumulators.entries.check()
     }
 
     fn enter(&mut self, stretch: &FlowStretch, flow: u32) {
-        let &FlowStretch {
-            quantity,
-            starts,
-            lasts,
-        } = stretch;
-        for (start, is_end) in [(starts.0, false), (starts.1 + 1, true)] {
-            let event = |(last, is_end)| Event {
-                quantity,
-                last,
-                is_end,
-                flow,
-            };
-            if let Some(events) = self.events.get_mut(start as usize) {
-                events.extend([(lasts.0, is_end), (lasts.1 + 1, !is_end)].map(event));
+        let (starts, lasts) = (&stretch.starts, &stretch.lasts);
+        for (start, is_after) in [(starts.start, false), (starts.end, true)] {
+            for (last, is_end) in [(lasts.start, is_after), (lasts.end, !is_after)] {
+                let event = Event {
+                    quantity: stretch.quantity,
+                    is_end,
+                    flow,
+                };
+                self.events.push(start as usize, last, event);
             }
         }
     }
@@ -125,9 +113,9 @@ impl<const N: usize> RangeAdditions<N> {
     /// call of [`RangeAdditions::load`]. The method must be called for the starts 0, 1, ... in this
     /// order.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
-        for event in &self.events[start] {
+        for (last, event) in self.events.from(start) {
             let bytes = &tiles.bytes[event.flow as usize].all;
-            let changes = &mut self.changes[event.last as usize][event.quantity];
+            let changes = &mut self.changes[last][event.quantity];
             if event.is_end {
                 lanes::subtract(changes, bytes)
             } else {
@@ -136,32 +124,26 @@ impl<const N: usize> RangeAdditions<N> {
         }
         self.range = Transfers::default();
         for changes in &self.changes[..start] {
-            add(&mut self.range.sums, changes);
+            lanes::add_each(&mut self.range.sums, changes);
         }
         self.accumulators.begin(start);
-        self.start = start;
     }
 
-    /// Adds the position `last` to the end of the current range; it must be the next position after
-    /// the range.
-    pub fn add(&mut self, last: usize) {
+    /// Adds the last position of `range` (end exclusive) to the end of the current range, which
+    /// then is `range`.
+    pub fn add(&mut self, flows: &Flows, range: &Range<usize>) {
+        let last = range.end - 1;
         self.accumulators.add(last);
-        add(&mut self.range.sums, &self.changes[last]);
-        let is_whole = self.start == 0 && last + 1 == self.events.len();
-        // A range of all positions also contains the place Out, even if Out is on the first IPU.
-        let end = if is_whole {
-            self.of_place.len()
-        } else {
-            last + 1
-        };
+        lanes::add_each(&mut self.range.sums, &self.changes[last]);
+        let places = flows.places_of(range);
+        self.is_beside_out = flows.is_beside_out(&places);
         // A range keeps as many bytes as the place in it that keeps the most, and runs backward as
-        // the place with the greatest `Kept::backward`.
-        let kept = &mut self.range.kept;
-        for place in &self.of_place[last..end] {
-            kept.backward = kept.backward.max(place.backward);
-            lanes::raise(&mut kept.bytes, &place.bytes);
+        // the place with the greatest `BackwardPass`.
+        let sums = &mut self.range;
+        for place in last as u32..places.end {
+            sums.backward = sums.backward.max(flows.backward_of(place));
+            lanes::raise(&mut sums.kept, &self.kept[place as usize]);
         }
-        self.is_beside_out = self.start == 0 && !is_whole;
     }
 
     /// Returns for each lane (tile) the bytes of all additional copies of tensors that the current
@@ -183,40 +165,23 @@ impl<const N: usize> RangeAdditions<N> {
     }
 }
 
-/// Adds `changes` to `sums`, each entry to the entry with the same
-/// [`Quantity`](super::flows::Quantity) and lane (tile).
-fn add<const N: usize>(
-    sums: &mut [ByLane<u64, N>; QUANTITIES],
-    changes: &[ByLane<u64, N>; QUANTITIES],
-) {
-    for (sums, changes) in sums.iter_mut().zip(changes) {
-        lanes::add(sums, changes);
-    }
-}
-
 /// All ranges of positions whose first position is in `starts` and whose last position is in
 /// `lasts`. A stage with one of these ranges counts the bytes of one given flow in one given
 /// [`Quantity`](super::flows::Quantity).
-#[derive(Clone, Copy)]
 pub(super) struct FlowStretch {
     /// The quantity, as an index into [`StageRole::counts`].
     pub quantity: usize,
-    /// The lowest and the highest start of the ranges, both inclusive.
-    pub starts: (u32, u32),
-    /// The lowest and the highest last position of the ranges, both inclusive.
-    pub lasts: (u32, u32),
+    pub starts: Range<u32>,
+    pub lasts: Range<u32>,
 }
 
-/// Tells for each flow (tensors with the same users) what the stages do with its tensors, as sets
-/// of ranges of positions whose stages do the same.
+/// What stages do with the tensors of each flow (tensors with the same users), as sets of ranges of
+/// positions whose stages treat the tensors alike.
 pub(crate) struct Patterns<'a> {
     pub flows: &'a Flows,
     /// One entry per flow, in the order of [`Flows::list`]: the ranges of positions whose stages
     /// add the bytes of the flow to a quantity, for each quantity.
     pub(super) of_flow: Vec<Vec<FlowStretch>>,
-    /// What Out does with the tensors of each flow as a pipeline stage of its own, if Out is on the
-    /// first IPU; otherwise `None`.
-    pub(super) out: Option<StageRoles>,
 }
 
 impl<'a> Patterns<'a> {
@@ -228,7 +193,6 @@ impl<'a> Patterns<'a> {
                 .iter()
                 .map(|flow| stretches(flows, flow, positions))
                 .collect(),
-            out: flows.out_is_first.then(|| flows.stage_roles(flows.out())),
         }
     }
 }
@@ -239,10 +203,10 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let mut found = Vec::new();
     let lost = turns_of_starts(flows, flow);
     for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
-        let first = starts.0;
+        let first = starts.start;
         let lasts = pieces(first..positions, turns_from(flows, flow, first));
-        let role = |lasts: (u32, u32)| {
-            let places = flows.places_of(&(first as usize..lasts.0 as usize + 1));
+        let role = |lasts: Range<u32>| {
+            let places = flows.places_of(&(first as usize..lasts.start as usize + 1));
             (lasts, flow.role_of(&places, flows))
         };
         let roles: Vec<_> = lasts.into_iter().map(role).collect();
@@ -252,8 +216,8 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
                 if counts(&alike[0]) {
                     found.push(FlowStretch {
                         quantity,
-                        starts,
-                        lasts: (alike[0].0.0, alike[alike.len() - 1].0.1),
+                        starts: starts.clone(),
+                        lasts: alike[0].0.start..alike[alike.len() - 1].0.end,
                     });
                 }
             }
@@ -293,9 +257,9 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
 /// range begins with the place `start` and grows at its end. The places are numbers of In, layers
 /// or Out, in any order; the gain of any other place changes nothing.
 fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
-    let from = |users: &'_ [u32]| users.partition_point(|&user| user < start);
-    let forward = &flow.forward[from(&flow.forward)..];
-    let backward = &flow.backward[from(&flow.backward)..];
+    let places = start..flows.places;
+    let forward = users_in(&flow.forward, &places);
+    let backward = users_in(&flow.backward, &places);
     let ends = [backward.first(), forward.last(), backward.last()];
     // In and the first layer run again together. The last pipeline stage, which has the last place,
     // does not run again.
@@ -324,18 +288,13 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
 }
 
 /// Cuts the half-open range `positions` into pieces, before each of `cuts` (in any order) that is
-/// inside the range. Returns the first and the last position (both inclusive) of each piece, in
-/// order.
-fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<(u32, u32)> {
-    let mut ends: Vec<u32> = cuts
+/// inside the range. Returns the pieces in order.
+fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<Range<u32>> {
+    let inside = cuts
         .into_iter()
-        .filter(|cut| (positions.start + 1..positions.end).contains(cut))
-        .collect();
-    ends.push(positions.end);
-    ends.sort_unstable();
-    ends.dedup();
-    let mut first = positions.start;
-    ends.into_iter()
-        .map(|end| (std::mem::replace(&mut first, end), end - 1))
+        .filter(|cut| (positions.start + 1..positions.end).contains(cut));
+    ascending(inside.chain([positions.start, positions.end]))
+        .windows(2)
+        .map(|piece| piece[0]..piece[1])
         .collect()
 }

@@ -231,18 +231,19 @@ impl Pipeline {
             Some(_) => &[self.recompute],
             None => &[Recompute::None, Recompute::Stage, Recompute::Layer],
         };
-        let own = [self.schedule];
-        let all = own.iter().chain(others).flat_map(|&schedule| {
-            recomputations.iter().map(move |&recompute| Self {
-                schedule,
-                recompute,
-                ..self
+        let mut all: Vec<_> = [self.schedule]
+            .iter()
+            .chain(others)
+            .flat_map(|&schedule| {
+                recomputations.iter().map(move |&recompute| Self {
+                    schedule,
+                    recompute,
+                    ..self
+                })
             })
-        });
-        [self]
-            .into_iter()
-            .chain(all.filter(|&other| other != self))
-            .collect()
+            .collect();
+        all.sort_by_key(|&other| other != self);
+        all
     }
 }
 

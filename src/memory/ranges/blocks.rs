@@ -9,7 +9,7 @@ use crate::memory::lanes::{self, ByLane, Bytes};
 /// that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// The value in [`Range::seen`] for a block whose sums have not been computed for the current
+/// The value in [`Blocks::seen`] for a block whose sums have not been computed for the current
 /// range.
 const UNSEEN: usize = usize::MAX;
 
@@ -31,7 +31,22 @@ pub(super) struct Blocks<B, const N: usize> {
     /// One entry per layer: whether bytes have been added to the layer since [`Blocks::sum_up`] was
     /// last called for it.
     is_stale: Vec<bool>,
-    range: Range<B, N>,
+    /// The first layer of the current range of layers.
+    start: usize,
+    /// The end (exclusive) of the current range of layers.
+    end: usize,
+    /// One entry per block: an upper bound on the live bytes of the current range at any place of
+    /// the block.
+    bounds: Vec<[B; N]>,
+    /// One entry per block: the live bytes just before its first place. Only the layers of the
+    /// current range that are below the entry of the block in `seen` are included.
+    live_before: Vec<[B; N]>,
+    /// One entry per place: the change of live bytes from the previous place. Only the layers of
+    /// the current range that are below the entry of the block in `seen` are included.
+    live_changes: Vec<[B; N]>,
+    /// One entry per block: `live_before` and `live_changes` include the layers of the current
+    /// range up to this layer (exclusive). [`UNSEEN`] if they have not been computed for this range.
+    seen: Vec<usize>,
 }
 
 /// Sums, for one layer and one block of places, of the live bytes that ranges gain at the layer, by
@@ -49,27 +64,6 @@ struct BlockSums<B, const N: usize> {
     bounds: ByLane<B, N>,
 }
 
-/// The current range of layers, and its live bytes at all places (steps at which a peak is
-/// possible), as far as they are computed.
-#[derive(Default)]
-struct Range<B, const N: usize> {
-    start: usize,
-    /// The end of the range of layers (exclusive).
-    end: usize,
-    /// One entry per block: an upper bound on the live bytes of the range at any place of the
-    /// block.
-    bounds: Vec<[B; N]>,
-    /// One entry per block: the live bytes just before its first place. Only the layers of the
-    /// range that are below the entry of the block in `seen` are included.
-    before: Vec<[B; N]>,
-    /// One entry per place: the change of live bytes from the previous place. Only the layers of
-    /// the range that are below the entry of the block in `seen` are included.
-    changes: Vec<[B; N]>,
-    /// One entry per block: `before` and `changes` include the layers of the range up to this layer
-    /// (exclusive). [`UNSEEN`] if they have not been computed for this range.
-    seen: Vec<usize>,
-}
-
 impl<B: Bytes, const N: usize> Blocks<B, N> {
     /// Removes all bytes, and prepares for `places` places (steps at which a peak is possible) and
     /// `layers` layers.
@@ -81,8 +75,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.changes, blocks * (layers + 1) * BLOCK, none);
         renew(&mut self.sums, blocks * (layers + 1), BlockSums::default());
         renew(&mut self.is_stale, layers + 1, false);
-        renew(&mut self.range.before, blocks, none);
-        renew(&mut self.range.changes, blocks * BLOCK, none);
+        renew(&mut self.live_before, blocks, none);
+        renew(&mut self.live_changes, blocks * BLOCK, none);
     }
 
     /// Adds bytes that ranges with the layer `layer` have at the places of `stretch`: `bytes`, by
@@ -92,8 +86,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
         let of_layer = layer * self.blocks;
-        let first = |block: usize| (block * (self.layers + 1) + layer) * BLOCK;
-        let place = |place: usize| first(place / BLOCK) + place % BLOCK;
+        let place =
+            |place: usize| (place / BLOCK * (self.layers + 1) + layer) * BLOCK + place % BLOCK;
         let (begin, end) = (place(from), place(to));
         lanes::add(&mut self.changes[begin], &bytes);
         lanes::subtract(&mut self.changes[end], &bytes);
@@ -123,13 +117,11 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
             self.sum_up(self.layers);
         }
         let everywhere = &self.sums[self.layers * self.blocks..];
-        let range = &mut self.range;
-        (range.start, range.end) = (start, start);
-        range.bounds.clear();
-        range
-            .bounds
+        (self.start, self.end) = (start, start);
+        self.bounds.clear();
+        self.bounds
             .extend(everywhere.iter().map(|sums| *sums.bounds));
-        renew(&mut range.seen, self.blocks, UNSEEN);
+        renew(&mut self.seen, self.blocks, UNSEEN);
     }
 
     /// Adds `layer` to the end of the current range; it must be the next layer after the range.
@@ -138,23 +130,23 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
             self.sum_up(layer);
         }
         let of_layer = &self.sums[layer * self.blocks..];
-        self.range.end = layer + 1;
-        for (bounds, layer) in self.range.bounds.iter_mut().zip(of_layer) {
+        self.end = layer + 1;
+        for (bounds, layer) in self.bounds.iter_mut().zip(of_layer) {
             lanes::add(bounds, &layer.bounds);
         }
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range at any place of
     /// `window` (end exclusive, not empty), or the entry of `known` if that is higher.
-    pub fn highest(&mut self, window: (usize, usize), known: [B; N]) -> [B; N] {
+    pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
-        let mut highest = known;
+        let mut highest = known.map(B::at_most);
         for block in blocks {
-            if lanes::is_above(&self.range.bounds[block], &highest) {
+            if lanes::is_above(&self.bounds[block], &highest) {
                 lanes::raise(&mut highest, &self.sum_block(block, window));
             }
         }
-        highest
+        highest.map(B::sum)
     }
 
     /// Returns for each lane (tile) the highest live bytes of the current range at the places that
@@ -163,10 +155,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
-        let range = &mut self.range;
-        let mut live = range.before[block];
+        let mut live = self.live_before[block];
         let (mut all, mut within) = ([B::default(); N], [B::default(); N]);
-        for (place, changes) in (from..).zip(&range.changes[from..from + BLOCK]) {
+        for (place, changes) in (from..).zip(&self.live_changes[from..from + BLOCK]) {
             lanes::add(&mut live, changes);
             lanes::raise(&mut all, &live);
             if (window.0..window.1).contains(&place) {
@@ -175,35 +166,34 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
         // The bound is now exact for the current range; only layers that the range gains later can
         // exceed it.
-        range.bounds[block] = all;
+        self.bounds[block] = all;
         within
     }
 
     /// Adds to the sums of `block` the layers of the current range that they do not include yet.
     fn catch_up(&mut self, block: usize) {
-        let range = &mut self.range;
-        let changes = &mut range.changes[block * BLOCK..(block + 1) * BLOCK];
+        let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let sums_of = |layer: usize| {
             let first = (block * (self.layers + 1) + layer) * BLOCK;
             let sums = &self.sums[layer * self.blocks + block];
             (&*sums.before, &self.changes[first..first + BLOCK])
         };
-        let before = &mut range.before[block];
-        let seen = &mut range.seen[block];
+        let before = &mut self.live_before[block];
+        let seen = &mut self.seen[block];
         if *seen == UNSEEN {
             let everywhere = sums_of(self.layers);
             *before = *everywhere.0;
             changes.copy_from_slice(everywhere.1);
-            *seen = range.start;
+            *seen = self.start;
         }
-        for layer in *seen..range.end {
+        for layer in *seen..self.end {
             let sums = sums_of(layer);
             lanes::add(before, sums.0);
             for (changes, added) in changes.iter_mut().zip(sums.1) {
                 lanes::add(changes, added);
             }
         }
-        *seen = range.end;
+        *seen = self.end;
     }
 }
 

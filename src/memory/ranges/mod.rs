@@ -25,36 +25,27 @@
 
 mod blocks;
 mod pipelines;
-mod tiles;
 mod variables;
 
 use super::code;
 use super::lanes::{Bytes, LANES};
-use super::pipeline::TileFlows;
 use super::update::{TileUpdates, UpdatePhase};
-use super::uses::{self, NeighbourUses};
+use super::uses;
 use super::{MemoryModel, RangeCosts};
 use crate::limits;
 use crate::model::TooManyPlaces;
 use crate::progress::Progress;
-use pipelines::{InPipeline, PipelineRanges, PipelineScratch};
+use pipelines::{Examination, InPipeline, PipelineRanges, PipelineScratch, TileScratch};
 use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tiles::{Entered, Examination};
-use variables::EnteringVariables;
 
 /// Maximum number of sums that a thread keeps for the tiles that it examines side by side: tiles
 /// times layers times places (steps at which a peak is possible). If there were more sums,
 /// examining each tile by itself would be as fast, because of the time to read the sums.
 const MAX_CELLS: usize = 1 << 21;
-
-/// Returns the table in `costs`, which has at most one; an empty table if it has none.
-fn of_one(costs: Vec<RangeCosts>) -> RangeCosts {
-    costs.into_iter().next().unwrap_or_default()
-}
 
 impl MemoryModel<'_> {
     /// Computes a table of the ranges of consecutive positions whose lower bound is at most `limit`
@@ -65,7 +56,8 @@ impl MemoryModel<'_> {
     /// If one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
         let all = (&[(self, limit)][..], self.layers());
-        Ok(of_one(Self::costs_in_all(all, None, &Progress::new())?))
+        let mut costs = Self::costs_in_all(all, None, &Progress::new())?;
+        Ok(costs.pop().unwrap_or_default())
     }
 
     /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
@@ -113,7 +105,8 @@ impl MemoryModel<'_> {
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
         let shown = (progress, "computing other splits");
-        Ok(of_one(Self::costs_on(None, vec![ranges], shown)?))
+        let mut costs = Self::costs_on(None, vec![ranges], shown)?;
+        Ok(costs.pop().unwrap_or_default())
     }
 
     /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
@@ -207,10 +200,10 @@ fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePha
     for pipeline in pipelines {
         if let Some(own) = pipeline.model.update.as_deref() {
             let known = updates.iter().position(|update| update.is_like(own));
-            pipeline.update = Some(known.unwrap_or(updates.len()));
-            if known.is_none() {
+            pipeline.update = Some(known.unwrap_or_else(|| {
                 updates.push(own);
-            }
+                updates.len() - 1
+            }));
         }
     }
     updates
@@ -229,11 +222,8 @@ struct RangeScratches {
 /// type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
-    uses: NeighbourUses<N>,
-    variables: EnteringVariables<N>,
-    flows: TileFlows<N>,
+    tiles: TileScratch<B, N>,
     updates: TileUpdates<N>,
-    entered: Entered<B, N>,
     /// One entry per pipeline, in the order of [`RangePass::pipelines`]: the bytes that the
     /// pipeline adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
@@ -277,17 +267,10 @@ impl RangePass<'_> {
         tiles: Range<u32>,
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<bool, TooManyPlaces> {
-        scratch.uses.gather(self.model, tiles.clone());
+        scratch.tiles.uses.gather(self.model, tiles.clone());
         self.load_additions(scratch)?;
-        let RangeScratch {
-            uses,
-            variables,
-            flows,
-            entered,
-            pipelines,
-            ..
-        } = scratch;
-        code::load(self.model, &tiles, &mut entered.code)?;
+        let (on_tiles, pipelines) = (&mut scratch.tiles, &mut scratch.pipelines);
+        code::load(self.model, &tiles, &mut on_tiles.code)?;
         for first in 0..self.pipelines.len() {
             let paired = self.pipelines.iter().zip(&mut *pipelines).zip(&self.alike);
             let paired: Vec<_> = paired
@@ -298,7 +281,8 @@ impl RangePass<'_> {
                 continue;
             };
             let model = ranges.model;
-            variables.load(model, uses, &mut entered.always)?;
+            let variables = &mut on_tiles.variables;
+            variables.load(model, &on_tiles.uses, &mut on_tiles.always)?;
             let cells = variables.places.saturating_mul(model.layers());
             if variables.most > B::HIGHEST || (N > 1 && cells > MAX_CELLS / N) {
                 return Ok(false);
@@ -307,11 +291,8 @@ impl RangePass<'_> {
             let updates = self.updates.iter().copied().enumerate();
             Examination {
                 tiles: &model.overhead[tiles.start as usize..tiles.end as usize],
-                uses,
-                variables,
-                flows,
+                scratch: on_tiles,
                 updates: updates.filter(|&(number, _)| is_in(number)).collect(),
-                entered,
                 pipelines: paired,
             }
             .run();
@@ -328,21 +309,25 @@ impl RangePass<'_> {
         &self,
         scratch: &mut RangeScratch<B, N>,
     ) -> Result<(), TooManyPlaces> {
-        if let Some(flows) = &self.model.flows {
-            scratch.flows.load(self.model, flows, &scratch.uses);
+        let TileScratch {
+            uses,
+            flows,
+            updates,
+            ..
+        } = &mut scratch.tiles;
+        if let Some(own) = &self.model.flows {
+            flows.load(self.model, own, uses);
         }
-        let updates = &mut scratch.entered.updates;
         updates.resize_with(self.updates.len(), Default::default);
         for (phase, update) in self.updates.iter().zip(updates) {
-            scratch.updates.load(self.model, phase, &scratch.uses);
+            scratch.updates.load(self.model, phase, uses);
             update.load(self.model, phase, &scratch.updates)?;
         }
         let pipelines = &mut scratch.pipelines;
         pipelines.resize_with(self.pipelines.len(), Default::default);
         for (pipeline, own) in self.pipelines.iter().zip(pipelines) {
             if let Some(patterns) = &pipeline.patterns {
-                own.additions
-                    .load(pipeline.model, patterns, &scratch.flows)?;
+                own.additions.load(pipeline.model, patterns, flows)?;
             }
         }
         Ok(())

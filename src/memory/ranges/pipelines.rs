@@ -1,9 +1,15 @@
-//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile.
+//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile, and the
+//! examination of all ranges on some tiles, in all pipelines in which the same variables are live
+//! at the same steps.
 
-use crate::memory::lanes::{self, ByLane, plus};
-use crate::memory::overhead::{TileOverhead, add_fragmentation};
+use super::blocks::Blocks;
+use super::variables::EnteringVariables;
+use crate::memory::code::{TileOverhead, by_lane};
+use crate::memory::entering::GrowingSums;
+use crate::memory::lanes::{self, ByLane, Bytes, plus};
 use crate::memory::pipeline::{Flows, PHASES, Patterns, RangeAdditions, TileFlows};
-use crate::memory::update::RangeUpdates;
+use crate::memory::update::{RangeUpdates, UpdatePhase};
+use crate::memory::uses::NeighbourUses;
 use crate::memory::{MemoryModel, RangeCosts};
 use std::array::from_fn;
 use std::ops::Range;
@@ -159,7 +165,7 @@ impl<const N: usize> InPipeline<'_, N> {
     /// the range does not fit on the tiles examined so far.
     pub fn add(
         &mut self,
-        range: Range<usize>,
+        range: &Range<usize>,
         tiles: &[TileOverhead],
         updates: &[RangeUpdates<N>],
     ) -> [u64; N] {
@@ -170,18 +176,17 @@ impl<const N: usize> InPipeline<'_, N> {
         if !scratch.is_on {
             return [u64::MAX; N];
         }
-        scratch.least = ByLane::default();
-        if let Some(update) = ranges.update {
-            *scratch.least = updates[update].always(tiles);
-        }
+        *scratch.least = ranges
+            .update
+            .map_or([0; N], |update| updates[update].always(tiles));
         if let Some(Patterns { flows, .. }) = &ranges.patterns {
             let additions = &mut scratch.additions;
-            additions.add(last);
+            additions.add(flows, range);
             scratch.phases = additions.beside(flows).map(ByLane);
             lanes::add(&mut scratch.least, &additions.accumulators.sums[0]);
             scratch.columns.clear();
             for after in 0..ranges.depths(range.end) {
-                let copies = additions.copies(flows, flows.depth(&range, after));
+                let copies = additions.copies(flows, flows.depth(range, after));
                 scratch.columns.push(plus(&scratch.least, &copies));
             }
         }
@@ -246,8 +251,9 @@ impl<const N: usize> InPipeline<'_, N> {
         updates: &[RangeUpdates<N>],
     ) {
         if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
-            let mut bytes = plus(fixed, &updates[update].taken());
-            add_fragmentation(tiles, &mut bytes);
+            let bytes = plus(fixed, &updates[update].taken());
+            let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(bytes[lane]));
+            let bytes = plus(&bytes, &fragmentation);
             self.raise_columns(&bytes);
             self.raise_least(&bytes);
         }
@@ -260,5 +266,161 @@ fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     // Most tiles do not raise the peak, and reading the peak takes much less time than writing it.
     if peak.load(Relaxed) < highest {
         peak.fetch_max(highest, Relaxed);
+    }
+}
+
+/// The buffers of one thread for up to `N` neighbouring tiles: the uses on the tiles, and the bytes
+/// that ranges from the current start gain at each position, by kind of memory.
+#[derive(Default)]
+pub(super) struct TileScratch<B, const N: usize> {
+    pub uses: NeighbourUses<N>,
+    pub variables: EnteringVariables<N>,
+    pub flows: TileFlows<N>,
+    /// Bytes of the variables that are not live at every step, at each step at which a peak is
+    /// possible.
+    blocks: Blocks<B, N>,
+    /// Bytes of the variables that are live at every step.
+    pub always: GrowingSums<N, 1>,
+    /// Bytes of code and vertex state. The kind of each sum is its
+    /// [`CodeKind`](crate::profile::CodeKind).
+    pub code: GrowingSums<N, 4>,
+    /// One entry per distinct weight update: its bytes.
+    /// [`PipelineRanges::update`](PipelineRanges::update) is an index into this
+    /// list.
+    pub updates: Vec<RangeUpdates<N>>,
+}
+
+/// State of the examination of all ranges on some neighbouring tiles, in pipelines in which the
+/// same variables are live at the same steps.
+pub(super) struct Examination<'a, B, const N: usize> {
+    pub tiles: &'a [TileOverhead],
+    /// The bytes on the tiles, which must have been loaded except `blocks`.
+    pub scratch: &'a mut TileScratch<B, N>,
+    /// The weight updates of `pipelines`, each with its index into [`TileScratch::updates`].
+    pub updates: Vec<(usize, &'a UpdatePhase)>,
+    /// The pipelines, at least one, with the bytes that each adds on the tiles.
+    pub pipelines: Vec<InPipeline<'a, N>>,
+}
+
+impl<B: Bytes, const N: usize> Examination<'_, B, N> {
+    /// Raises the peaks of all ranges, in each pipeline, to the bytes on these tiles if these bytes
+    /// are higher. As soon as a range fits in no pipeline, longer ranges from the same start are
+    /// skipped.
+    pub fn run(&mut self) {
+        let layers = self.pipelines[0].ranges.model.layers();
+        let places = self.scratch.variables.places;
+        self.scratch.blocks.restart(places, layers);
+        for start in 0..layers {
+            self.begin(start);
+            self.ranges_from(start);
+        }
+    }
+
+    /// Adds the bytes that ranges gain only if they begin at the position `start` or later, and
+    /// starts an empty range at this position.
+    fn begin(&mut self, start: usize) {
+        let scratch = &mut *self.scratch;
+        for (layer, stretch) in scratch.variables.moving.from(start) {
+            let bytes = scratch.uses.bytes(stretch.row);
+            scratch.blocks.enter(layer, stretch, bytes);
+        }
+        scratch.always.begin(start);
+        scratch.code.begin(start);
+        scratch.blocks.begin(start);
+        for &(number, _) in &self.updates {
+            scratch.updates[number].begin(start);
+        }
+        for pipeline in &mut self.pipelines {
+            pipeline.begin(start, &scratch.flows);
+        }
+    }
+
+    /// Raises the peaks of all ranges that begin at the position `start` to the bytes on these
+    /// tiles if these bytes are higher. The ranges grow by one position at a time.
+    fn ranges_from(&mut self, start: usize) {
+        let model = self.pipelines[0].ranges.model;
+        let tiles = self.tiles;
+        let mut window: Option<(usize, usize)> = None;
+        for last in start..model.layers() {
+            let range = start..last + 1;
+            let scratch = &mut *self.scratch;
+            for &(number, phase) in &self.updates {
+                scratch.updates[number].add(phase, &range);
+            }
+            let updates = &scratch.updates;
+            let mut known = [u64::MAX; N];
+            for pipeline in &mut self.pipelines {
+                lanes::lower(&mut known, &pipeline.add(&range, tiles, updates));
+            }
+            if !self.pipelines.iter().any(|own| own.scratch.is_on) {
+                break;
+            }
+            scratch.code.add(last);
+            scratch.always.add(last);
+            let [fixed] = *scratch.always.sums;
+            window = scratch.variables.widened(window, model.layer_window(last));
+            scratch.blocks.add(last);
+            let mut beside = by_lane(tiles, |lane, tile| {
+                let code = from_fn(|kind| scratch.code.sums[kind][lane]);
+                tile.capped(code).iter().chain(&tile.code).sum()
+            });
+            let mut totals = beside;
+            if let Some(window) = window {
+                lanes::add(&mut totals, &fixed);
+                for pipeline in &mut self.pipelines {
+                    pipeline.raise_in_update((tiles, &totals), updates);
+                }
+                let left = by_lane(tiles, |lane, tile| {
+                    let without = tile.without_fragmentation(known[lane]);
+                    without.saturating_sub(totals[lane])
+                });
+                lanes::add(&mut totals, &scratch.blocks.highest(window, left));
+            }
+            let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
+            let totals = plus(&totals, &fragmentation);
+            // A total changes a peak only if it exceeds `known`. If `known` is 0, the peak may not
+            // have been set yet.
+            if totals
+                .iter()
+                .zip(&known)
+                .any(|(&total, &known)| total > known || known == 0)
+            {
+                for pipeline in &mut self.pipelines {
+                    pipeline.raise_least(&totals);
+                }
+                if model.flows.is_some() {
+                    lanes::add(&mut beside, &fixed);
+                    lanes::add(&mut beside, &fragmentation);
+                    self.raise_phases(&beside);
+                }
+            }
+        }
+    }
+
+    /// Raises the peaks of the current range, in each phase, to the live bytes in the phase plus
+    /// `beside` if that is higher. `beside` has the bytes that are the same in every phase, such as
+    /// code, by lane (tile).
+    fn raise_phases(&mut self, beside: &[u64; N]) {
+        for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
+            // A model without steps has only the first phase, and no variable is live in it.
+            let is_only = phase == 0 && self.scratch.variables.places == 0;
+            if window.0 == window.1 && !is_only {
+                continue;
+            }
+            let pipelines = || self.pipelines.iter().filter(|own| own.scratch.is_on);
+            let mut known = [u64::MAX; N];
+            for pipeline in pipelines() {
+                let lowest = pipeline.lowest_column(&pipeline.scratch.phases[phase]);
+                lanes::lower(&mut known, &lowest);
+            }
+            let mut totals = *beside;
+            if !is_only {
+                let left = from_fn(|lane| known[lane].saturating_sub(beside[lane]));
+                lanes::add(&mut totals, &self.scratch.blocks.highest(*window, left));
+            }
+            for pipeline in pipelines() {
+                pipeline.raise_columns(&plus(&totals, &pipeline.scratch.phases[phase]));
+            }
+        }
     }
 }

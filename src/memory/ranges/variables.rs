@@ -48,8 +48,8 @@ pub(super) struct EnteringVariables<const N: usize> {
     live: Vec<LiveRange>,
     /// The number of places: steps at which a peak is possible.
     pub places: usize,
-    /// One entry per step: the sum of those of the bits [`BEGINS`], [`ENDS`] and [`EDGE`] that
-    /// apply to the step; 0 if none applies.
+    /// One entry per step: the sum of the bits among [`BEGINS`], [`ENDS`] and [`EDGE`] that apply
+    /// to the step; 0 if none applies.
     marks: Vec<u8>,
     /// One entry per phase (see [`PHASES`]): its range of places (end exclusive), which is empty if
     /// the phase has no steps.
@@ -111,14 +111,14 @@ impl<const N: usize> EnteringVariables<N> {
             self.marks[from as usize] |= BEGINS;
             self.marks[to as usize] |= ENDS;
         }
-        for (first, last) in (0..model.layers()).filter_map(|layer| model.layer_window(layer)) {
+        let of_phases = model
+            .phases
+            .each_ref()
+            .map(|steps| (!steps.is_empty()).then(|| (steps.start, steps.end - 1)));
+        let of_layers = (0..model.layers()).map(|layer| model.layer_window(layer));
+        for (first, last) in of_layers.chain(of_phases).flatten() {
             self.marks[first as usize] |= EDGE;
             self.marks[last as usize] |= EDGE;
-        }
-        let phases = &model.phases;
-        for phase in phases.iter().filter(|phase| !phase.is_empty()) {
-            self.marks[phase.start as usize] |= EDGE;
-            self.marks[phase.end as usize - 1] |= EDGE;
         }
         self.rank.resize(steps, 0);
         let mut places = 0;
@@ -137,17 +137,7 @@ impl<const N: usize> EnteringVariables<N> {
             began = (began || has(BEGINS)) && !has(EDGE);
         }
         self.places = places as usize;
-        self.phases = phases.each_ref().map(|steps| {
-            if steps.is_empty() {
-                return (0, 0);
-            }
-            (self.place(steps.start), self.place(steps.end - 1) + 1)
-        });
-    }
-
-    /// Returns the number of places before `step`. The step must have a mark in `marks`.
-    fn place(&self, step: u32) -> usize {
-        self.rank[step as usize] as usize
+        self.phases = of_phases.map(|steps| self.widened(None, steps).unwrap_or_default());
     }
 
     /// Adds the variables in `live` to `moving`.
@@ -193,7 +183,8 @@ impl<const N: usize> EnteringVariables<N> {
     }
 
     /// Returns the smallest window of places (end exclusive) that covers both the places of
-    /// `window` and the steps of one more layer, `layer` (first and last step, both inclusive). In
+    /// `window` and the steps of one more layer or phase, `layer` (first and last step, both
+    /// inclusive; both must have a mark in `marks`). In
     /// the arguments and in the result, `None` means that there are no steps.
     pub fn widened(
         &self,
@@ -203,7 +194,8 @@ impl<const N: usize> EnteringVariables<N> {
         let Some((first, last)) = layer else {
             return window;
         };
-        let (first, end) = (self.place(first), self.place(last) + 1);
+        let [first, last] = [first, last].map(|step| self.rank[step as usize] as usize);
+        let end = last + 1;
         let (from, to) = window.unwrap_or((first, end));
         Some((from.min(first), to.max(end)))
     }

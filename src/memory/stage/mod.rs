@@ -9,26 +9,22 @@
 //! neighbouring tiles, lanes, flows, updates). Tests compare them with each other and with a
 //! reference model.
 
-mod live_sums;
 mod parts;
 mod peaks;
-mod stages_to_compute;
 
 pub use parts::Parts;
 
-use super::code::by_tile;
+use super::code::{TileOverhead, by_tile};
 use super::lanes;
-use super::overhead::TileOverhead;
 use super::pipeline::{PHASES, PlacedStage, Recompute};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, PlaceSet, meets};
-use peaks::StagePeak;
+use peaks::{StagePeak, StagesToCompute, Wanted};
 use rayon::prelude::*;
-use stages_to_compute::{StagesToCompute, Wanted};
 use std::ops::Range;
 
 /// The memory that one stage takes on each tile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StageMemory {
     /// One entry per tile: the bytes of the stage at the step at which it takes the most bytes on
     /// the tile, broken down by contents.
@@ -262,25 +258,19 @@ impl StagesToCompute<'_> {
     fn stage_memory(&self, stage: usize, peaks: &[Vec<StagePeak>]) -> StageMemory {
         let memory = self.memory;
         let code = memory.code_of(&self.stages[stage].positions, self.with_overhead);
-        let (tiles, steps, updates): (_, Vec<_>, Vec<_>) = code
-            .into_iter()
-            .zip(&*memory.overhead)
-            .zip(peaks)
-            .map(|(code, peaks)| self.on_tile(code, &peaks[stage]))
-            .collect();
         let has_steps = !self.windows[stage].is_empty();
-        let steps = steps.into_iter().map(|step| has_steps.then_some(step));
-        let transfers = |peaks: &Vec<StagePeak>| {
-            let phases = &peaks[stage].phases;
-            phases.map(|(parts, _)| parts.waiting + parts.passing)
-        };
-        StageMemory {
-            late_restores: None,
-            tiles,
-            updates: updates.into_iter().flatten().collect(),
-            peak_steps: steps.collect(),
-            transfers: peaks.iter().map(transfers).collect(),
+        let mut found = StageMemory::default();
+        for ((code, overhead), peaks) in code.into_iter().zip(&*memory.overhead).zip(peaks) {
+            let peak = &peaks[stage];
+            let (parts, step, update) = self.on_tile((code, overhead), peak);
+            found.tiles.push(parts);
+            found.peak_steps.push(has_steps.then_some(step));
+            found
+                .transfers
+                .push(peak.phases.map(|(parts, _)| parts.waiting + parts.passing));
+            found.updates.extend(update);
         }
+        found
     }
 
     /// Computes the bytes of a stage on one tile from its `code` and its `peak` on this tile.

@@ -4,23 +4,20 @@
 //! The forward and backward passes run without this optimizer state, and without the variables that
 //! only updates make. Then weights are updated one after the other: the optimizer state of the
 //! weight is loaded or gathered, and the bytes of its update (module `tile`) are added to the bytes
-//! of always-live variables. The module `ranges` does this for all ranges of layers at once.
+//! of always-live variables.
 
-mod parts;
-mod ranges;
 #[cfg(test)]
 mod tests;
 mod tile;
 
-pub(super) use ranges::RangeUpdates;
-pub(super) use tile::{TileUpdates, Updating};
+pub(super) use tile::{RangeUpdates, TileUpdates, Updating};
 
-use super::MemoryModel;
+use super::steps::covering;
+use super::{MemoryModel, Pipeline, StatePlace};
 use crate::limits;
-use crate::memory::{Pipeline, StatePlace};
-use crate::model::{Model, Placement, TooManyPlaces, VariableUse};
-use parts::{UpdateRole, Updates};
-use std::sync::Arc;
+use crate::model::{
+    Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
+};
 
 /// The weight update as a phase of its own: the role of each variable in it. Weights are updated
 /// one after the other, each in an *update*; updates are numbered from 0.
@@ -30,14 +27,14 @@ pub(crate) struct UpdatePhase {
     replicas: u64,
     /// One entry per use of data (index as in [`CountedUses`](crate::memory::uses::CountedUses)):
     /// the role of the use's variables in updates.
-    of_uses: Arc<[InUpdate]>,
+    of_uses: Vec<InUpdate>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
     /// weight is assumed for each weight.
     has_gradients: bool,
     /// One entry per update: whether any of its optimizer state is sharded among replicas.
-    is_shared_out: Arc<[bool]>,
+    is_shared_out: Vec<bool>,
     /// One entry per update: the half-open range of steps from its first to its last operation.
-    steps: Arc<[(u32, u32)]>,
+    steps: Vec<(u32, u32)>,
 }
 
 /// The role that the variables of one use (one class and use set) have in updates.
@@ -79,7 +76,7 @@ impl UpdatePhase {
         if model.backward_start.is_none() || pipeline.state == StatePlace::OnChip {
             return Ok(None);
         }
-        let found = Updates::new(model, &placement.by_pass, pipeline)?;
+        let found = Updates::new(model, &placement.by_pass, pipeline);
         let mut left = limits::ENTRIES;
         let mut of_uses = Vec::new();
         let mut is_shared_out = vec![false; found.steps.len()];
@@ -102,10 +99,10 @@ impl UpdatePhase {
         Ok(Some(Self {
             place: pipeline.state,
             replicas: pipeline.replicas.max(1),
-            of_uses: of_uses.into(),
-            is_shared_out: is_shared_out.into(),
+            of_uses,
+            is_shared_out,
             has_gradients: model.recording.accumulates,
-            steps: found.steps.into(),
+            steps: found.steps,
         }))
     }
 
@@ -123,14 +120,15 @@ impl UpdatePhase {
     /// [`CountedUses`](crate::memory::uses::CountedUses)) are on the chip during an update,
     /// although they are not live at every step in the profile.
     pub fn fills_holes(&self, number: u32) -> bool {
-        self.of(number)
-            .is_some_and(|own| own.has_holes && !own.is_away())
+        let own = self.of(number);
+        own.has_holes && !own.is_away()
     }
 
     /// Returns the role in updates of the variables of the use with index `number` (see
-    /// [`CountedUses`](crate::memory::uses::CountedUses)); `None` if it is a use of code.
-    fn of(&self, number: u32) -> Option<&InUpdate> {
-        self.of_uses.get(number as usize)
+    /// [`CountedUses`](crate::memory::uses::CountedUses)), which hold data: the classic memory
+    /// model, which alone has uses of code, has no update phase.
+    fn of(&self, number: u32) -> &InUpdate {
+        &self.of_uses[number as usize]
     }
 }
 
@@ -142,8 +140,7 @@ impl MemoryModel<'_> {
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
             .as_ref()
-            .and_then(|update| update.of(number))
-            .is_some_and(InUpdate::is_away)
+            .is_some_and(|update| update.of(number).is_away())
     }
 
     /// Returns the distinct names of the weights that the update with index `update` changes. If
@@ -177,15 +174,14 @@ impl MemoryModel<'_> {
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn streamed_state(&self) -> Result<Vec<u64>, TooManyPlaces> {
         let mut found = vec![0u64; self.layers()];
-        self.visit_updates(|role, variable| {
+        for (role, variable) in self.updated()? {
             if let UpdateRole::State { .. } = role {
-                let places = self.layers_of(variable.set);
-                let first = places.first().map_or(0, |&place| place as usize);
-                if let Some(sum) = found.get_mut(first) {
+                let first = self.layers_of(variable.set).first();
+                if let Some(sum) = found.get_mut(first.map_or(0, |&place| place as usize)) {
                     *sum = sum.saturating_add(variable.bytes);
                 }
             }
-        })?;
+        }
         Ok(found)
     }
 
@@ -196,33 +192,302 @@ impl MemoryModel<'_> {
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
     pub fn gradient_bytes(&self) -> Result<u64, TooManyPlaces> {
-        let (mut gradients, mut weights) = (0u64, 0u64);
-        self.visit_updates(|role, variable| match role {
-            UpdateRole::Gradient => gradients = gradients.saturating_add(variable.bytes),
-            UpdateRole::Weight => weights = weights.saturating_add(variable.bytes),
-            _ => {}
-        })?;
-        Ok(if gradients > 0 { gradients } else { weights })
+        let updated = self.updated()?;
+        let bytes = |wanted: UpdateRole| {
+            updated
+                .iter()
+                .filter(|(role, _)| *role == wanted)
+                .fold(0u64, |sum, (_, own)| sum.saturating_add(own.bytes))
+        };
+        Ok(match bytes(UpdateRole::Gradient) {
+            0 => bytes(UpdateRole::Weight),
+            gradients => gradients,
+        })
     }
 
-    /// Calls `visit` for each use (variables of one class and use set) that would have a role in
-    /// updates if optimizer state were off the chip. `visit` gets the role and the use.
-    fn visit_updates(
-        &self,
-        mut visit: impl FnMut(UpdateRole, &VariableUse),
-    ) -> Result<(), TooManyPlaces> {
+    /// Returns each use (variables of one class and use set) that would have a role in updates if
+    /// optimizer state were off the chip, with this role.
+    fn updated(&self) -> Result<Vec<(UpdateRole, &VariableUse)>, TooManyPlaces> {
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
             ..self.pipeline
         };
-        let Some(phase) = UpdatePhase::new(self.model, self.placement, elsewhere)? else {
-            return Ok(());
+        let phase = UpdatePhase::new(self.model, self.placement, elsewhere)?;
+        let roles = phase
+            .iter()
+            .flat_map(|phase| phase.of_uses.iter().map(|own| own.role));
+        Ok(roles
+            .zip(self.model.variables.uses())
+            .filter_map(|(role, variable)| Some((role?, variable)))
+            .collect())
+    }
+}
+
+/// In PopART, the name of optimizer state is one of these prefixes, followed by the name of the
+/// weight.
+const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
+/// Prefix of the name of a PopART tensor that holds both momentum and gradients. The tensor counts
+/// as optimizer state unless the profile has accumulators, which then hold the gradients.
+const MOMENTUM_MARK: &str = "Accl___";
+/// PopART moves a tensor of optimizer state off the chip if it has at least this number of
+/// elements, that is, if it is no scalar.
+const FEWEST_ELEMENTS: u64 = 2;
+/// PopART shards a tensor of optimizer state if it has at least this number of elements.
+const FEWEST_SHARED_ELEMENTS: u64 = 8192;
+/// TensorFlow moves a variable off the chip if it has at least this number of bytes per replica.
+const FEWEST_BYTES: u64 = 128;
+/// The assumed size in bytes of one element of a tensor, if no debug context gives the type of the
+/// elements.
+const ELEMENT: u64 = 4;
+
+/// The role that variables have in the update of a weight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UpdateRole {
+    /// Optimizer state that is not whole on the chip between two updates. If `is_shared_out`, each
+    /// replica keeps only a share of the state, on the chip or off it; otherwise all of the state
+    /// is off the chip.
+    State { is_shared_out: bool },
+    /// A tensor that only updates make and use.
+    Temporary,
+    /// A weight that an update changes.
+    Weight,
+    /// The accumulator of a weight's gradients.
+    Gradient,
+}
+
+impl UpdateRole {
+    /// The role of optimizer state that is sharded among replicas.
+    const SHARED_STATE: Self = Self::State {
+        is_shared_out: true,
+    };
+}
+
+/// All updates of a model, numbered from 0. The operation groups that update one weight, or that
+/// use the same optimizer state, form one update.
+struct Updates<'a> {
+    model: &'a Model,
+    pipeline: Pipeline,
+    /// One entry per use set: the role in updates of its parameters ([`Model::is_parameter`]).
+    /// Here, all optimizer state has the role [`UpdateRole::SHARED_STATE`], whatever its size.
+    of_parameters: Vec<Option<UpdateRole>>,
+    /// One entry per use set: whether updates use its variables and no other operations do, except
+    /// operations that only copy from or to the host.
+    is_of_updates: Vec<bool>,
+    /// One entry per use set: the bytes, over all tiles, of the whole tensor to which the
+    /// parameters of the use set belong.
+    tensor_bytes: Vec<u64>,
+    /// One entry per operation group: whether it belongs to updates.
+    is_update: Vec<bool>,
+    /// One entry per operation group: the index of the update to which the group belongs; 0 also
+    /// for groups that belong to no update.
+    of_group: Vec<u32>,
+    /// One entry per update: the half-open range of steps from its first to its last operation.
+    steps: Vec<(u32, u32)>,
+}
+
+impl<'a> Updates<'a> {
+    fn new(model: &'a Model, by_pass: &PassPlaces, pipeline: Pipeline) -> Self {
+        let is_update = model.groups_with(|operation| operation.is_update);
+        let updates = model.updates_by_set();
+        // Operation groups that only copy from or to the host do not change the role of a variable.
+        let mut is_of_updates = model
+            .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
+        for (is_of_updates, &updates) in is_of_updates.iter_mut().zip(&updates) {
+            *is_of_updates &= updates > 0;
+        }
+        let mut found = Self {
+            model,
+            pipeline,
+            tensor_bytes: tensor_bytes(model),
+            of_group: vec![0; is_update.len()],
+            of_parameters: of_parameters(model, by_pass, (&is_of_updates, &updates)),
+            is_update,
+            is_of_updates,
+            steps: Vec::new(),
         };
-        for (in_update, variable) in phase.of_uses.iter().zip(self.model.variables.uses()) {
-            if let Some(role) = in_update.role {
-                visit(role, variable);
+        found.number_updates();
+        found
+    }
+
+    /// Returns the operation groups that use variables with the use set `set` and belong to
+    /// updates.
+    fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
+        self.model
+            .use_sets
+            .groups(set)
+            .filter(|&group| self.is_update[group as usize])
+    }
+
+    /// Returns the role of `variable` (the variables of one class and use set) in updates. Returns
+    /// `None` if these variables have no role, or are optimizer state that stays whole on the chip.
+    fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
+        if !self.model.is_parameter(class, set) {
+            return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
+        }
+        match self.of_parameters[set as usize] {
+            Some(UpdateRole::State { .. }) => self.state(set),
+            role => role,
+        }
+    }
+
+    /// Returns the role in updates of the optimizer state with the use set `set`; `None` if this
+    /// state stays whole on the chip between updates. The role depends on the size of the state and
+    /// on the settings of the pipeline.
+    fn state(&self, set: u32) -> Option<UpdateRole> {
+        let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
+        let has = |elements| match self.model.recording.framework {
+            Framework::Tensorflow => {
+                self.tensor_bytes[set as usize] >= FEWEST_BYTES.saturating_mul(replicas)
+            }
+            _ => self.elements(set) >= elements,
+        };
+        let is_shared_out = has(FEWEST_SHARED_ELEMENTS) && place.is_sharded() && replicas > 1;
+        let is_off = has(FEWEST_ELEMENTS) && place.is_off_chip();
+        (is_shared_out || is_off).then_some(UpdateRole::State { is_shared_out })
+    }
+
+    /// Returns the number of elements of the whole tensor to which the parameters with the use set
+    /// `set` belong.
+    fn elements(&self, set: u32) -> u64 {
+        let label = self.model.label_of(set);
+        let element = label.element_bytes.map_or(ELEMENT, u64::from);
+        self.tensor_bytes[set as usize] / element.max(1)
+    }
+
+    /// Returns the indices of the updates that use variables with the use set `set`, in ascending
+    /// order.
+    fn updates_of(&self, set: u32) -> Box<[u32]> {
+        ascending(self.groups(set).map(|group| self.of_group[group as usize]))
+    }
+
+    /// Joins the operation groups that update one weight, or that use the same optimizer state,
+    /// into one update, and gives each update an index.
+    fn number_updates(&mut self) {
+        let mut sets_of_groups = GroupSets((0..self.is_update.len() as u32).collect());
+        let mut has_weight = vec![false; self.is_update.len()];
+        // Use sets of scalars, and use sets without parameters, belong to no weight.
+        let sets = |wanted: UpdateRole| {
+            (0u32..)
+                .zip(&self.of_parameters)
+                .filter(move |&(_, &role)| role == Some(wanted))
+                .map(|(set, _)| set)
+                .filter(|&set| self.elements(set) >= FEWEST_ELEMENTS)
+        };
+        for set in sets(UpdateRole::Weight) {
+            if let Some(first) = sets_of_groups.merge_all(self.groups(set)) {
+                has_weight[first as usize] = true;
             }
         }
-        Ok(())
+        for set in sets(UpdateRole::SHARED_STATE) {
+            let firsts = self.groups(set).map(|group| sets_of_groups.first(group));
+            let weights = ascending(firsts.filter(|&first| has_weight[first as usize]));
+            // A tensor that the updates of several weights use, such as a learning rate, belongs to
+            // none of these weights.
+            if weights.len() < 2
+                && let Some(first) = sets_of_groups.merge_all(self.groups(set))
+            {
+                has_weight[first as usize] |= !weights.is_empty();
+            }
+        }
+        let mut windows: Vec<Option<(u32, u32)>> = Vec::new();
+        for group in (0..self.is_update.len()).filter(|&group| self.is_update[group]) {
+            let first = sets_of_groups.first(group as u32) as usize;
+            if first == group {
+                self.of_group[group] = windows.len() as u32;
+                windows.push(None);
+            }
+            self.of_group[group] = self.of_group[first];
+            let window = &mut windows[self.of_group[group] as usize];
+            *window = covering(&[*window, self.model.operation_groups[group].window]);
+        }
+        self.steps = windows
+            .into_iter()
+            .map(|window| window.map_or((0, 0), |(first, last)| (first, last + 1)))
+            .collect();
+    }
+}
+
+/// Returns one entry per use set: the role in updates of its parameters
+/// ([`Updates::of_parameters`]). `is_of_updates` is the field of [`Updates`] with this name, and
+/// `updates` has the number of operation groups in updates that use the variables of each use set.
+fn of_parameters(
+    model: &Model,
+    by_pass: &PassPlaces,
+    (is_of_updates, updates): (&[bool], &[u8]),
+) -> Vec<Option<UpdateRole>> {
+    let has_names = matches!(
+        model.recording.framework,
+        Framework::Popart | Framework::Poptorch | Framework::Popxl
+    );
+    (0..model.use_sets.len() as u32)
+        .map(|set| {
+            let label = model.label_of(set);
+            let is_updated = updates[set as usize] > 0;
+            let is_accumulator = label.is_accumulator();
+            let (forward, _) = by_pass.places(set);
+            let name = label.weight_name();
+            let has_mark = STATE_MARKS.iter().any(|mark| name.starts_with(mark))
+                || (!model.recording.accumulates && name.starts_with(MOMENTUM_MARK));
+            let is_state = if has_names {
+                is_updated && has_mark
+            } else {
+                let is_of_updates = is_of_updates[set as usize];
+                is_of_updates && !is_accumulator && label.kind != TensorKind::Constant
+            };
+            match (is_state, is_accumulator) {
+                (true, _) => Some(UpdateRole::SHARED_STATE),
+                (false, true) => Some(UpdateRole::Gradient),
+                _ => (is_updated && !forward.is_empty()).then_some(UpdateRole::Weight),
+            }
+        })
+        .collect()
+}
+
+/// Returns one entry per use set: the bytes, over all tiles, of all parameters that have the same
+/// label as the use set. If the use set has no label, only its own parameters are counted.
+fn tensor_bytes(model: &Model) -> Vec<u64> {
+    let mut of_label = vec![0u64; model.labels.len()];
+    let mut of_set = vec![0u64; model.use_sets.len()];
+    for variable in model.variables.uses() {
+        if model.is_parameter(variable.class, variable.set) {
+            let set = variable.set as usize;
+            let label = model.use_sets.label(variable.set) as usize;
+            of_set[set] = of_set[set].saturating_add(variable.bytes);
+            of_label[label] = of_label[label].saturating_add(variable.bytes);
+        }
+    }
+    (0..model.use_sets.len() as u32)
+        .map(|set| match model.use_sets.label(set) {
+            0 => of_set[set as usize],
+            label => of_label[label as usize],
+        })
+        .collect()
+}
+
+/// Disjoint sets of operation groups (union-find), with one entry per group: the group itself if it
+/// is the first group of its set, otherwise an earlier group of the same set.
+struct GroupSets(Vec<u32>);
+
+impl GroupSets {
+    /// Returns the first operation group of the set that contains the operation group `group`.
+    fn first(&mut self, group: u32) -> u32 {
+        let mut first = group;
+        while self.0[first as usize] != first {
+            let next = self.0[self.0[first as usize] as usize];
+            self.0[first as usize] = next;
+            first = next;
+        }
+        first
+    }
+
+    /// Merges the sets that contain the operation groups `groups` into one set. Returns the first
+    /// operation group of this set; `None` if `groups` is empty.
+    fn merge_all(&mut self, groups: impl Iterator<Item = u32>) -> Option<u32> {
+        groups.fold(None, |merged: Option<u32>, group| {
+            let first = self.first(group);
+            let merged = merged.unwrap_or(first);
+            self.0[first.max(merged) as usize] = first.min(merged);
+            Some(first.min(merged))
+        })
     }
 }

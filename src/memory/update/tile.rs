@@ -1,12 +1,13 @@
-//! The memory of weight updates on neighbouring tiles.
+//! The memory of weight updates on neighbouring tiles, for stages and for growing ranges of layers.
 
-use super::UpdatePhase;
-use super::parts::UpdateRole;
+use super::{UpdatePhase, UpdateRole};
 use crate::memory::MemoryModel;
+use crate::memory::code::{TileOverhead, by_lane};
+use crate::memory::entering::GrowingSums;
 use crate::memory::lanes::{self, ByLane};
 use crate::memory::steps::StepSums;
 use crate::memory::uses::{NeighbourUses, Placing};
-use crate::model::{PlaceSet, VariableUse};
+use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces, VariableUse};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -17,18 +18,18 @@ pub(crate) struct TileUpdates<const N: usize> {
     /// For each update (by its index): sets of positions in ascending order, each with the bytes of
     /// those variables of the update that are attributed to the set. A stage that has any of these
     /// positions has these bytes.
-    pub(super) entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
+    entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
     /// The bytes of one replica's share of optimizer state that is sharded on the chip.
-    pub shares: Vec<Placing<N>>,
+    shares: Vec<Placing<N>>,
     /// The bytes of parameters on the chip that are not live at some steps of the passes.
-    pub holes: Vec<Placing<N>>,
+    holes: Vec<Placing<N>>,
 }
 
 /// The bytes of the variables of one weight update on each of `N` neighbouring tiles (one lane for
 /// each tile), divided by what the update does with the variables. [`UpdatePhase::taken`] computes
 /// from these amounts the bytes that the update takes.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Amounts<const N: usize> {
+struct Amounts<const N: usize> {
     /// The bytes of optimizer state that the update loads from memory outside the IPUs: only this
     /// replica's share if the state is sharded.
     loaded: ByLane<u64, N>,
@@ -45,7 +46,7 @@ pub(super) struct Amounts<const N: usize> {
 
 impl<const N: usize> Amounts<N> {
     /// Adds `other`, the bytes of the same weight update for another set of positions.
-    pub fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
         lanes::add(&mut self.gathered, &other.gathered);
@@ -59,11 +60,7 @@ impl UpdatePhase {
     /// addition to parameters that are also on the chip outside of updates. The first number
     /// applies if landing pads (buffers into which state is loaded) hold all state at once, the
     /// second if a landing pad holds only one tensor of state at a time.
-    pub(super) fn taken<const N: usize>(
-        &self,
-        update: u32,
-        amounts: &Amounts<N>,
-    ) -> [(u64, u64); N] {
+    fn taken<const N: usize>(&self, update: u32, amounts: &Amounts<N>) -> [(u64, u64); N] {
         let is_shared_out = self.is_shared_out[update as usize];
         std::array::from_fn(|lane| {
             let loaded = amounts.loaded[lane];
@@ -87,9 +84,7 @@ impl<const N: usize> TileUpdates<N> {
         self.shares.clear();
         self.holes.clear();
         for &(number, bytes) in &uses.rows {
-            let Some(in_update) = phase.of(number) else {
-                continue;
-            };
+            let in_update = phase.of(number);
             let &VariableUse { class, set, .. } = memory.uses.of(number);
             let set = memory.counted(set);
             let bytes = bytes.map(u64::from);
@@ -206,6 +201,115 @@ pub(crate) struct Updating {
     /// The index and the first step of the update that takes the most bytes; `None` if no update
     /// takes any bytes.
     pub update: Option<(u32, u32)>,
+}
+
+/// The bytes that weight updates take in a range of positions that grows by one position at a time,
+/// with one lane for each tile. The buffers are reused for further tiles.
+#[derive(Default)]
+pub(crate) struct RangeUpdates<const N: usize> {
+    /// The bytes of two kinds of variables in the current range. Kind 0: a replica's shares of
+    /// optimizer state that is sharded on the chip. Kind 1: parameters that are not live at some
+    /// steps.
+    lasting: GrowingSums<N, 2>,
+    /// One entry per position: the bytes of weight updates that a range gains when it grows to the
+    /// position. Each item has the first start to which it applies (ranges with earlier starts have
+    /// the bytes already), the index into `common` of the update, and the bytes.
+    gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
+    /// The index of each update in [`UpdatePhase`], with the bytes of the variables of the update
+    /// that every stage has.
+    common: Vec<(u32, Amounts<N>)>,
+    /// One entry per entry of `common`: the index of the update in [`UpdatePhase`], and the bytes
+    /// of those of its variables that the current range has.
+    sums: Vec<(u32, Amounts<N>)>,
+    /// The highest bytes that any update takes if only the variables that every stage has are
+    /// counted.
+    everywhere: ByLane<u64, N>,
+    /// The highest bytes that any update takes in the current range (see [`UpdatePhase::taken`]).
+    taken: ByLane<u64, N>,
+}
+
+impl<const N: usize> RangeUpdates<N> {
+    /// Replaces the contents with the bytes of the updates on `tiles`.
+    ///
+    /// # Errors
+    /// If the tiles have more variables than any real tile.
+    pub fn load(
+        &mut self,
+        memory: &MemoryModel<'_>,
+        phase: &UpdatePhase,
+        tiles: &TileUpdates<N>,
+    ) -> Result<(), TooManyPlaces> {
+        let positions = memory.layers();
+        self.lasting.restart(positions);
+        for (kind, all) in [&tiles.shares, &tiles.holes].into_iter().enumerate() {
+            for &(set, bytes) in all {
+                self.lasting.enter(memory, set, kind, bytes);
+            }
+        }
+        self.gained.resize_with(positions, Vec::new);
+        self.gained.iter_mut().for_each(Vec::clear);
+        self.common.clear();
+        self.everywhere = Default::default();
+        for (&update, placed) in &tiles.entries {
+            let number = self.common.len() as u32;
+            let mut common = Amounts::default();
+            for &(set, ref amounts) in placed {
+                if set == EVERYWHERE {
+                    common.add(amounts);
+                }
+                let mut from = 0;
+                for &place in memory.sets.places(set) {
+                    self.gained[place as usize].push((from, number, *amounts));
+                    from = place + 1;
+                }
+            }
+            let taken = phase.taken(update, &common);
+            lanes::raise(&mut self.everywhere, &taken.map(|(most, _)| most));
+            self.common.push((update, common));
+        }
+        self.lasting.entries.check()
+    }
+
+    /// Starts an empty range whose first position will be `start`. The method must be called for
+    /// the starts 0, 1, ... in this order.
+    pub fn begin(&mut self, start: usize) {
+        self.lasting.begin(start);
+        self.sums.clone_from(&self.common);
+        self.taken = self.everywhere;
+    }
+
+    /// Adds the last position of `range` (end exclusive) to the end of the current range, which
+    /// then is `range`. `phase` is the update phase from which the bytes were loaded.
+    pub fn add(&mut self, phase: &UpdatePhase, range: &Range<usize>) {
+        let last = range.end - 1;
+        self.lasting.add(last);
+        for (from, number, amounts) in &self.gained[last] {
+            if *from as usize <= range.start {
+                let (update, sums) = &mut self.sums[*number as usize];
+                sums.add(amounts);
+                let taken = phase.taken(*update, sums);
+                lanes::raise(&mut self.taken, &taken.map(|(most, _)| most));
+            }
+        }
+    }
+
+    /// Returns one entry per lane (tile): the bytes that the current range takes both in the passes
+    /// and in the weight update. These bytes are a replica's shares of optimizer state that is
+    /// sharded on the chip, with their fragmentation. `tiles` has the overhead of each tile.
+    pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
+        let shares = &self.lasting.sums[0];
+        by_lane(tiles, |lane, tile| {
+            shares[lane] + tile.fragmentation_of_shares(shares[lane])
+        })
+    }
+
+    /// Returns one entry per lane (tile): the bytes that the weight update takes in the current
+    /// range in addition to always-live parameters. These are the highest bytes that the update of
+    /// any weight takes, plus the bytes of parameters that are not live at some steps of the
+    /// passes.
+    pub fn taken(&self) -> [u64; N] {
+        lanes::plus(&self.taken, &self.lasting.sums[1])
+    }
 }
 
 #[cfg(test)]

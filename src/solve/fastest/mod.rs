@@ -219,7 +219,8 @@ impl<'a> StageSearch<'a> {
     ) -> Option<Self> {
         let (stages, first) = (bounds.stages, times.first()?);
         let micro_batches = first.micro_batches(stages);
-        let slots = Slots::new(first.order(), first.pipeline_depth(stages), micro_batches);
+        let depth = first.pipeline_depth(stages);
+        let slots = Slots::new(first.order(), depth, Some(micro_batches));
         let at_first = CostsSoFar {
             busiest: vec![0; slots.kinds.len()],
             ..CostsSoFar::default()

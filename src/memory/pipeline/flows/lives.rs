@@ -1,10 +1,23 @@
 //! The steps at which variables are live in stages of a pipeline. Only variables for which these
-//! steps differ from the profile need them.
+//! steps differ from the profile need them, above all variables of layers that are recomputed.
+//!
+//! A *segment* is a run of neighbouring places (In, layers) whose forward pass runs again from its
+//! inputs right before their backward pass. Tensors of places outside of segments are kept. The
+//! profile has one forward pass, so its steps stand for both runs:
+//! * A tensor that only its segment uses is free between the end of the segment's forward pass and
+//!   its backward pass: this is the *gap*.
+//! * A tensor that other places of the stage also use, or that comes from a place before the
+//!   segment, is a checkpoint. It stays live as in the one-IPU compilation. If only forward passes
+//!   use it, it is live until the first of these has run again.
+//! * A tensor that is live at the first step of a segment's backward pass is live at all steps of
+//!   the segment's forward pass, in stages that have the segment.
+//!
+//! Whether a tensor is a checkpoint depends on the stage, but only on which users of the tensor the
+//! stage has. So the life of its variables has two parts, which count in different stages.
 
-use super::reruns::{Held, Segments};
-use super::{Flow, Flows};
+use super::{Flow, Flows, Life, PassWindows};
 use crate::limits;
-use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged};
+use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without};
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
@@ -87,7 +100,7 @@ impl Flows {
     #[inline]
     pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         let known = self.lives.as_ref()?;
-        match *known.of_uses.get(number as usize)? {
+        match known.of_uses[number as usize] {
             AS_RECORDED => None,
             life => Some(&known.lives[life as usize]),
         }
@@ -146,14 +159,26 @@ impl Loading<'_> {
             Some(own) => self.of_positions((own_flow, is_layered), own, end),
             None => self.of_all((own_flow, is_layered), &until(end, recorded)),
         };
-        let is_recorded = |part: &PartOfLife| {
-            part.places.is_none() && part.with.is_none() && part.steps[..] == *recorded
+        let is_recorded = match &parts[..] {
+            [] => true,
+            [
+                PartOfLife {
+                    places: None,
+                    with: None,
+                    steps,
+                },
+            ] => **steps == *recorded,
+            _ => false,
         };
-        let life = match &parts[..] {
-            [] => AS_RECORDED,
-            [part] if is_recorded(part) => AS_RECORDED,
-            _ => self.store(parts)?,
-        };
+        let mut life = AS_RECORDED;
+        if !is_recorded {
+            life = self.lives.len() as u32;
+            self.left = self
+                .left
+                .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
+                .ok_or(TooManyPlaces)?;
+            self.lives.push(parts.into());
+        }
         if own.is_none() {
             self.known.insert(key, life);
         }
@@ -180,9 +205,10 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Returns the same as [`Loading::of_all`], for variables that different positions need at
-    /// different steps. `own` has the steps of each position; they are cut off at the step `end`
-    /// (exclusive).
+    /// Returns the steps at which the variables of a use are live in stages, if different positions
+    /// need the variables at different steps. `flow` is the flow of the variables, and `is_layered`
+    /// is [`Flow::is_layered`] for them. `own` has the steps of each position, which are cut off at
+    /// the step `end` (exclusive).
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -194,8 +220,9 @@ impl Loading<'_> {
             let needed = (*position, until(end, steps));
             let needed = self.again.until_rerun(flow, &needed);
             let found = self.again.lives(flow, is_layered, &needed);
-            always.push((*position, all_steps(found.everywhere)));
-            more.push((*position, all_steps(found.beside)));
+            let at = |(_, steps): Held| (*position, steps);
+            always.extend(found.everywhere.into_iter().map(at));
+            more.extend(found.beside.into_iter().map(at));
             others = found.others;
         }
         let others = self.flows.positions_of(others);
@@ -215,23 +242,188 @@ impl Loading<'_> {
             })
             .collect()
     }
+}
 
-    /// Stores the parts of the liveness of one use, and returns their index in `lives`.
-    ///
-    /// # Errors
-    /// If more step ranges must be stored than [`limits::ENTRIES`].
-    fn store(&mut self, parts: Vec<PartOfLife>) -> Result<u32, TooManyPlaces> {
-        self.left = self
-            .left
-            .checked_sub(parts.iter().map(|part| part.steps.len()).sum())
-            .ok_or(TooManyPlaces)?;
-        self.lives.push(parts.into());
-        Ok(self.lives.len() as u32 - 1)
+/// A place (In or a layer) whose forward pass runs again right before its backward pass.
+#[derive(Debug)]
+struct Segment {
+    /// The half-open steps of the first run of the forward pass, which also stand for the second
+    /// run.
+    forward: (u32, u32),
+    /// The first step of the backward pass.
+    backward_start: u32,
+    /// The steps at which tensors that only this segment uses are not live, which are between the
+    /// forward and the backward pass.
+    gap: Steps,
+}
+
+/// The segments of a model in a pipeline that recomputes each layer: one entry per place. In
+/// belongs to the segment of the first layer, and runs again together with it. `None` if the place
+/// is not recomputed, as Out, so that all its tensors are kept.
+#[derive(Debug, Default)]
+struct Segments(Vec<Option<Segment>>);
+
+impl Segments {
+    /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
+    /// the last place is Out.
+    fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
+        let layers = places - u32::from(has_out);
+        let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
+        // The profile may list some forward steps of a place under another place. So the forward
+        // pass of a place is taken to last until the forward pass of the next place starts.
+        let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
+        let segment = |place: u32| {
+            let ((first_forward, last_forward), (backward_start, _)) = known(place)?;
+            let next = if place == 0 && layers > 1 {
+                2
+            } else {
+                place + 1
+            };
+            let found = || (place..next).filter_map(known);
+            let last = found().map(|((_, last), _)| last + 1).max()?;
+            let first = found().map(|(_, (first, _))| first).min()?;
+            let backward = windows.at(next).backward;
+            let ends = backward.map_or(first, |(_, last)| last + 1);
+            let gap = (starts(next).max(last), first.min(ends));
+            let bodies = (place..next).flat_map(|place| &windows.at(place).bodies);
+            Some(Segment {
+                forward: (first_forward, starts(place + 1).max(last_forward + 1)),
+                backward_start,
+                gap: without(&[gap], &merged(bodies.copied())),
+            })
+        };
+        Self((0..layers).map(segment).collect())
+    }
+
+    /// Returns the segment of `place`; `None` if the place is not recomputed.
+    fn of(&self, place: u32) -> Option<&Segment> {
+        self.0.get(place as usize)?.as_ref()
+    }
+
+    /// Returns the steps of recomputed forward passes at which variables must also be live. If the
+    /// variables are live in the profile (at `ranges`, half-open and ascending) when a backward
+    /// pass begins, they must be live during the forward pass that is recomputed right before it.
+    /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
+    /// considered.
+    fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
+        let is_live_over = |start: u32| {
+            let begun = ranges.partition_point(|&(from, _)| from < start);
+            let last = ranges[..begun].last();
+            last.is_some_and(|&(_, to)| start < to)
+        };
+        let found: Vec<StepsOfPosition> = (0..self.0.len() as u32)
+            .filter(|&place| is_of(place))
+            .filter(|&place| {
+                let segment = self.of(place);
+                segment.is_some_and(|segment| is_live_over(segment.backward_start))
+            })
+            // In runs again before the backward pass of the first layer too.
+            .flat_map(|place| if place == 1 { 0..2 } else { place..place + 1 })
+            .filter_map(|place| Some((place, without(&[self.of(place)?.forward], ranges))))
+            .collect();
+        by_positions(&found)
+            .into_iter()
+            .map(|(places, steps)| match places[..] {
+                [place] => (Some(place), steps),
+                _ => (None, steps),
+            })
+            .collect()
+    }
+
+    /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
+    /// `is_layered` is [`Flow::is_layered`] for these variables, and `ranges` are the half-open
+    /// steps at which they would be live without recomputation.
+    fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
+        let maker = flow.maker();
+        let recomputed = maker.and_then(|maker| Some((maker, self.of(maker)?)));
+        match (flow.life, recomputed) {
+            (Life::Forward, _) => {
+                let (others, until): (Vec<_>, Vec<_>) = flow
+                    .forward
+                    .iter()
+                    .copied()
+                    .filter(|&place| Some(place) != maker)
+                    .filter_map(|place| Some((place, self.of(place)?.backward_start)))
+                    .unzip();
+                let kept = ranges
+                    .first()
+                    .zip(until.iter().min())
+                    .map(|(&(from, _), &until)| (from, until.max(from)));
+                Lives {
+                    everywhere: vec![(None, ranges.into())],
+                    beside: vec![(None, without(kept.as_slice(), ranges))],
+                    others,
+                }
+            }
+            (Life::AcrossPasses, Some((maker, segment))) if is_layered => {
+                // In belongs to the segment of the first layer, so both count as the same place
+                // here.
+                let is_own = |place: u32| place.max(1) == maker.max(1);
+                let of_others = self.held(ranges, |place| !is_own(place));
+                let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
+                let mut beside = self.held(ranges, is_own);
+                for (_, steps) in &mut beside {
+                    *steps = without(steps, &all);
+                }
+                let mut everywhere = Vec::new();
+                for (place, steps) in of_others.into_iter().chain([(None, ranges.into())]) {
+                    let kept = without(&steps, &segment.gap);
+                    beside.push((place, without(&steps, &kept)));
+                    everywhere.push((place, kept));
+                }
+                Lives {
+                    everywhere,
+                    beside,
+                    others: flow
+                        .forward
+                        .iter()
+                        .chain(&flow.backward)
+                        .copied()
+                        .filter(|&user| user != maker)
+                        .collect(),
+                }
+            }
+            // Recomputation frees no variables: they are live as recorded, and at the steps of each
+            // forward pass that is recomputed for a backward pass at whose first step they are
+            // live.
+            _ => {
+                let mut everywhere = self.held(ranges, |_| true);
+                everywhere.push((None, ranges.into()));
+                Lives {
+                    everywhere,
+                    ..Lives::default()
+                }
+            }
+        }
+    }
+
+    /// Returns the steps at which a position needs a variable of `flow` if layers are recomputed.
+    /// `steps` are the steps at which the position would need the variable without recomputation.
+    /// If the variable is an input of the position's forward pass, the position needs it until this
+    /// pass is recomputed, just before the position's backward pass.
+    fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
+        let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
+        let kept = steps
+            .first()
+            .zip(self.of(*position).filter(|_| is_input))
+            .map(|(&(from, _), segment)| (from, segment.backward_start));
+        merged(steps.iter().copied().chain(kept))
     }
 }
 
-/// Returns all steps in `held`, merged. The place of each entry, which stages must have, is
-/// ignored.
-fn all_steps(held: Vec<Held>) -> Steps {
-    merged(held.into_iter().flat_map(|(_, steps)| steps))
+/// Half-open steps at which variables are live, with the place that a stage must have for these
+/// steps to apply. The place is `None` if the steps apply to every stage that has the variables.
+type Held = (Option<u32>, Steps);
+
+/// The steps at which variables of one flow (tensors with the same users) are live in stages with
+/// recomputed layers.
+#[derive(Default)]
+struct Lives {
+    /// Steps at which the variables are live in every stage that has them.
+    everywhere: Vec<Held>,
+    /// Further steps at which the variables are live, in stages that have any of `others`.
+    beside: Vec<Held>,
+    /// The places that use the variables, other than the place that makes them. The steps in
+    /// `beside` apply to the stages that have any of these places.
+    others: Vec<u32>,
 }

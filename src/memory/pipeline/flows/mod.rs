@@ -2,27 +2,24 @@
 //! tensors of a flow.
 
 mod lives;
-mod own_steps;
-mod reruns;
 mod stash_and_transfers;
 mod users;
 
 use lives::StageLives;
-pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole};
+pub(super) use stash_and_transfers::{Flow, Life, QUANTITIES, Quantity, StageRole, users_in};
 
-use super::{Accumulator, Pipeline, Recompute};
+use super::{Accumulator, Pipeline, Recompute, StageRoles};
 use crate::memory::steps::StepsOfPosition;
 use crate::model::{
     Framework, Model, PassPlaces, PlaceSets, Placement, TensorKind, TooManyPlaces, VariableUse,
     ascending,
 };
-use own_steps::{OwnSteps, SummedGradients};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
-use users::KnownFlows;
 pub(super) use users::{BackwardPass, PassWindows};
+use users::{KnownFlows, OwnSteps, SummedGradients};
 
 /// All *flows* of a model in a pipeline. A flow is a group of tensors that the same places (In,
 /// layers, Out) use in the same passes; its number is its index in `list`. The flows of one model
@@ -51,6 +48,9 @@ pub(crate) struct Flows {
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
     /// The gradients that are live until the end of the passes, when an accumulator takes them.
     summed: Arc<SummedGradients>,
+    /// What Out does with the tensors of each flow as a pipeline stage of its own, if Out is on the
+    /// first IPU; otherwise, and before [`Flows::in_pipeline`], `None`.
+    pub roles_of_out: Option<Arc<StageRoles>>,
     /// The steps at which variables are live in stages of the pipeline; `None` before
     /// [`Flows::in_pipeline`].
     lives: Option<Arc<StageLives>>,
@@ -80,17 +80,26 @@ impl Flows {
         let mut known = KnownFlows::new(positions);
         let windows = PassWindows::new(model, placement);
         let of_uses = UseInPipeline::of_uses((model, placement), &windows, &mut known);
-        let own_steps = own_steps(model, placement, (&known.list, &of_uses));
+        let own = OwnSteps::new(model, placement);
+        let own_steps: FxHashMap<_, _> = model
+            .variables
+            .uses()
+            .par_iter()
+            .zip(&*of_uses)
+            .enumerate()
+            .filter_map(|(number, (variable, of_use))| {
+                let &UseInPipeline::Flow(flow) = of_use else {
+                    return None;
+                };
+                Some((number as u32, own.of(variable, &known.list[flow as usize])?))
+            })
+            .collect();
         let out_is_first = positions.out_is_first();
         let places = positions.len() as u32 + u32::from(out_is_first);
-        let summed = if of_uses
+        let has_accumulators = of_uses
             .iter()
-            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)))
-        {
-            SummedGradients::new(model, end)
-        } else {
-            SummedGradients::default()
-        };
+            .any(|of_use| matches!(of_use, UseInPipeline::Accumulated(_)));
+        let summed = has_accumulators.then(|| SummedGradients::new(model, end));
         Self {
             pipeline,
             is_training: model.backward_start.is_some(),
@@ -100,7 +109,8 @@ impl Flows {
             of_uses,
             windows: windows.into(),
             own_steps: own_steps.into(),
-            summed: summed.into(),
+            summed: summed.unwrap_or_default().into(),
+            roles_of_out: None,
             lives: None,
         }
     }
@@ -120,11 +130,17 @@ impl Flows {
     ) -> Result<Self, TooManyPlaces> {
         let mut flows = self.clone();
         flows.pipeline = pipeline;
+        flows.roles_of_out = flows.find_roles_of_out();
         if flows.lives.is_none() || self.recomputes_layers() != flows.recomputes_layers() {
             let lives = StageLives::new(at, &flows, Arc::make_mut(sets))?;
             flows.lives = Some(lives.into());
         }
         Ok(flows)
+    }
+
+    fn find_roles_of_out(&self) -> Option<Arc<StageRoles>> {
+        self.out_is_first
+            .then(|| self.stage_roles(self.out()).into())
     }
 
     /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
@@ -139,10 +155,7 @@ impl Flows {
     /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of_use(&self, number: u32) -> UseInPipeline {
-        self.of_uses
-            .get(number as usize)
-            .copied()
-            .unwrap_or(UseInPipeline::Other)
+        self.of_uses[number as usize]
     }
 
     /// Returns the number of the flow that the variables of one use belong to. Returns `None` if
@@ -230,17 +243,19 @@ impl UseInPipeline {
                 return parameters[set as usize];
             };
             let (forward, backward) = placement.by_pass.places(set);
-            let first = match (forward.len(), backward.len()) {
+            let (forward, backward) = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
-                (0..2, 0..2) => known.number(forward, backward),
+                (0..2, 0..2) => (forward.into(), backward.into()),
                 // The use set may cover several variables, each used by some of these places. The
                 // live ranges of the class decide which places use this variable.
-                _ => {
-                    let (forward, backward) = windows.users(model, (forward, backward), class);
-                    known.number(&forward, &backward)
-                }
+                _ => windows.users(model, (forward, backward), class),
             };
-            Self::Flow(first + 2 * life as u32 + u32::from(is_streamed(model, set, class)))
+            Self::Flow(known.number(Flow {
+                forward,
+                backward,
+                life,
+                is_streamed: is_streamed(model, set, class),
+            }))
         };
         model.variables.uses().iter().map(flow).collect()
     }
@@ -304,42 +319,17 @@ impl Accumulator {
     }
 }
 
-/// Returns the steps at which each position needs the variables of a use. The key is the number of
-/// the use, which is its index in `of_uses` (the role of each use). A use is left out if all
-/// positions need its variables whenever these are live.
-fn own_steps(
-    model: &Model,
-    placement: &Placement,
-    (list, of_uses): (&[Flow], &[UseInPipeline]),
-) -> FxHashMap<u32, Vec<StepsOfPosition>> {
-    let own = OwnSteps::new(model, placement);
-    model
-        .variables
-        .uses()
-        .par_iter()
-        .zip(of_uses)
-        .enumerate()
-        .filter_map(|(number, (variable, of_use))| {
-            let &UseInPipeline::Flow(flow) = of_use else {
-                return None;
-            };
-            Some((number as u32, own.of(variable, &list[flow as usize])?))
-        })
-        .collect()
-}
-
 /// Returns whether the host sends the variables with the use set `set` and the equivalence class
 /// `class`: an operation that uses them copies data from the host at the first step at which they
 /// are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
-    let Some((begin, _)) = model.classes.ranges(class).first() else {
-        return false;
-    };
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
+    let mut groups = model.use_sets.groups(set);
     model
-        .use_sets
-        .groups(set)
-        .any(|group| copies(group).binary_search(begin).is_ok())
+        .classes
+        .ranges(class)
+        .first()
+        .is_some_and(|(begin, _)| groups.any(|group| copies(group).binary_search(begin).is_ok()))
 }
 
 #[cfg(test)]
@@ -357,7 +347,7 @@ mod made {
             places: u32,
             out_is_first: bool,
         ) -> Self {
-            Self {
+            let mut flows = Self {
                 pipeline,
                 is_training: true,
                 places,
@@ -367,8 +357,11 @@ mod made {
                 windows: PassWindows::made(vec![true; places as usize]).into(),
                 own_steps: Arc::default(),
                 summed: Arc::default(),
+                roles_of_out: None,
                 lives: None,
-            }
+            };
+            flows.roles_of_out = flows.find_roles_of_out();
+            flows
         }
     }
 }

@@ -22,7 +22,7 @@ impl Schedule {
 }
 
 /// The passes in which variables of a flow (tensors with the same users) are live.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Life {
     /// The variables are live in the forward pass only, or in both passes but not over the start of
     /// the backward pass.
@@ -35,8 +35,6 @@ pub(crate) enum Life {
 }
 
 impl Life {
-    pub const ALL: [Life; 3] = [Life::Forward, Life::AcrossPasses, Life::Backward];
-
     /// Returns the passes in which variables of the equivalence class `class` are live. `None` for
     /// parameters, which are live at the first and at the last step of the profile, and for a class
     /// that is never live.
@@ -58,7 +56,7 @@ impl Life {
 }
 
 /// Tensors that the same places (In, layers, Out) use, and that are live in the same passes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Flow {
     /// The numbers of the places that use the tensors in the forward pass, in ascending order. If
     /// Out is one of them, it comes last, even if it is on the first IPU.
@@ -72,7 +70,7 @@ pub(crate) struct Flow {
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageRole {
     /// Whether the stage keeps the tensors from its forward to its backward pass.
     pub kept: bool,
@@ -137,13 +135,13 @@ impl Flow {
                 .iter()
                 .any(|pass| pass.binary_search(&place).is_ok())
         };
-        let is_first_with_out = |place| positions.out_is_first() && place == 0;
-        let is_used = |place: u32| uses(place) || (is_first_with_out(place) && uses(out));
+        let is_used =
+            |&place: &u32| uses(place) || (place == 0 && positions.out_is_first() && uses(out));
         let counted = placement.sets.places(placement.counted[set as usize]);
         self.life == Life::AcrossPasses
             && !self.backward.is_empty()
             && !counted.is_empty()
-            && counted.iter().all(|&place| is_used(place))
+            && counted.iter().all(is_used)
     }
 
     /// Determines what a stage that runs `places` (the numbers of In, layers or Out; end exclusive)
@@ -206,14 +204,13 @@ impl Flow {
         let again = |place: u32| flows.runs_again(place, places);
         let users = users_in(&self.forward, places);
         let layers = users.iter().copied().filter(|&user| user > 0);
-        let is_made_once =
-            |maker| places.contains(&maker) && !flows.runs_again(maker, &(0..flows.places));
-        // The output of a layer is a checkpoint if another layer uses it. In counts as part of the
-        // first layer.
-        let is_end = |maker: u32| {
-            places.contains(&maker) && users.iter().any(|&user| user.max(1) != maker.max(1))
+        // A tensor of a place that is never recomputed is kept. The output of a layer is a
+        // checkpoint if another layer uses it. In counts as part of the first layer.
+        let is_kept = |maker: u32| {
+            places.contains(&maker)
+                && (!flows.runs_again(maker, &(0..flows.places))
+                    || users.iter().any(|&user| user.max(1) != maker.max(1)))
         };
-        let is_kept = |maker| is_made_once(maker) || is_end(maker);
         (enters && users.iter().any(|&user| again(user)))
             || layers.skip(1).any(again)
             || (kept && self.maker().is_some_and(is_kept))
@@ -222,7 +219,7 @@ impl Flow {
 
 /// Returns the part of `users` that lies in `places` (end exclusive). `users` are numbers of places
 /// in ascending order.
-fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
+pub(crate) fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let users = &users[users.partition_point(|&user| user < places.start)..];
     &users[..users.partition_point(|&user| user < places.end)]
 }

@@ -1,23 +1,26 @@
-//! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass.
+//! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass, and
+//! the steps at which each of them needs the tensor. A stage has only some of the positions, so a
+//! variable may be live at fewer steps in the stage than in the profile (docs/model.md,
+//! "Pipelines"). There are three such cases.
+//!
+//! * In the profile, variables of a function body are live at each call of the function. In a
+//!   stage, they are live only at the calls by this stage.
+//! * A tensor that is kept for the backward pass is live in a stage until the last operation of the
+//!   stage that uses it. If a later stage uses it, it is live at least until the end of the forward
+//!   pass.
+//! * A gradient that an accumulator takes is live until the forward and the backward pass end
+//!   (docs/model.md, "Accumulators and updates").
 
 use super::{Flow, Life};
-use crate::memory::steps::{Steps, covering, merged};
-use crate::model::{Model, Pass, Placement, Positions, counts};
+use crate::memory::steps::{Steps, StepsOfPosition, covering};
+use crate::model::{Model, Pass, PlaceSet, Placement, Positions, VariableUse, ascending, counts};
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 
-/// The number of flows with the same forward and backward places. There are two for each [`Life`]:
-/// one for tensors that the host sends, and one for other tensors.
-const OF_SET: u32 = 2 * Life::ALL.len() as u32;
-
-/// All flows (tensors with the same users) that have been found so far. `list` has [`OF_SET`]
-/// consecutive flows for each pair of forward and backward places, in the order of [`Life`]; for
-/// each [`Life`], the flow of tensors that the host sends comes second.
+/// All flows (tensors with the same users) that have been found so far.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// For each pair of forward and backward places, the index in `list` of the first flow with
-    /// these places. The key is one list: the forward places, [`u32::MAX`] and the backward places.
-    numbers: FxHashMap<Vec<u32>, u32>,
+    /// The index of each flow in `list`.
+    numbers: FxHashMap<Flow, u32>,
     /// The number of the place Out if Out is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
@@ -31,47 +34,28 @@ impl KnownFlows {
         }
     }
 
-    /// Returns the index in `list` of the first of the [`OF_SET`] flows of tensors that the places
-    /// `forward` use in the forward pass and the places `backward` use in the backward pass (both
-    /// ascending). If there are no such flows yet, they are added.
-    pub fn number(&mut self, forward: &[u32], backward: &[u32]) -> u32 {
-        let backward = &*self.own_backward(forward, backward);
-        let key = [forward, &[u32::MAX], backward].concat();
-        if let Some(&first) = self.numbers.get(&key) {
-            return first;
+    /// Returns the index of `flow` in `list`, to which it is added if it is new. If Out is on the
+    /// first IPU, Out in `flow.backward` is first replaced by In in two cases. First, if the
+    /// forward pass of some places uses the tensors, but not that of Out: a backward operation in
+    /// Out then belongs to In, which shares weights with Out. Second, if only the backward passes
+    /// of In and Out use the tensors: they are then gradients of the shared weights and stay on the
+    /// first IPU.
+    pub fn number(&mut self, mut flow: Flow) -> u32 {
+        if let Some(out) = self.out {
+            let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
+            let is_ins = !flow.forward.is_empty() && !flow.forward.contains(&out);
+            if is_gradient || is_ins && flow.backward.contains(&out) {
+                let others = flow.backward.iter().filter(|&&place| place != out);
+                flow.backward = ascending(others.copied().chain([0]));
+            }
         }
-        let first = self.list.len() as u32;
-        self.list.extend((0..OF_SET).map(|number| Flow {
-            forward: forward.into(),
-            backward: backward.into(),
-            life: Life::ALL[number as usize / 2],
-            is_streamed: number % 2 == 1,
-        }));
-        self.numbers.insert(key, first);
-        first
-    }
-
-    /// Returns the places that use a tensor in the backward pass, corrected for the case that Out
-    /// is on the first IPU. `forward` and `backward` are the users of the tensor in each pass. In
-    /// two cases Out in `backward` is replaced by In, which is then listed once. First, if
-    /// `forward` is not empty and does not have Out: a backward operation in Out then belongs to
-    /// In, which shares weights with Out. Second, if `forward` is empty and `backward` is In and
-    /// Out: the tensor is then a gradient of the shared weights and stays on the first IPU.
-    fn own_backward<'a>(&self, forward: &[u32], backward: &'a [u32]) -> Cow<'a, [u32]> {
-        let is_in = self.out.is_some_and(|out| {
-            let is_gradient = forward.is_empty() && backward == [0, out];
-            let is_ins = !forward.is_empty() && !forward.contains(&out);
-            is_gradient || (is_ins && backward.last() == Some(&out))
-        });
-        if !is_in {
-            return backward.into();
+        if let Some(&number) = self.numbers.get(&flow) {
+            return number;
         }
-        let mut places = backward.to_vec();
-        places.pop();
-        if places.first() != Some(&0) {
-            places.insert(0, 0);
-        }
-        places.into()
+        let number = self.list.len() as u32;
+        self.list.push(flow.clone());
+        self.numbers.insert(flow, number);
+        number
     }
 }
 
@@ -92,7 +76,7 @@ pub(crate) struct PlaceSteps {
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
     /// The half-open steps of those backward operations that the profile lists at the same steps
-    /// for several calls of a function.
+    /// for several calls of a function, in any order.
     pub bodies: Steps,
 }
 
@@ -149,9 +133,6 @@ impl PassWindows {
                 }
             }
         }
-        for steps in &mut found {
-            steps.bodies = merged(std::mem::take(&mut steps.bodies));
-        }
         Self(found)
     }
 
@@ -170,10 +151,10 @@ impl PassWindows {
         model: &Model,
         (forward, backward): (&[u32], &[u32]),
         class: u32,
-    ) -> (Vec<u32>, Vec<u32>) {
+    ) -> (Box<[u32]>, Box<[u32]>) {
         type Window = fn(&PlaceSteps) -> Option<(u32, u32)>;
         let both = |&(from, to): &(u32, u32)| {
-            let met = |users: &[u32], window: Window| -> Vec<u32> {
+            let met = |users: &[u32], window: Window| -> Box<[u32]> {
                 users
                     .iter()
                     .copied()
@@ -200,6 +181,158 @@ impl PassWindows {
                 .max_by_key(|(forward, backward)| forward.len() + backward.len())
                 .unwrap_or_default(),
         }
+    }
+}
+
+/// The half-open steps of an operation, and the places (In, layers, Out) that run it. The places
+/// are `None` if the operation itself gives no places and a rule assigned it to places.
+type OperationSteps = ((u32, u32), Option<PlaceSet>);
+
+/// The steps and places of all operations. They determine the steps at which a position needs a
+/// variable.
+pub(super) struct OwnSteps<'a> {
+    model: &'a Model,
+    placement: &'a Placement,
+    of_groups: Vec<Vec<OperationSteps>>,
+}
+
+impl<'a> OwnSteps<'a> {
+    pub fn new(model: &'a Model, placement: &'a Placement) -> Self {
+        let mut of_groups = vec![Vec::new(); model.operation_groups.len()];
+        for (operation, placed) in model.operations.iter().zip(&placement.operations) {
+            let Some((first, last)) = operation.window else {
+                continue;
+            };
+            of_groups[operation.group as usize].push((
+                (first, last + 1),
+                placed.reason.is_own().then_some(placed.places),
+            ));
+        }
+        Self {
+            model,
+            placement,
+            of_groups,
+        }
+    }
+
+    /// Returns the steps at which each position needs the variables of the use `variable`: one
+    /// entry per position that the variables are attributed to. Returns `None` if all these
+    /// positions need the variables whenever they are live. `flow` is the flow that the variables
+    /// belong to.
+    pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
+        let positions = self
+            .placement
+            .sets
+            .places(self.placement.counted[variable.set as usize]);
+        let ranges = self.model.classes.ranges(variable.class);
+        let spans_passes = flow.life == Life::AcrossPasses;
+        if positions.len() < 2 || (ranges.len() < 2 && !spans_passes) {
+            return None;
+        }
+        let ends = self.ends(variable.set, ranges, positions);
+        let lasts: Vec<Option<u32>> = (0..ranges.len())
+            .map(|range| ends.iter().filter_map(|ends| ends[range]).max())
+            .collect();
+        let backward_start = self.model.backward_start.filter(|_| spans_passes);
+        let own: Vec<StepsOfPosition> = positions
+            .iter()
+            .zip(&ends)
+            .map(|(&position, ends)| {
+                let is_used = ends.iter().any(Option::is_some);
+                let is_last = flow.forward.last() == Some(&position);
+                let steps = ranges.iter().zip(ends.iter().zip(&lasts)).filter_map(
+                    |(&(from, to), (&end, &last))| {
+                        let start = backward_start.filter(|start| (from + 1..to).contains(start));
+                        match (end, start) {
+                            // Only other positions use the variables in this live range.
+                            (None, _) if is_used && last.is_some() => None,
+                            (Some(end), Some(start)) if Some(end) != last => {
+                                let goes_on = end <= start && !is_last;
+                                Some((from, if goes_on { start } else { end }))
+                            }
+                            _ => Some((from, to)),
+                        }
+                    },
+                );
+                (position, steps.collect())
+            })
+            .collect();
+        own.iter()
+            .any(|(_, steps)| steps[..] != *ranges)
+            .then_some(own)
+    }
+
+    /// Finds the last operation that uses variables with the use set `set` in a live range at a
+    /// position, and returns the step (exclusive) at which it ends, but at most the end of the
+    /// range. The result has one entry per position of `positions` (ascending), with one entry per
+    /// range of `ranges` (half-open, ascending), which is `None` if there is no such operation. An
+    /// operation without places of its own is attributed to all positions.
+    fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
+        let sets = &self.placement.by_pass.sets;
+        let mut ends = vec![vec![None; ranges.len()]; positions.len()];
+        for &((first, end), own) in self
+            .model
+            .use_sets
+            .groups(set)
+            .flat_map(|group| &self.of_groups[group as usize])
+        {
+            let met = ranges.partition_point(|&(_, to)| to <= first)
+                ..ranges.partition_point(|&(from, _)| from < end);
+            let mut raise = |at: usize| {
+                for range in met.clone() {
+                    let known: &mut Option<u32> = &mut ends[at][range];
+                    *known = (*known).max(Some(end.min(ranges[range].1)));
+                }
+            };
+            match own {
+                None => (0..positions.len()).for_each(raise),
+                Some(own) => sets
+                    .places(own)
+                    .iter()
+                    .map(|&place| self.placement.positions.of_place(place) as u32)
+                    .filter_map(|position| positions.binary_search(&position).ok())
+                    .for_each(&mut raise),
+            }
+        }
+        ends
+    }
+}
+
+/// The gradients of weights for which the pipeline adds accumulators. These gradients are variables
+/// that the backward pass makes and that operations after both passes use, such as an update or a
+/// norm. They are live until the end of the passes, when an accumulator takes them.
+#[derive(Debug, Default)]
+pub(super) struct SummedGradients {
+    /// One entry per use set: whether an operation that starts after both passes computes with the
+    /// variables that have this use set.
+    is_used_after: Vec<bool>,
+    /// The first step after both passes: gradients that an accumulator takes are live only before
+    /// this step.
+    end: u32,
+}
+
+impl SummedGradients {
+    /// Finds the gradients of `model`, whose profile has no accumulators. `end` is the first step
+    /// after both passes.
+    pub fn new(model: &Model, end: u32) -> Self {
+        let is_after =
+            model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
+        let is_used_after = model.use_sets.fold(false, |is_used, group| {
+            let group = group as usize;
+            is_used || (is_after[group] && model.operation_groups[group].computes())
+        });
+        Self { is_used_after, end }
+    }
+
+    /// Returns the step (exclusive) at which variables of `flow` with the use set `set` cease to be
+    /// live in a stage because an accumulator takes them. Returns `None` if the variables are not
+    /// gradients of weights with an accumulator. `ranges` are the half-open steps at which the
+    /// variables are live in the profile.
+    pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
+        let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
+        let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
+        let is_summed = flow.life == Life::Backward && is_used_after;
+        (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 }
 
