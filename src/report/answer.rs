@@ -4,7 +4,7 @@
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, VariableSum};
 use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
-use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
+use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
 use serde::{Deserialize, Serialize};
 
@@ -157,10 +157,7 @@ impl Inputs<'_> {
             limit: search.costs.request().highest_limit(),
             ranges: refused.over_limit.clone(),
             cuts_before: self.names(certificate.cuts_before.iter().copied()),
-            stages_needed: match certificate.needed {
-                Needed::Stages(stages) => Some(stages as u32),
-                Needed::Unsplittable => None,
-            },
+            stages_needed: certificate.needed.map(|stages| stages as u32),
             smallest_limit: with_memory.map(|claim| claim.costs.request().highest_limit()),
             smallest_tile_memory: with_memory.and_then(Claim::memory),
             with_memory: with_memory.map(changed),

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::conflict;
 use super::constraints::{Constraint, CutRule, cuts_before};
 use super::objectives::Objective;
-use super::plan::Plan;
+use super::plan::{Plan, Score};
 use super::problem::{CompiledStage, Problem, SolveError};
 use crate::time::StageTimes;
 
@@ -139,20 +139,35 @@ impl<'a> CheckedProblem<'a> {
             .all(|pin| pin.1 == stage)
     }
 
-    /// Returns whether `plan` obeys all limits and constraints and has an allowed number of stages.
-    pub fn allows(&self, plan: &Plan) -> bool {
-        let stage_of = plan.stage_of();
-        let mut constraints = self.problem.constraints.iter();
-        plan.stages().len() <= self.stages
-            && plan
-                .with_after()
-                .enumerate()
-                .all(|(number, (stage, after))| {
-                    let peak = self.problem.peak(&stage, after);
-                    let limit = self.problem.limits.of(number);
-                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-                })
-            && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
+    /// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split into
+    /// `stages` stages; `None` if limits or constraints rule this out.
+    pub fn peak_at(&self, (number, stages): (usize, usize), stage: &CompiledStage) -> Option<u64> {
+        let positions = &stage.positions;
+        let peak = self.problem.peak(stage, stages - 1 - number)?;
+        (self.may_stand(number, positions, peak) && self.obeys_cuts(positions)).then_some(peak)
+    }
+
+    /// Returns the score of `plan`; `None` if `plan` has too many stages, is over a limit, breaks a
+    /// constraint, or lacks cycles that the other splits have.
+    pub fn score(&self, plan: &Plan) -> Option<Score> {
+        let peaks = self.problem.peaks(plan)?;
+        let is_within = |(ipu, &peak): (usize, &u64)| {
+            let limit = self.problem.limits.of(ipu);
+            limit.is_some_and(|limit| peak <= limit)
+        };
+        let is_allowed = peaks.len() <= self.stages
+            && peaks.iter().enumerate().all(is_within)
+            && self.problem.broken_by(plan).next().is_none();
+        is_allowed
+            .then(|| Score::of_peaks(&self.problem, plan, &peaks))
+            .flatten()
+    }
+
+    /// Returns the internal error that a split is not proven to be the best by the goal of the
+    /// problem, for the reason `reason`.
+    pub fn unproven(&self, reason: &str) -> SolveError {
+        let objective = self.problem.goal.main();
+        SolveError::Internal(format!("no proven {objective}: {reason}"))
     }
 
     /// Returns the value of a stage in `objective`. The stage is followed by `after` stages, and

@@ -218,15 +218,6 @@ impl<'a> StagePass<'a> {
             values,
         } in candidates
         {
-            // If the bottleneck is the only objective, a stage whose value is at least that of the
-            // best split so far makes no better split, unless bytes or cycles depend on the number
-            // of stages after a stage.
-            if self.bottleneck == Some(0)
-                && !self.checked.is_by_depth()
-                && best.is_some_and(|best| best.values[0] <= values[0])
-            {
-                continue;
-            }
             let CompiledStage { positions, profile } = stage;
             let Some(rest) = &rest[positions.end] else {
                 continue;

@@ -68,16 +68,15 @@ pub enum Cause {
 pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     let certificate = certificate(problem)?;
     let cause = match certificate.needed {
-        Needed::Unsplittable => Cause::TooLarge,
-        Needed::Stages(needed) if needed > problem.ipus => Cause::TooFewIpus,
-        Needed::Stages(_) if fits_at_least(problem)? => Cause::Pipeline,
-        Needed::Stages(_) => Cause::PinsOrLimits,
+        None => Cause::TooLarge,
+        Some(needed) if needed > problem.ipus => Cause::TooFewIpus,
+        Some(_) if fits_at_least(problem)? => Cause::Pipeline,
+        Some(_) => Cause::PinsOrLimits,
     };
-    let inside = certificate
-        .ranges
-        .first()
-        .filter(|_| cause == Cause::TooLarge)
-        .map_or(0..0, |range| range.start + 1..range.end);
+    let inside = match &certificate.ranges[..] {
+        [range] if cause == Cause::TooLarge => range.start + 1..range.end,
+        _ => 0..0,
+    };
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,
@@ -93,16 +92,12 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
-    if !problem
-        .by_profile
-        .iter()
-        .any(|own| own.ranges.is_by_depth())
-    {
+    let mut profiles = problem.by_profile.iter();
+    if !profiles.any(|own| own.ranges.is_by_depth()) {
         return Ok(false);
     }
-    let at_least: Vec<ProfileCosts> = problem
-        .by_profile
-        .iter()
+    let profiles = problem.by_profile.iter();
+    let at_least: Vec<ProfileCosts> = profiles
         .map(|own| ProfileCosts {
             ranges: own.ranges.at_least().into(),
             ..own.clone()
@@ -146,19 +141,10 @@ pub struct Certificate {
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order.
     pub cuts_before: Vec<usize>,
-    /// The number of stages that the ranges and required cuts prove to be necessary.
-    pub needed: Needed,
-}
-
-/// The number of stages that a certificate proves to be necessary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needed {
-    /// At least this number of stages is needed: one for each range, one for each required cut, and
-    /// one more.
-    Stages(usize),
-    /// No number of stages is enough: the certificate has one range, which is a single position or
-    /// inside which constraints forbid every cut.
-    Unsplittable,
+    /// The number of stages that a split needs at least: one for each range, one for each required
+    /// cut, and one more. `None` if no number of stages is enough; then the certificate has one
+    /// range, which is a single position or inside which constraints forbid every cut.
+    pub needed: Option<usize>,
 }
 
 /// Returns the certificate that proves the largest number of stages. This number is exactly the
@@ -178,7 +164,7 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
         cuts_before: (0..problem.layers())
             .filter(|&position| cuts[position] == CutRule::Required)
             .collect(),
-        needed: Needed::Unsplittable,
+        needed: None,
     };
     let mut start = 0;
     while start < problem.layers() {
@@ -193,8 +179,7 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
         }
         start = end;
     }
-    certificate.needed =
-        Needed::Stages(certificate.ranges.len() + certificate.cuts_before.len() + 1);
+    certificate.needed = Some(certificate.ranges.len() + certificate.cuts_before.len() + 1);
     Ok(certificate)
 }
 

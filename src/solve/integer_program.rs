@@ -23,6 +23,7 @@ use good_lp::{
 use std::collections::BTreeMap;
 
 use super::dynamic_program::{Rests, StagePass, Values};
+use super::plan::Plan;
 use super::problem::CompiledStage;
 
 /// A node of a path: the position `start` where the next stage starts, with at most `left` of
@@ -45,13 +46,13 @@ struct Edge {
     is_best: bool,
 }
 
-/// Solves the integer program for the sums that `pass` compares: returns the stages, in order, of a
-/// split with the least sums, or `None` if there is no split.
+/// Solves the integer program for the sums that `pass` compares: returns a split with the least
+/// sums, or `None` if there is no split.
 ///
 /// # Errors
 /// If the integer program contradicts the result of `pass`, or if the solver fails or stops without
 /// a proof. The error is the reason, as text for the user.
-pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, String> {
+pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
     let best = found.best().map(|(values, _)| values);
     let mut edges = Vec::new();
@@ -62,7 +63,11 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, 
     if path.as_ref().map(|(_, cost)| *cost) != best.map(|_| 0) {
         return Err("the split of the dynamic program is not the cheapest path".to_owned());
     }
-    Ok(path.map(|(stages, _)| stages))
+    path.map(|(stages, _)| {
+        Plan::new(stages, pass.checked.layers()).ok_or("the chosen ranges do not form a split")
+    })
+    .transpose()
+    .map_err(str::to_owned)
 }
 
 /// Adds an edge to `edges` for each stage of splits into at most as many stages as `rests` has. If
@@ -153,8 +158,7 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        // The caller checks later, from the ranges of the chosen edges, whether these edges form a
-        // path.
+        // `Plan::new` checks whether the chosen edges form a path.
         if solution.value(binary) > 0.5 {
             stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);

@@ -82,15 +82,6 @@ impl Plan {
             .map(|rule| Constraint::option(rule, "--splits"))
             .collect()
     }
-
-    /// Returns one entry per position: the index of the stage of the position.
-    pub(super) fn stage_of(&self) -> Vec<usize> {
-        self.stages
-            .iter()
-            .enumerate()
-            .flat_map(|(stage, range)| range.clone().map(move |_| stage))
-            .collect()
-    }
 }
 
 /// The values of a plan in all objectives, as exact integers. [`Goal::order`] has the order in
@@ -239,13 +230,7 @@ pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, Sol
             "the split has {end} layers, but the model has {layers}"
         )));
     }
-    let stage_of = plan.stage_of();
-    Ok(problem
-        .constraints
-        .iter()
-        .filter(|constraint| !constraint.is_obeyed(&stage_of))
-        .cloned()
-        .collect())
+    Ok(problem.broken_by(plan).cloned().collect())
 }
 
 #[cfg(test)]

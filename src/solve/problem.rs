@@ -1,13 +1,12 @@
 //! The input of the solver: costs of ranges of positions, bytes over cuts, limits, constraints and
 //! the goal.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::conflict::Conflict;
 use super::constraints::{Constraint, Origin};
-use super::objectives::{Goal, Objective};
+use super::objectives::Goal;
 use super::plan::Plan;
 use crate::memory::RangeCosts;
 use crate::message::{OVER_BOUND, REPORT_THIS};
@@ -248,6 +247,16 @@ impl<'a> Problem<'a> {
         StageTimes::step(&timed?)
     }
 
+    /// Iterates over the constraints that `plan` breaks.
+    pub(super) fn broken_by(&self, plan: &Plan) -> impl Iterator<Item = &'a Constraint> + use<'a> {
+        let stages = plan.stages().iter().enumerate();
+        let stage_of: Vec<usize> = stages
+            .flat_map(|(stage, range)| range.clone().map(move |_| stage))
+            .collect();
+        let constraints = self.constraints.iter();
+        constraints.filter(move |constraint| !constraint.is_obeyed(&stage_of))
+    }
+
     /// Checks the conditions on the problem that the solvers rely on.
     ///
     /// # Errors
@@ -376,14 +385,6 @@ pub enum SolveError {
     /// together, or a result contradicts another result or its proof.
     #[error("internal error: {0}; {REPORT_THIS}")]
     Internal(String),
-}
-
-impl SolveError {
-    /// Returns the internal error that a split is not proven to be the best in `objective`. The
-    /// error message ends with `reason`.
-    pub(super) fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
-        Self::Internal(format!("no proven {objective}: {reason}"))
-    }
 }
 
 #[cfg(test)]
