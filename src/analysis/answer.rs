@@ -482,26 +482,6 @@ impl<'s> Answers<'s> {
             _ => error,
         }
     }
-
-    /// Returns the costs (memory and time) of ranges of the layers of `answer`, in the pipeline of
-    /// its split and on all tiles. `reach` sets which ranges must be computed at least.
-    pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
-        let (best, space) = (&answer.best, &answer.level.space);
-        Ok(PipelineCosts {
-            ipus: best.ipus,
-            ..space.on_all_tiles(&answer.question, (best.pipeline, reach))?
-        })
-    }
-
-    /// Turns `answer`, the answer to a changed request, into a claim of the report. `change` has
-    /// the changed options.
-    pub fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
-        Ok(Claim {
-            change,
-            costs: answer.costs()?,
-            best: answer.best.clone(),
-        })
-    }
 }
 
 impl<'s> Level<'s> {
@@ -551,12 +531,23 @@ impl<'s> Level<'s> {
 
 impl<'s> Answer<'_, 's> {
     /// Returns the costs (memory and time) of ranges of layers in the pipeline of the answer's
-    /// split, as far as they were computed before; computes no further ranges.
-    pub fn costs(&self) -> Result<PipelineCosts<'s>> {
+    /// split: at least the ranges within `reach` on all tiles or, without `reach`, only the ranges
+    /// that were computed before.
+    pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..space.known(&self.question, best.pipeline)?
+            ..space.in_pipeline(&self.question, best.pipeline, reach)?
+        })
+    }
+
+    /// Turns the answer to a changed request into a claim of the report. `change` has the changed
+    /// options.
+    pub fn claim(&self, change: Vec<Word>) -> Result<Claim<'s>> {
+        Ok(Claim {
+            change,
+            costs: self.costs(None)?,
+            best: self.best.clone(),
         })
     }
 

@@ -71,7 +71,7 @@ impl<'s> Answers<'s> {
     /// split obeys the constraints.
     fn answered(&self, Changed { request, change }: Changed) -> Result<Option<Claim<'s>>> {
         self.answer(&request)?
-            .map(|answer| self.claim(&answer, change))
+            .map(|answer| answer.claim(change))
             .transpose()
     }
 
@@ -81,7 +81,7 @@ impl<'s> Answers<'s> {
         Changed { request, change }: Changed,
     ) -> Result<Option<Claim<'s>>> {
         self.fitting(&request)?
-            .map(|answer| self.claim(&answer, change))
+            .map(|answer| answer.claim(change))
             .transpose()
     }
 
@@ -328,7 +328,7 @@ impl<'s> Answers<'s> {
                 .as_ref()
                 .map_or(&answer.best, |fastest| &fastest.best);
             if found.best.by_rate(than).is_lt() {
-                fastest = Some(self.claim(&found, changed.change)?);
+                fastest = Some(found.claim(changed.change)?);
             }
         }
         Ok(fastest)
@@ -413,7 +413,7 @@ impl<'s> Answers<'s> {
                 rows.extend(self.row(request, (pipeline, ipus))?);
             }
         }
-        let first = self.claim(answer, Vec::new())?;
+        let first = answer.claim(Vec::new())?;
         front.rows = selected(first, rows, request.options.step.streaming_bandwidth);
         Ok(front)
     }
@@ -434,7 +434,7 @@ impl<'s> Answers<'s> {
         row.filter(|row| {
             self.framework().supported(row.best.solution.score.stages) >= row.best.ipus
         })
-        .map(|row| self.claim(&row, changed.change))
+        .map(|row| row.claim(changed.change))
         .transpose()
     }
 

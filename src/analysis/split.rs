@@ -137,7 +137,7 @@ impl<'s> Answers<'s> {
         let Some(answer) = self.answer(&one)? else {
             return Ok(None);
         };
-        let shown = ShownSplit::of(&answer.costs()?, Some(&answer.best))?;
+        let shown = ShownSplit::of(&answer.costs(None)?, Some(&answer.best))?;
         Ok(shown.memory.into_iter().next())
     }
 
@@ -146,7 +146,8 @@ impl<'s> Answers<'s> {
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
-        let greedy = solve::greedy(costs.ranges(), asked.highest_limit(), asked.ipus.highest());
+        let ranges = &costs.by_profile[0].ranges;
+        let greedy = solve::greedy(ranges, asked.highest_limit(), asked.ipus.highest());
         let profiles = vec![0; greedy.stages.len()];
         let shown = ShownSplit::new(&costs, (greedy.stages.clone(), profiles))?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
@@ -163,7 +164,7 @@ impl<'s> Answers<'s> {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let costs = level.space.on_all_tiles(&question, (pipeline, reach))?;
+        let costs = level.space.in_pipeline(&question, pipeline, Some(reach))?;
         Ok((level, costs))
     }
 
@@ -174,7 +175,7 @@ impl<'s> Answers<'s> {
             return self.contradicted(request);
         };
         let numbers = numbers_to_try(request, &answer)?;
-        let costs = self.costs(&answer, answer.reach(&numbers))?;
+        let costs = answer.costs(Some(answer.reach(&numbers)))?;
         let task = self.progress.begin("computing stages", 0);
         let shown = ShownSplit::of(&costs, Some(&answer.best))?;
         drop(task);

@@ -3,7 +3,7 @@
 
 use super::PipelineCosts;
 use crate::memory::Pipeline;
-use crate::solve::{Goal, Solution};
+use crate::solve::Solution;
 use std::cmp::Ordering;
 
 /// The best split in one pipeline on a number of IPUs or, if no split fits, the split with the
@@ -29,12 +29,12 @@ pub struct Candidate {
 
 impl Candidate {
     /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
-    /// IPUs in each replica. `peaks` has one entry per stage: the bytes on its fullest tile.
+    /// IPUs in each replica. The peaks of its stages are those in `costs`.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
         fits: bool,
-        (solution, peaks): (Solution, Vec<u64>),
+        solution: Solution,
     ) -> Self {
         Self {
             pipeline: costs.pipeline(),
@@ -42,7 +42,7 @@ impl Candidate {
             replicas: costs.replicas(),
             samples: costs.request().options.step.micro_batch.unwrap_or(1) as usize,
             fits,
-            peaks,
+            peaks: costs.problem().peaks(&solution.plan).unwrap_or_default(),
             solution,
         }
     }
@@ -55,18 +55,6 @@ impl Candidate {
     /// Returns the highest number of bytes on the fullest tile of any stage.
     pub fn peak_bytes(&self) -> u64 {
         self.solution.score.peak
-    }
-
-    /// Compares two candidates that fit, by `goal`; returns `Less` if `self` is better. For
-    /// [`Goal::Time`], the candidate whose replicas together process more samples per unit of time
-    /// is better; if these rates are equal, and for other goals, the scores of the splits decide.
-    pub(super) fn compare(&self, other: &Self, goal: Goal) -> Ordering {
-        let rates = match goal {
-            Goal::Time => self.by_rate(other),
-            _ => Ordering::Equal,
-        };
-        let scores = [self, other].map(|candidate| &candidate.solution.score);
-        rates.then_with(|| scores[0].compare(scores[1], goal))
     }
 
     /// Compares the cycles that all replicas together take per sample. Returns `Less` if `self` is

@@ -10,6 +10,10 @@ use anyhow::Result;
 use rayon::prelude::*;
 use std::sync::Arc;
 
+/// Maximum number of positions for which computing all ranges on all tiles takes only about as long
+/// as computing the stages of one split.
+const FEW_POSITIONS: usize = 32;
+
 impl<'a> Space<'a> {
     /// Returns whether all profiles have cycle counts.
     pub fn has_cycles(&self) -> bool {
@@ -30,52 +34,43 @@ impl<'a> Space<'a> {
         let placed = PlacedStage::of_split(plan.stages());
         let (mut highest, mut is_more) = (0, false);
         for (number, tables) in self.profiles.iter().enumerate() {
-            let own = placed.iter().zip(&found.peaks).zip(plan.profiles());
-            let (stages, known): (Vec<PlacedStage>, Vec<u64>) = own
+            let stages = placed.iter().cloned().zip(found.peaks.iter().copied());
+            let own: Vec<(PlacedStage, u64)> = stages
+                .zip(plan.profiles())
                 .filter(|(_, profile)| **profile == number)
-                .map(|((stage, &known), _)| (stage.clone(), known))
-                .unzip();
-            if stages.is_empty() {
-                continue;
+                .map(|(stage, _)| stage)
+                .collect();
+            let peaks = tables.exact_peaks(found.pipeline, &own)?;
+            for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
+                is_more |= peak > assumed;
+                highest = highest.max(peak);
             }
-            let peaks = tables.exact_peaks(found.pipeline, (&stages, &known))?;
-            is_more |= peaks.iter().zip(&known).any(|(peak, known)| peak > known);
-            highest = peaks.into_iter().fold(highest, u64::max);
         }
         Ok(is_more.then_some(highest))
     }
 
-    /// Returns the costs (memory and time) for `question` in `pipeline`, with only the ranges that
-    /// are already computed.
-    pub fn known(&self, question: &Arc<Question>, pipeline: Pipeline) -> Result<PipelineCosts<'a>> {
-        let known = self
-            .profiles
-            .iter()
-            .map(|tables| tables.known(pipeline))
-            .collect::<Result<_>>()?;
-        Ok(PipelineCosts::new(Arc::clone(question), known))
-    }
-
     /// Computes the memory of ranges on all tiles in advance, for many requests like `question`
-    /// about splits in `pipelines`, in those profiles where this saves time.
-    pub fn prepare(&self, question: &Question, pipelines: &[Pipeline]) -> Result<()> {
-        let reach = question.reach_of_limits();
-        for tables in self.profiles.iter().filter(|tables| tables.is_small()) {
-            for some in pipelines.chunks(tables.at_once(reach)) {
-                tables.in_each(some, (reach, Tiles::All), &self.progress)?;
-            }
+    /// about splits in `pipelines`, if the layering has so few positions that this saves time.
+    pub fn prepare(&self, question: &Arc<Question>, pipelines: &[Pipeline]) -> Result<()> {
+        if self.memory().layers() <= FEW_POSITIONS {
+            let asked = (pipelines, question.reach_of_limits(), Tiles::All);
+            self.in_each(question, asked, |_| Ok(()))?;
         }
         Ok(())
     }
 
-    /// Returns the costs (memory and time) in `pipeline`. They include at least the ranges of
-    /// positions within `reach`, with their bytes on all tiles.
-    pub fn on_all_tiles(
+    /// Returns the costs (memory and time) in `pipeline`. If `reach` is given, the costs include at
+    /// least the ranges of positions within `reach`, with their bytes on all tiles; otherwise, only
+    /// the ranges that are already computed.
+    pub fn in_pipeline(
         &self,
         question: &Arc<Question>,
-        (pipeline, reach): (Pipeline, Reach),
+        pipeline: Pipeline,
+        reach: Option<Reach>,
     ) -> Result<PipelineCosts<'a>> {
-        let costs = self.in_some(question, (&[pipeline], reach, Tiles::All))?;
+        let tiles = reach.map_or(Tiles::Known, |_| Tiles::All);
+        let asked = (&[pipeline][..], reach.unwrap_or_default(), tiles);
+        let costs = self.in_some(question, asked)?;
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 

@@ -7,7 +7,7 @@ use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::Placement;
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Limits, Problem, ProfileCosts, Solution, SolveError};
+use crate::solve::{self, Constraint, Goal, Limits, Problem, ProfileCosts, Solution, SolveError};
 use crate::time::StageTimes;
 use anyhow::Result;
 use std::cmp::Ordering;
@@ -75,13 +75,23 @@ impl Question {
 
     /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
     /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
-    /// numbers of IPUs are equal, the goal decides.
+    /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose replicas
+    /// together process more samples per unit of time is better; if these rates are equal, and for
+    /// other goals, the scores of the splits decide.
     pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
         let by_ipus = match self.request.ipus {
             IpuCount::Exactly(_) => Ordering::Equal,
             IpuCount::UpTo(_) => one.all_ipus().cmp(&other.all_ipus()),
         };
-        by_ipus.then_with(|| one.compare(other, self.request.goal))
+        let goal = self.request.goal;
+        let by_rate = match goal {
+            Goal::Time => one.by_rate(other),
+            _ => Ordering::Equal,
+        };
+        let scores = [one, other].map(|candidate| &candidate.solution.score);
+        by_ipus
+            .then(by_rate)
+            .then_with(|| scores[0].compare(scores[1], goal))
     }
 }
 
@@ -107,10 +117,7 @@ impl<'a> PipelineCosts<'a> {
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
     pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
-        let (memory_by_profile, by_profile) = profiles
-            .into_iter()
-            .map(|known| (known.memory, known.costs))
-            .unzip();
+        let (memory_by_profile, by_profile) = profiles.into_iter().unzip();
         let mut costs = Self {
             question,
             memory_by_profile,
@@ -135,12 +142,6 @@ impl<'a> PipelineCosts<'a> {
     /// costs.
     pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
         &self.memory_by_profile[profile]
-    }
-
-    /// Returns the bytes of the ranges of positions that are computed so far, in the main profile
-    /// (index 0).
-    pub fn ranges(&self) -> &RangeCosts {
-        &self.by_profile[0].ranges
     }
 
     /// Returns the times of stages in the main profile (index 0), or `None` if this profile has no
@@ -201,11 +202,6 @@ impl<'a> PipelineCosts<'a> {
     /// number of these replicas, otherwise the number in the request.
     pub fn replicas(&self) -> usize {
         self.request().options.replicas_in(self.pipeline())
-    }
-
-    /// Returns the number of positions (In, layers, Out), even if no ranges are computed.
-    pub(super) fn positions(&self) -> usize {
-        self.by_profile[0].cut_bytes.len() + 1
     }
 
     /// Returns the constraints on splits in this pipeline: the constraints of the request, and the
@@ -283,7 +279,7 @@ impl<'a> PipelineCosts<'a> {
     fn best_on(&self, ipus: Option<usize>) -> Result<Option<Candidate>> {
         let Some(ipus) = ipus else { return Ok(None) };
         let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
-        Ok(best.map(|best| Candidate::new(self, ipus, true, self.with_peaks(best))))
+        Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
     /// Proves that `best`, a split that fits, is the best split in this pipeline on its number of
@@ -301,13 +297,7 @@ impl<'a> PipelineCosts<'a> {
     /// The split may exceed the memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
-        Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, self.with_peaks(lowest))))
-    }
-
-    /// Returns `solution` with one entry per stage: the bytes on its fullest tile.
-    fn with_peaks(&self, solution: Solution) -> (Solution, Vec<u64>) {
-        let peaks = self.problem().peaks(&solution.plan).unwrap_or_default();
-        (solution, peaks)
+        Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
     /// Returns one entry per profile: the bytes of all ranges that begin near the cuts between
@@ -316,7 +306,7 @@ impl<'a> PipelineCosts<'a> {
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
         let cuts: BTreeSet<u32> = cuts.collect();
-        let inner: Vec<u32> = (1..self.positions() as u32).collect();
+        let inner: Vec<u32> = (1..self.memory().layers() as u32).collect();
         let fits = |count| count < MAX_TRIED_STARTS;
         let starts = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits)
             .unwrap_or_else(|| cuts.into_iter().collect())

@@ -45,7 +45,7 @@ impl ShownSplit {
         (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
     ) -> Result<Self> {
         let (request, problem) = (costs.request(), costs.problem());
-        let (highest, positions) = (request.highest_limit(), costs.positions());
+        let (highest, positions) = (request.highest_limit(), costs.memory().layers());
         let broken = match &request.given {
             Some(plan) => solve::broken(&problem, plan)?,
             None => Vec::new(),

@@ -184,9 +184,9 @@ impl<'a> Space<'a> {
         question: &Arc<Question>,
         (plan, pipelines): (&Plan, &[Pipeline]),
     ) -> Result<Option<Candidate>> {
-        let mut best: Option<Candidate> = None;
+        let mut tried: Vec<Candidate> = Vec::new();
         for &pipeline in pipelines {
-            let costs = self.known(question, pipeline)?;
+            let costs = self.in_pipeline(question, pipeline, None)?;
             let plan = &self.with_profiles(&costs, plan)?;
             let placed = PlacedStage::of_split(plan.stages());
             let peaks =
@@ -196,24 +196,23 @@ impl<'a> Space<'a> {
             };
             let fits = costs.are_within_limits(&peaks);
             let solution = Solution::unproven(plan.clone(), score);
-            let found = Candidate {
+            tried.push(Candidate {
                 pipeline,
-                ..Candidate::new(&costs, costs.ipus, fits, (solution, peaks))
-            };
-            if best.as_ref().is_none_or(|best| {
-                let by_fit = best.fits.cmp(&found.fits);
-                let by_peak = found.peak_bytes().cmp(&best.peak_bytes());
-                let by_goal = if found.fits {
-                    found.by_rate(best)
-                } else {
-                    Ordering::Equal
-                };
-                by_fit.then(by_goal).then(by_peak).is_lt()
-            }) {
-                best = Some(found);
-            }
+                peaks,
+                ..Candidate::new(&costs, costs.ipus, fits, solution)
+            });
         }
-        Ok(best)
+        Ok(tried.into_iter().min_by(|one, other| {
+            let by_rate = match one.fits {
+                true => one.by_rate(other),
+                false => Ordering::Equal,
+            };
+            other
+                .fits
+                .cmp(&one.fits)
+                .then(by_rate)
+                .then(one.peak_bytes().cmp(&other.peak_bytes()))
+        }))
     }
 
     /// Returns `plan` with the same stages, where each stage has the profile that is best for it in
@@ -230,26 +229,22 @@ impl<'a> Space<'a> {
             bytes: peaks.max().unwrap_or(0),
             stages: costs.ipus.max(stages),
         };
-        let asked = (costs.pipeline(), reach);
-        let costs = self.on_all_tiles(&costs.question, asked)?;
+        let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
         let constraints = plan.as_constraints();
         let problem = Problem {
             constraints: &constraints,
             ..costs.problem()
         };
-        let at_any_limit = Problem {
-            ipus: stages,
-            ..problem.at_any_limit()
-        };
-        let fitting = if stages <= costs.ipus {
-            solve::unproven(&problem)?
-        } else {
-            None
-        };
-        let found = match fitting {
-            None => solve::unproven(&at_any_limit)?,
-            fitting => fitting,
-        };
+        let mut found = None;
+        if stages <= costs.ipus {
+            found = solve::unproven(&problem)?;
+        }
+        if found.is_none() {
+            found = solve::unproven(&Problem {
+                ipus: stages,
+                ..problem.at_any_limit()
+            })?;
+        }
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
     }
 }

@@ -105,14 +105,8 @@ pub struct Score {
 }
 
 impl Score {
-    /// Computes the score of `plan`, whether the plan is within the limits or not. Returns `None`
-    /// if `problem` lacks the bytes of a stage, or has cycle counts but lacks those of a stage.
-    pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
-        Self::of_peaks(problem, plan, &problem.peaks(plan)?)
-    }
-
-    /// Computes the score of `plan`. `peaks` has one entry per stage: the bytes on its fullest
-    /// tile. Only the bytes over cuts and the cycles are taken from `problem`. Returns `None` if
+    /// Computes the score of `plan`, whether the plan is within the limits or not. `peaks` has one
+    /// entry per stage: the bytes on its fullest tile. Only the bytes over cuts and the cycles are taken from `problem`. Returns `None` if
     /// `problem` has cycle counts but lacks those of a stage.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));

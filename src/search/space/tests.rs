@@ -310,8 +310,8 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
             "{at}: {best:?} {expected:?}"
         );
         assert_eq!(best.all_ipus(), expected.all_ipus(), "{at}");
-        let asked = (best.pipeline, question.reach_of_limits());
-        let costs = model.space.on_all_tiles(question, asked);
+        let reach = Some(question.reach_of_limits());
+        let costs = model.space.in_pipeline(question, best.pipeline, reach);
         let proven = costs.expect(at).prove(best).expect(at);
         let by_goal = proven
             .score
@@ -458,8 +458,7 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
                 stages: 1 + model.random.below(6) as usize,
             };
             for (tried, &pipeline) in model.tried.iter().zip(&pipelines) {
-                let asked = (pipeline, reach);
-                let costs = model.space.on_all_tiles(&question, asked);
+                let costs = model.space.in_pipeline(&question, pipeline, Some(reach));
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
                 let all = tried
