@@ -111,7 +111,7 @@ impl<'s> Answers<'s> {
 
     /// Returns the whole (undivided) layers that `request` asks for, in the main profile.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of(self.own(), request)
+        self.whole_layers_of(self.main_profile(), request)
     }
 
     /// Returns the whole (undivided) layers that `request` asks for, in `profile`.
@@ -120,19 +120,12 @@ impl<'s> Answers<'s> {
         profile: SizedProfile<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
-        let others = self.further.iter().filter(|own| own.samples().is_none());
-        let whole = self.choice(request, (0, profile.samples), || {
-            [profile.analysis]
-                .into_iter()
-                .chain(others.map(|other| &other.analysis))
-                .map(|analysis| analysis.layers(request).map(Some))
-                .collect()
-        })?;
+        let whole = self.nth_level(profile, request, 0)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
     /// Returns the main profile, which is the first profile that the user names.
-    fn own(&self) -> SizedProfile<'s> {
+    fn main_profile(&self) -> SizedProfile<'s> {
         SizedProfile {
             analysis: self.analysis,
             samples: None,
@@ -143,12 +136,13 @@ impl<'s> Answers<'s> {
     /// first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let sizes = self.further.iter().map(|other| SizedProfile {
-            analysis: &other.analysis,
-            samples: other.samples(),
+        let sizes = self.further.iter().filter_map(|other| {
+            Some(SizedProfile {
+                analysis: &other.analysis,
+                samples: Some(other.samples()?),
+            })
         });
-        let sizes = sizes.filter(|profile| profile.samples.is_some());
-        [self.own()]
+        [self.main_profile()]
             .into_iter()
             .chain(sizes)
             .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
@@ -226,16 +220,14 @@ impl<'s> Answers<'s> {
             .profiles(request)
             .map(|profile| self.judged_in(self.whole_layers_of(profile, request)?, request))
             .collect::<Result<Vec<_>>>()?;
-        Ok(answers.into_iter().flatten().min_by(|one, other| {
-            let by_fit = other.best.fits.cmp(&one.best.fits);
-            by_fit.then_with(|| {
-                if one.best.fits {
-                    one.compare(other)
-                } else {
-                    one.best.peak_bytes().cmp(&other.best.peak_bytes())
-                }
-            })
-        }))
+        let answers = answers.into_iter().flatten();
+        Ok(
+            answers.min_by(|one, other| match (one.best.fits, other.best.fits) {
+                (true, true) => one.compare(other),
+                (false, false) => one.best.peak_bytes().cmp(&other.best.peak_bytes()),
+                (one, other) => other.cmp(&one),
+            }),
+        )
     }
 
     fn judged_in<'l>(
@@ -247,16 +239,18 @@ impl<'s> Answers<'s> {
         let Some(plan) = &question.request.given else {
             return Ok(None);
         };
-        let mut tried: Vec<Candidate> = Vec::new();
+        let mut best: Option<Candidate> = None;
         for pipelines in self.pipelines_of(request, plan)? {
-            let asked = (plan, &*pipelines);
-            tried.extend(level.space.given(&question, asked)?);
-            if tried.last().is_some_and(|found| found.fits) {
+            let tried = level.space.given(&question, (plan, &pipelines))?;
+            let is_fitting = tried.as_ref().is_some_and(|tried| tried.fits);
+            best = best
+                .into_iter()
+                .chain(tried)
+                .min_by_key(|tried| (!tried.fits, tried.peak_bytes()));
+            if is_fitting {
                 break;
             }
         }
-        let first = |found: &Candidate| (!found.fits, found.peak_bytes());
-        let best = tried.into_iter().min_by_key(first);
         Ok(best.map(|best| level.answer(question, best)))
     }
 
@@ -343,27 +337,69 @@ impl<'s> Answers<'s> {
         (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
     }
 
+    /// Returns the layering of `profile` with index `number` (0 for whole layers, higher for finer
+    /// layers); `None` if there is no such layering.
     fn nth_level(
         &self,
         profile: SizedProfile<'s>,
         request: &Request,
         number: usize,
     ) -> Result<Option<&Level<'s>>> {
-        let whole = self.whole_layers_of(profile, request)?;
-        if number == 0 {
-            return Ok(Some(whole));
-        }
-        if request.all_ipus()?.highest() < 2 {
+        if number > 0 && request.all_ipus()?.highest() < 2 {
             return Ok(None);
         }
-        self.choice(request, (number, profile.samples), || {
-            let finer = whole
-                .in_each_profile
-                .iter()
-                .map(|layers| layers.analysis.finer_layers(layers, request, number))
-                .collect::<Result<Option<Vec<_>>>>()?;
-            finer.map_or(Ok(None), |finer| self.in_common(request, finer))
-        })
+        let named = request.named_layers().into_iter().map(str::to_owned);
+        let choice = Choice {
+            named: named.collect(),
+            placement: request.placement.clone(),
+            number,
+            samples: profile.samples,
+        };
+        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
+        let known = self
+            .known
+            .borrow()
+            .iter()
+            .find(is_asked)
+            .map(|known| known.1);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let layers = self.nth_layers(profile, request, number)?;
+                let index = layers
+                    .map(|layers| self.index_of(layers, profile.samples, request))
+                    .transpose()?;
+                self.known.borrow_mut().push((choice, index));
+                index
+            }
+        };
+        Ok(index.map(|index| &self.levels[index]))
+    }
+
+    /// Finds the layering of `profile` with index `number`: its layers in `profile`, followed by
+    /// those in each profile with another available memory proportion. Returns `None` if there is no
+    /// such layering.
+    fn nth_layers(
+        &self,
+        profile: SizedProfile<'s>,
+        request: &Request,
+        number: usize,
+    ) -> Result<Option<Vec<Layers<'s>>>> {
+        if number == 0 {
+            let others = self.further.iter().filter(|own| own.samples().is_none());
+            return [profile.analysis]
+                .into_iter()
+                .chain(others.map(|other| &other.analysis))
+                .map(|analysis| analysis.layers(request).map(Some))
+                .collect();
+        }
+        let whole = self.whole_layers_of(profile, request)?;
+        let finer = whole
+            .in_each_profile
+            .iter()
+            .map(|layers| layers.analysis.finer_layers(layers, request, number))
+            .collect::<Result<Option<Vec<_>>>>()?;
+        finer.map_or(Ok(None), |finer| self.in_common(request, finer))
     }
 
     /// Returns the layers of `all` (one entry per profile), after removing boundaries between
@@ -395,42 +431,6 @@ impl<'s> Answers<'s> {
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
-    }
-
-    /// Returns the layering with index `number` for `request` (0 for whole layers, higher for finer
-    /// layers); `None` if there is no such layering. Calls `find`, which returns the layers in each
-    /// profile, only if no earlier call has found this layering.
-    fn choice(
-        &self,
-        request: &Request,
-        (number, samples): (usize, Option<u64>),
-        find: impl FnOnce() -> Result<Option<Vec<Layers<'s>>>>,
-    ) -> Result<Option<&Level<'s>>> {
-        let named = request.named_layers().into_iter().map(str::to_owned);
-        let choice = Choice {
-            named: named.collect(),
-            placement: request.placement.clone(),
-            number,
-            samples,
-        };
-        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
-        let known = self
-            .known
-            .borrow()
-            .iter()
-            .find(is_asked)
-            .map(|known| known.1);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let index = find()?
-                    .map(|layers| self.index_of(layers, samples, request))
-                    .transpose()?;
-                self.known.borrow_mut().push((choice, index));
-                index
-            }
-        };
-        Ok(index.map(|index| &self.levels[index]))
     }
 
     /// Returns the index into `levels` of the layering `all`, which is added if it is new. `all`

@@ -8,9 +8,10 @@ use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
 use crate::model::Placement;
-use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Relaxed};
+use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Word};
 use crate::solve::Goal;
 use anyhow::Result;
+use std::ops::Range;
 
 #[cfg(test)]
 mod tests;
@@ -69,20 +70,13 @@ impl<'s> Answers<'s> {
 
     /// Returns the answer to a changed request as a claim, even if no split fits; `None` if no
     /// split obeys the constraints.
-    fn answered(&self, Changed { request, change }: Changed) -> Result<Option<Claim<'s>>> {
-        self.answer(&request)?
-            .map(|answer| answer.claim(change))
-            .transpose()
+    fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
+        claimed(self.answer(&changed.request)?, changed.change)
     }
 
     /// Returns the answer to a changed request as a claim; `None` if no split fits.
-    fn answered_if_fitting(
-        &self,
-        Changed { request, change }: Changed,
-    ) -> Result<Option<Claim<'s>>> {
-        self.fitting(&request)?
-            .map(|answer| answer.claim(change))
-            .transpose()
+    fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
+        claimed(self.fitting(&changed.request)?, changed.change)
     }
 
     /// Returns the answer on the fewest IPUs on which a split fits with the layers and the place of
@@ -94,10 +88,10 @@ impl<'s> Answers<'s> {
         answer: &Answer<'_, 's>,
     ) -> Result<Option<Claim<'s>>> {
         let best = &answer.best;
-        let (IpuCount::Exactly(_), stages) = (request.all_ipus()?, best.solution.score.stages)
-        else {
+        let IpuCount::Exactly(_) = request.all_ipus()? else {
             return Ok(None);
         };
+        let stages = best.solution.score.stages;
         let like: Vec<Pipeline> = self
             .pipelines(request)?
             .into_iter()
@@ -132,7 +126,7 @@ impl<'s> Answers<'s> {
         let most = request.changed().with_ipus(MOST_IPUS).request;
         let mut pipelines = self.pipelines(&most)?.concat();
         pipelines.sort_by_key(|&pipeline| most.options.replicas_in(pipeline));
-        let mut fewest: Option<usize> = None;
+        let mut fewest = MOST_IPUS + 1;
         for level in self.levels(&most) {
             let level = level?;
             let question = level.question(&most)?;
@@ -140,20 +134,19 @@ impl<'s> Answers<'s> {
                 most.options.replicas_in(one) == most.options.replicas_in(other)
             }) {
                 let replicas = most.options.replicas_in(alike[0]);
-                let below = fewest.map_or(MOST_IPUS, |fewest| fewest - 1);
-                let stages = below / replicas;
-                if below <= now || stages == 0 {
-                    continue;
+                let stages = (fewest - 1) / replicas;
+                if fewest - 1 > now
+                    && stages > 0
+                    && let Some(found) = level.space.fewest_stages(&question, (alike, stages))?
+                {
+                    fewest = fewest.min(self.framework().supported(found) * replicas);
                 }
-                let found = level.space.fewest_stages(&question, (alike, stages))?;
-                let ipus = found.map(|stages| self.framework().supported(stages) * replicas);
-                fewest = fewest.into_iter().chain(ipus).min();
             }
         }
-        match fewest.filter(|&ipus| ipus <= MOST_IPUS) {
-            Some(ipus) => self.answered_if_fitting(request.changed().with_ipus(ipus)),
-            None => Ok(None),
+        if fewest > MOST_IPUS {
+            return Ok(None);
         }
+        self.answered_if_fitting(request.changed().with_ipus(fewest))
     }
 
     /// Finds the lowest memory of a tile, the same on every IPU, with which the model fits on the
@@ -172,11 +165,8 @@ impl<'s> Answers<'s> {
     /// blocks on each IPU, and itself decides where all layers outside blocks run. Returns `None`
     /// if that is the same split as in `answer`, or no split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
-        let (plan, positions) = (
-            &answer.best.solution.plan,
-            &answer.level.layers.placement.positions,
-        );
-        let Some(counts) = other_counts(plan, positions) else {
+        let positions = &answer.level.layers.placement.positions;
+        let Some(counts) = other_counts(&answer.best.solution.plan, positions) else {
             return Ok(None);
         };
         match self.answered(request.changed().with_counts(counts, answer.best.pipeline)) {
@@ -233,66 +223,50 @@ impl<'s> Answers<'s> {
     /// Returns minimal sets of constraints and tied weights such that the model fits if the user
     /// gives up the set. Returns a set that has only constraints and a set that has only tied
     /// weights, as far as they exist; if neither exists, a set that may have both.
-    fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
+    fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
+        let all = own + ties.len();
         let mut found = Vec::new();
-        found.extend(self.minimal(request, &ties, |index| index < own)?);
-        found.extend(self.minimal(request, &ties, |index| index >= own)?);
-        if found.is_empty() && own > 0 && !ties.is_empty() {
-            found.extend(self.minimal(request, &ties, |_| true)?);
+        for removable in [0..own, own..all] {
+            found.extend(self.minimal(request, &ties, removable)?);
+        }
+        if found.is_empty() && own > 0 && own < all {
+            found.extend(self.minimal(request, &ties, 0..all)?);
         }
         Ok(found)
     }
 
-    /// Returns a minimal set of constraints and tied weights such that a split for `request` fits
-    /// without the set; `None` if there is no such set. The set has only members that `may_go`
-    /// accepts. `may_go` gets an index into the list of the constraints of `request` followed by
-    /// `ties`.
+    /// Finds a minimal set of constraints and tied weights such that a split for `request` fits
+    /// without the set, and returns the answer without the set; `None` if there is no such set. The
+    /// set has only members of `removable`, which are indices into the list of the constraints of
+    /// `request` followed by `ties`.
     fn minimal(
         &self,
         request: &Request,
         ties: &[String],
-        may_go: impl Fn(usize) -> bool,
-    ) -> Result<Option<Relaxed<'s>>> {
+        removable: Range<usize>,
+    ) -> Result<Option<Claim<'s>>> {
         let own = request.constraints.len();
-        let mut gone: Vec<usize> = (0..own + ties.len())
-            .filter(|&index| may_go(index))
-            .collect();
-        let untied = |gone: &[usize]| -> Vec<String> {
-            gone.iter()
-                .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
-                .collect()
-        };
         let without = |gone: &[usize]| {
+            let untied = gone.iter().filter_map(|index| index.checked_sub(own));
             request
                 .changed()
                 .without_constraints(|index| gone.contains(&index))
-                .with_untied(&untied(gone))
+                .with_untied(untied.map(|index| ties[index].clone()))
         };
+        let mut gone: Vec<usize> = removable.clone().collect();
         if gone.is_empty() || self.fitting(&without(&gone).request)?.is_none() {
             return Ok(None);
         }
-        for index in gone.clone().into_iter().take(MAX_TRIED) {
-            let fewer: Vec<usize> = gone
-                .iter()
-                .copied()
-                .filter(|&other| other != index)
-                .collect();
+        for index in removable.take(MAX_TRIED) {
+            let mut fewer = gone.clone();
+            fewer.retain(|&other| other != index);
             if self.fitting(&without(&fewer).request)?.is_some() {
                 gone = fewer;
             }
         }
-        let claim = self.answered_if_fitting(without(&gone))?;
-        Ok(claim.map(|claim| Relaxed {
-            constraints: gone
-                .iter()
-                .filter_map(|&index| request.constraints.get(index))
-                .map(ToString::to_string)
-                .collect(),
-            weights: untied(&gone),
-            claim,
-        }))
+        self.answered_if_fitting(without(&gone))
     }
 
     /// Returns the fastest answer with several replicas of a smaller pipeline, if these replicas
@@ -312,7 +286,7 @@ impl<'s> Answers<'s> {
         if !is_open || !is_by_time || answer.best.replicas > 1 {
             return Ok(None);
         }
-        let mut fastest: Option<Claim<'s>> = None;
+        let (mut fastest, mut claim) = (answer.best.clone(), None);
         for replicas in (1..ipus)
             .map(|of_one| ipus / of_one)
             .filter(|&count| count > 1)
@@ -324,14 +298,12 @@ impl<'s> Answers<'s> {
             let Some(found) = self.fitting(&changed.request)? else {
                 continue;
             };
-            let than = fastest
-                .as_ref()
-                .map_or(&answer.best, |fastest| &fastest.best);
-            if found.best.by_rate(than).is_lt() {
-                fastest = Some(found.claim(changed.change)?);
+            if found.best.by_rate(&fastest).is_lt() {
+                fastest = found.best.clone();
+                claim = Some(found.claim(changed.change)?);
             }
         }
-        Ok(fastest)
+        Ok(claim)
     }
 
     /// Returns the answer for each micro-batch size that was recorded, in ascending order; empty if
@@ -341,23 +313,20 @@ impl<'s> Answers<'s> {
             return Ok(Vec::new());
         }
         let own = request.options.step.micro_batch.unwrap_or(1);
-        let mut profiles: Vec<_> = self
-            .profiles(request)
-            .map(|profile| (profile.samples.unwrap_or(own), profile.analysis))
-            .collect();
-        profiles.sort_by_key(|&(samples, _)| samples);
         let mut sizes = Vec::new();
-        for (samples, analysis) in profiles {
+        for profile in self.profiles(request) {
+            let samples = profile.samples.unwrap_or(own);
             let only = Request {
                 only_size: Some(samples),
                 ..request.clone()
             };
             sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
                 samples,
-                profile: analysis.displayed(),
+                profile: profile.analysis.displayed(),
                 claim,
             }));
         }
+        sizes.sort_by_key(|size| size.samples);
         Ok(sizes)
     }
 
@@ -373,7 +342,7 @@ impl<'s> Answers<'s> {
             IpuCount::UpTo(_) if answer.best.fits => answer.best.all_ipus(),
             IpuCount::UpTo(most) => most.min(TRIED_IPUS),
         };
-        let replicas = options.replicas().max(1) as usize;
+        let replicas = options.replicas() as usize;
         let mut claims = Vec::new();
         for ipus in (replicas..=most).step_by(replicas) {
             claims.extend(self.answered(request.changed().without_given().with_ipus(ipus))?);
@@ -385,37 +354,33 @@ impl<'s> Answers<'s> {
     /// on each number of IPUs, with optimizer state in the same place as in `answer` or off the
     /// chip. A row is left out if another row is better in number of IPUs, time and memory at once.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
-        let mut front = Front {
-            rows: Vec::new(),
-            ipus: Vec::new(),
-            pipelines: Vec::new(),
-        };
         if !answer.best.fits || request.judged.is_some() {
-            return Ok(front);
+            return Ok(Front::default());
         }
         let most = answer.best.all_ipus().max(match request.all_ipus()? {
             IpuCount::Exactly(ipus) => ipus,
             IpuCount::UpTo(_) => 0,
         });
-        front.pipelines = self.planned_pipelines(request, answer)?;
-        front.ipus = self.numbers(most);
-        let largest = request.changed().with_ipus(most).request;
-        let level = answer.level;
-        let question = level.question(&largest)?;
-        level.space.prepare(&question, &front.pipelines)?;
+        let pipelines = self.planned_pipelines(request, answer)?;
+        let ipus = self.numbers(most);
+        let question = answer
+            .level
+            .question(&request.changed().with_ipus(most).request)?;
+        answer.level.space.prepare(&question, &pipelines)?;
         let mut rows = Vec::new();
-        for &ipus in &front.ipus {
-            for &pipeline in &front.pipelines {
-                let replicas = request.options.replicas_in(pipeline);
-                if ipus % replicas > 0 {
-                    continue;
+        for &ipus in &ipus {
+            for &pipeline in &pipelines {
+                if ipus.is_multiple_of(request.options.replicas_in(pipeline)) {
+                    rows.extend(self.row(request, (pipeline, ipus))?);
                 }
-                rows.extend(self.row(request, (pipeline, ipus))?);
             }
         }
         let first = answer.claim(Vec::new())?;
-        front.rows = selected(first, rows, request.options.step.streaming_bandwidth);
-        Ok(front)
+        Ok(Front {
+            rows: selected(first, rows, request.options.step.streaming_bandwidth),
+            ipus,
+            pipelines,
+        })
     }
 
     /// Returns a row of a plan: the best split in `pipeline` on `ipus` IPUs. Returns `None` if no
@@ -430,12 +395,10 @@ impl<'s> Answers<'s> {
         // plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
-        let row = self.fitting_in(&changed.request, &groups)?;
-        row.filter(|row| {
+        let row = self.fitting_in(&changed.request, &groups)?.filter(|row| {
             self.framework().supported(row.best.solution.score.stages) >= row.best.ipus
-        })
-        .map(|row| row.claim(changed.change))
-        .transpose()
+        });
+        claimed(row, changed.change)
     }
 
     /// Returns the pipelines that a plan (`--plan`) tries: all pipelines that the framework
@@ -473,6 +436,10 @@ impl<'s> Answers<'s> {
             .filter(|&ipus| self.framework().supported(ipus) == ipus)
             .collect()
     }
+}
+
+fn claimed<'s>(answer: Option<Answer<'_, 's>>, change: Vec<Word>) -> Result<Option<Claim<'s>>> {
+    answer.map(|answer| answer.claim(change)).transpose()
 }
 
 /// Returns the names of tied weights: several layers share such a weight, so these layers must be

@@ -100,10 +100,14 @@ impl JudgedSplit {
         (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
-    /// Returns whether the value of `--layers-per-ipu` may be a list of IPU indices, with one entry
-    /// per layer, instead of the numbers of layers on each IPU.
-    pub(super) fn may_list_ipus(&self) -> bool {
-        matches!(self, Self::LayersPerIpu(list) if list.len() > 1 && list[0] == Some(0) && list.is_sorted())
+    /// If the value of `--layers-per-ipu` may be a list of IPU indices, with one entry per layer,
+    /// instead of the numbers of layers on each IPU, returns this list; otherwise `None`.
+    pub(super) fn ipus_of_layers(&self) -> Option<Vec<usize>> {
+        let Self::LayersPerIpu(list) = self else {
+            return None;
+        };
+        let ipus: Vec<usize> = list.iter().copied().collect::<Option<_>>()?;
+        (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
     /// Converts a `--layers-per-ipu` list that has the IPU index of each layer or block, ascending
@@ -112,17 +116,16 @@ impl JudgedSplit {
     /// case, the list could be either, and the returned flag is true: it is read as numbers of
     /// layers.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
-        let Self::LayersPerIpu(list) = self else {
-            return (None, false);
-        };
-        let ipus: Vec<usize> = list.iter().copied().flatten().collect();
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
-        let is_mapping = self.may_list_ipus() && sizes.contains(&ipus.len());
-        if !is_mapping || sizes.contains(&sum(&ipus)) {
-            return (None, is_mapping);
+        let ipus = self.ipus_of_layers();
+        let Some(ipus) = ipus.filter(|ipus| sizes.contains(&ipus.len())) else {
+            return (None, false);
+        };
+        if sizes.contains(&sum(&ipus)) {
+            return (None, true);
         }
-        let last = ipus.last().copied().unwrap_or(0).min(ipus.len());
+        let last = ipus[ipus.len() - 1].min(ipus.len());
         let count = |ipu: usize| ipus.iter().filter(|&&other| other == ipu).count();
         let counts = (0..=last).map(|ipu| Some(count(ipu))).collect();
         (Some(Self::LayersPerIpu(counts)), false)
@@ -187,7 +190,7 @@ impl JudgedSplit {
 
     /// Returns the indices of the IPUs that run nothing in this split, ascending; empty if the
     /// split is invalid.
-    pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
+    pub(crate) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
         idle(&self.positions_by_ipu(positions).unwrap_or_default())
     }
 }
@@ -324,7 +327,7 @@ fn idle(stages: &[Range<usize>]) -> Vec<usize> {
 /// the requested number of IPUs, is lower than the number of `stages`, or if there are several
 /// `amounts` of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
 fn check_idle((ipus, amounts): (Option<IpuCount>, usize), stages: &[Range<usize>]) -> Result<()> {
-    let Some(ipu) = idle(stages).first().copied() else {
+    let Some(&ipu) = idle(stages).first() else {
         return Ok(());
     };
     if amounts > 1 {

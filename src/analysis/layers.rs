@@ -119,15 +119,6 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns the indices of the IPUs on which the split of `--layers-per-ipu` runs nothing,
-    /// ascending; empty if the request has no such split.
-    pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
-        let judged = request.judged.iter();
-        judged
-            .flat_map(|judged| judged.idle_ipus(&self.placement.positions))
-            .collect()
-    }
-
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
     /// layer and the same placement options.
     pub(super) fn are_as(&self, other: &Self) -> bool {

@@ -104,14 +104,15 @@ impl Request {
             }
             return Ok(false);
         }
-        let Some(judged) = self.judged.as_ref().filter(|judged| judged.may_list_ipus()) else {
+        let Some(judged) = &self.judged else {
             return Ok(false);
         };
+        if judged.ipus_of_layers().is_none() {
+            return Ok(false);
+        }
         let layers = analysis.layers(self)?;
         let (counts, is_both) = judged.counted(&layers.placement.positions);
-        if let Some(counts) = counts {
-            self.judged = Some(counts);
-        }
+        self.judged = counts.or(self.judged.take());
         Ok(is_both)
     }
 

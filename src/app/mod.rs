@@ -212,9 +212,13 @@ impl Run {
         let model = layers.model();
         let peak = model.memory_peak.iter();
         let peak = peak.filter(|_| self.options.tables.diagnose);
-        let idle = layers.idle_ipus(&self.request);
+        let positions = &layers.placement.positions;
+        let judged = self.request.judged.iter();
+        let idle: Vec<String> = judged
+            .flat_map(|judged| judged.idle_ipus(positions))
+            .map(|ipu| ipu.to_string())
+            .collect();
         if !idle.is_empty() {
-            let idle: Vec<String> = idle.iter().map(usize::to_string).collect();
             self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",

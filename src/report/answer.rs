@@ -3,7 +3,7 @@
 
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, VariableSum};
-use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
+use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
 use serde::{Deserialize, Serialize};
@@ -145,10 +145,13 @@ impl Inputs<'_> {
         let (refusal, claims) = (&refused.refusal, &search.claims);
         let certificate = &refusal.certificate;
         let changed = |claim: &Claim<'_>| self.changed(claim, search);
-        let relaxation = |relaxed: &Relaxed<'_>| RelaxationFacts {
-            constraints: relaxed.constraints.clone(),
-            weights: relaxed.weights.clone(),
-            answer: changed(&relaxed.claim),
+        let relaxation = |relaxed: &Claim<'_>| {
+            let (constraints, weights) = relaxed.given_up();
+            RelaxationFacts {
+                constraints,
+                weights,
+                answer: changed(relaxed),
+            }
         };
         let with_memory = claims.with_memory.as_ref();
         let on_more_ipus = claims.on_more_ipus.as_ref();

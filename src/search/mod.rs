@@ -12,7 +12,6 @@
 
 mod advice;
 mod candidate;
-mod cost_tables;
 mod pipeline_costs;
 mod profile_tables;
 mod request;
@@ -28,7 +27,7 @@ pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use profile_tables::{ProfileTables, Reach};
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
-pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, Relaxed, SearchResult, Word};
+pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, SearchResult, Word};
 pub use shown_split::ShownSplit;
 pub use space::Space;
 

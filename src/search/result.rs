@@ -146,19 +146,20 @@ impl Claim<'_> {
             _ => None,
         })
     }
-}
 
-/// An answer with a split that fits only if some constraints are left out or some shared weights
-/// are untied.
-#[derive(Debug, Clone)]
-pub struct Relaxed<'a> {
-    /// The constraints that must be left out, each as the option that the user typed. The answer
-    /// obeys all other constraints.
-    pub constraints: Vec<String>,
-    /// The names of the shared weights that must be untied.
-    pub weights: Vec<String>,
-    /// The answer to the request without `constraints`, and with `weights` untied.
-    pub claim: Claim<'a>,
+    /// Returns the constraints that the changed request leaves out, each as the option that the
+    /// user typed, and the names of the shared weights that the changed request unties.
+    pub fn given_up(&self) -> (Vec<String>, Vec<String>) {
+        let (mut constraints, mut weights) = (Vec::new(), Vec::new());
+        for word in &self.change {
+            match word {
+                Word::Drop(constraint) => constraints.push(constraint.clone()),
+                Word::Add(_, weight) => weights.push(weight.clone()),
+                Word::Set(..) | Word::Without(_) => {}
+            }
+        }
+        (constraints, weights)
+    }
 }
 
 /// The answers to changed requests. A field is empty or `None` if its answer was not requested or
@@ -179,8 +180,9 @@ pub struct Claims<'a> {
     /// The answers with other schedules, recomputations and places of optimizer state, in the order
     /// in which a user would try them.
     pub with_options: Vec<Claim<'a>>,
-    /// If no split fits: the answers that fit without some constraints or tied weights.
-    pub relaxed: Vec<Relaxed<'a>>,
+    /// If no split fits: the answers that fit without some constraints or tied weights. Their
+    /// changes are the constraints to leave out and the weights to untie.
+    pub relaxed: Vec<Claim<'a>>,
     /// If the user gave the split: the best split, for comparison with the given split.
     pub without_given: Option<Claim<'a>>,
     /// If the numbers of blocks on the IPUs do not describe the split of the answer: the split that
@@ -210,7 +212,7 @@ pub struct OfSize<'a> {
 }
 
 /// The configurations of a plan (`--plan`) that fit, and what was tried to find them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Front<'a> {
     /// The configurations: first the answer to the user's request, then the fastest configurations
     /// (or, without cycle counts, those on the fewest IPUs). Each configuration differs from the
