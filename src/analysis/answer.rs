@@ -20,7 +20,6 @@ use crate::model::{Framework, PlacementOptions, Repeat, TooManyPlaces};
 use crate::progress::Progress;
 use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word};
 use crate::solve::{Plan, SolveError};
-use crate::time::StepOptions;
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
 use std::cell::RefCell;
@@ -72,14 +71,6 @@ pub(crate) struct Level<'s> {
     pub space: Space<'s>,
     /// Number of samples in a micro-batch of the profile; `None` for the main profile.
     samples: Option<u64>,
-}
-
-impl<'s> Layers<'s> {
-    fn tables(&'s self, step: StepOptions) -> Result<ProfileTables<'s>> {
-        let memory = self.memory()?;
-        let cycles = self.model().layer_cycles(&self.placement);
-        Ok(ProfileTables::new(memory, &self.placement, cycles, step))
-    }
 }
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
@@ -417,17 +408,15 @@ impl<'s> Answers<'s> {
         if are_alike(&all) {
             return Ok(Some(all));
         }
-        let common: Vec<String> = all[0].layering.names[1..]
-            .iter()
-            .filter(|&name| all.iter().all(|own| own.layering.names.contains(name)))
-            .cloned()
-            .collect();
+        let mut common = all[0].layering.names[1..].to_vec();
+        common.retain(|name| all.iter().all(|own| own.layering.names.contains(name)));
         let with_common_cuts = all
             .iter()
             .map(|own| {
-                let mut layers = own.analysis.layers_with_parts(request, &common)?;
-                layers.are_parts = own.are_parts;
-                Ok(layers)
+                Ok(Layers {
+                    are_parts: own.are_parts,
+                    ..own.analysis.layers_with_parts(request, &common)?
+                })
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
@@ -453,15 +442,18 @@ impl<'s> Answers<'s> {
             check_same(&all[0], other)?;
         }
         let step = request.options.step.with_size(samples);
-        let kept: Vec<&'s Layers<'s>> = all
-            .into_iter()
-            .map(|layers| self.layers.push_get(Box::new(layers)))
-            .collect();
-        let tables = kept.iter().map(|layers| layers.tables(step));
+        let (mut in_each_profile, mut tables) = (Vec::new(), Vec::new());
+        for layers in all {
+            let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
+            let (memory, placement) = (layers.memory()?, &layers.placement);
+            let cycles = layers.model().layer_cycles(placement);
+            tables.push(ProfileTables::new(memory, placement, cycles, step));
+            in_each_profile.push(layers);
+        }
         self.levels.push(Box::new(Level {
-            space: Space::new(tables.collect::<Result<_>>()?, self.progress.clone()),
-            layers: kept[0],
-            in_each_profile: kept,
+            layers: in_each_profile[0],
+            in_each_profile,
+            space: Space::new(tables, self.progress.clone()),
             samples,
         }));
         Ok(self.levels.len() - 1)

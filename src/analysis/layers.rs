@@ -6,8 +6,7 @@ use crate::escape::printable;
 use crate::limits;
 use crate::message::{Warning, usage};
 use crate::model::{
-    LayerOptions, LayerSource, Layering, Model, ModuleLayers, OutOn, Placement, PlacementOptions,
-    Rules, Untied,
+    LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules, Untied,
 };
 use crate::search::Solver;
 use crate::wording::{counted, displayed, listed};
@@ -34,7 +33,7 @@ pub struct Layers<'a> {
     pub are_switched: bool,
     /// Whether these layers are the finest ones: the modules inside the layers that were requested.
     pub(super) are_parts: bool,
-    options: PlacementOptions,
+    pub(super) options: PlacementOptions,
 }
 
 impl Analysis {
@@ -47,9 +46,9 @@ impl Analysis {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
         let mut layers = self.placed(layering, request)?;
-        let modules = layers.layering.modules();
-        let modules = modules.filter(|_| is_best(request));
-        layers.note = modules.map(|modules| modules_note(&layers.layering, modules));
+        if is_best(request) {
+            layers.note = modules_note(&layers.layering);
+        }
         self.check_ties(request, &layers)?;
         Ok(layers)
     }
@@ -98,7 +97,7 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     // The commands that reports print may name modules as layers. So if the regex finds no layers
     // of these names, the modules become the layers.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
-        let modules = with_named(Layering::new(model, &LayerOptions::modules()));
+        let modules = with_named(by_modules(model));
         if has_all(&modules, &names) {
             return modules;
         }
@@ -142,24 +141,21 @@ impl Analysis {
         request: &Request,
         number: usize,
     ) -> Result<Option<Layers<'_>>> {
-        let is_original =
-            request.rules == Rules::Classic || request.options.solver == Solver::Greedy;
-        if is_original {
+        if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
         }
         let modules = self.other_modules(whole, request);
-        let (layering, are_parts) = match (number, modules) {
-            (1, Some(modules)) => (Some(modules), false),
-            (2, Some(modules)) => (self.parts(&modules, request), true),
-            (1, None) => (self.parts(&whole.layering, request), true),
-            _ => return Ok(None),
-        };
-        let Some(layering) = layering else {
-            return Ok(None);
+        let are_parts = number > usize::from(modules.is_some());
+        let layering = match (number, modules) {
+            (1, Some(modules)) => Some(modules),
+            (2, Some(modules)) => self.parts(&modules, request),
+            (1, None) => self.parts(&whole.layering, request),
+            _ => None,
         };
         let is_switched = whole.layering.modules().is_none();
-        self.finer(layering, request, (is_switched, are_parts))
-            .map(Some)
+        layering
+            .map(|layering| self.finer(layering, request, (is_switched, are_parts)))
+            .transpose()
     }
 
     /// Returns an error if `--untie` names a weight that neither layers of `whole` nor parts of
@@ -175,18 +171,19 @@ impl Analysis {
         let Untied::Weights(named) = &request.placement.untie else {
             return Ok(());
         };
-        let is_tied =
-            |placement: &Placement, name: &str| placement.ties.iter().any(|tie| tie.weight == name);
-        let mut unknown: Vec<&String> = named.iter().collect();
-        unknown.retain(|name| !is_tied(placement, name));
+        let untied = |placement: &Placement, mut names: Vec<String>| {
+            names.retain(|name| placement.ties.iter().all(|tie| tie.weight != *name));
+            names
+        };
+        let mut unknown = untied(placement, named.clone());
         for number in 1.. {
-            let Some(&first) = unknown.first() else {
-                return Ok(());
+            let Some(first) = unknown.first() else {
+                break;
             };
             let Some(finer) = self.finer_layers(whole, request, number)? else {
                 return Err(no_tie(first, placement));
             };
-            unknown.retain(|name| !is_tied(&finer.placement, name));
+            unknown = untied(&finer.placement, unknown);
         }
         Ok(())
     }
@@ -199,13 +196,11 @@ impl Analysis {
         names: &[String],
     ) -> Result<Layers<'_>> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let whole = find_layers(&self.model, request);
-        let is_switched = whole.modules().is_none();
-        let base = if is_switched {
-            Layering::new(&self.model, &LayerOptions::modules())
-        } else {
-            whole
-        };
+        let mut base = find_layers(&self.model, request);
+        let is_switched = base.modules().is_none();
+        if is_switched {
+            base = by_modules(&self.model);
+        }
         let layering = base.with_named(&self.model, &names);
         self.finer(layering, request, (is_switched, false))
     }
@@ -236,7 +231,7 @@ impl Analysis {
         if !is_best(request) || whole.layering.modules().is_some() {
             return None;
         }
-        let modules = Layering::new(&self.model, &LayerOptions::modules());
+        let modules = by_modules(&self.model);
         let is_finer = modules.len() >= whole.layering.len();
         (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
     }
@@ -253,11 +248,7 @@ impl Analysis {
                 .refined(&self.model.operations, |position| !whole.contains(position))
                 .filter(|refined| refined.len() <= MAX_PARTS)
         };
-        let mut finest = once(layering)?;
-        while let Some(finer) = once(&finest) {
-            finest = finer;
-        }
-        Some(finest)
+        std::iter::successors(once(layering), once).last()
     }
 }
 
@@ -267,20 +258,26 @@ const MAX_PARTS: usize = 400;
 
 /// Returns the message about layers that were found without a regex: the number of layers, and how
 /// they were found. They come from modules or, if the profile names no modules, from the flow of
-/// data. `modules` are the modules of `layering`.
-fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
+/// data. Returns `None` for layers that a regex found.
+fn modules_note(layering: &Layering) -> Option<String> {
     let layers = counted(layering.len() - 1, "layer");
-    if modules.are_by_flow() {
-        return format!(
+    Some(if layering.modules()?.are_by_flow() {
+        format!(
             "{layers}, runs of steps between which little data flows, since the profile names no \
              modules; set --layer-name-regex if other names give the layers"
-        );
-    }
-    format!(
-        "{layers} by the modules of the model ({}), which describe it better than the default \
-         --layer-name-regex",
-        sample(&layering.names[1..])
-    )
+        )
+    } else {
+        format!(
+            "{layers} by the modules of the model ({}), which describe it better than the default \
+             --layer-name-regex",
+            sample(&layering.names[1..])
+        )
+    })
+}
+
+/// Returns the modules of the model as layers.
+fn by_modules(model: &Model) -> Layering {
+    Layering::new(model, &LayerOptions::modules())
 }
 
 fn check_count(layering: &Layering) -> Result<()> {
@@ -334,7 +331,7 @@ fn sample(names: &[String]) -> String {
 /// layers.
 pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
-    let modules = Layering::new(model, &LayerOptions::modules());
+    let modules = by_modules(model);
     if modules.is_empty() {
         return usage(format!(
             "no operation matched the layer regex {regex}, and the modules of the model are \
@@ -363,8 +360,8 @@ fn names(model: &Model) -> String {
             names.push(name);
         }
     }
-    match names.as_slice() {
-        [] => "\nthe model has no operations with a name".to_string(),
-        names => format!("\nsome names in this model:{}", names.concat()),
+    if names.is_empty() {
+        return "\nthe model has no operations with a name".to_string();
     }
+    format!("\nsome names in this model:{}", names.concat())
 }

@@ -11,7 +11,6 @@
 //! reports use to show the effect of other options, limits and numbers of IPUs.
 
 mod advice;
-mod candidate;
 mod pipeline_costs;
 mod profile_tables;
 mod request;
@@ -22,12 +21,13 @@ mod space;
 mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
-pub use candidate::{Candidate, free_bytes};
 pub(crate) use pipeline_costs::near_cuts;
 pub use pipeline_costs::{PipelineCosts, Question};
 pub use profile_tables::{ProfileTables, Reach};
 pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
-pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, SearchResult, Word};
+pub use result::{
+    Candidate, Claim, Claims, Front, OfSize, Outcome, Refused, SearchResult, Word, free_bytes,
+};
 pub use shown_split::ShownSplit;
 pub use space::Space;
 

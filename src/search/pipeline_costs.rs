@@ -1,9 +1,9 @@
 //! A search request in one pipeline, with the memory and time of ranges of positions (In, layers,
 //! Out).
 
-use super::candidate::Candidate;
 use super::profile_tables::{KnownCosts, Reach};
 use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
+use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
 use crate::model::Placement;
 use crate::progress::Progress;

@@ -1,7 +1,7 @@
 //! The split that reports show, with the memory of its stages computed in full.
 
-use super::candidate::Candidate;
 use super::pipeline_costs::PipelineCosts;
+use super::result::Candidate;
 use crate::memory::{Pipeline, PlacedStage, Recompute, StageMemory};
 use crate::solve::{self, Constraint};
 use anyhow::Result;

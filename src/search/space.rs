@@ -12,10 +12,10 @@
 //! tiles of its stages become critical, and the search begins again in the pipelines in which a
 //! split has fit so far.
 
-use super::candidate::Candidate;
 use super::pipeline_costs::{PipelineCosts, Question};
 use super::profile_tables::{KnownCosts, ProfileTables, Reach, Tiles};
 use super::request::SearchRequest;
+use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::progress::Progress;
 use crate::solve::{self, Plan, Problem, Score, Solution};

@@ -72,7 +72,15 @@ impl TimedSplit {
                 let moves = [at.wrapping_sub(1), at + 1].map(Move::Cut);
                 let profiles = checked.problem.profiles().map(Move::Profile);
                 for change in moves.into_iter().filter(|_| number > 0).chain(profiles) {
-                    let next = Self::new(checked, self.changed(number, change));
+                    let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
+                    match change {
+                        Move::Cut(at) => {
+                            stages[number - 1].positions.end = at;
+                            stages[number].positions.start = at;
+                        }
+                        Move::Profile(profile) => stages[number].profile = profile,
+                    }
+                    let next = Self::new(checked, stages);
                     if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
                         self = next;
                         is_better = true;
@@ -81,20 +89,6 @@ impl TimedSplit {
             }
         }
         self
-    }
-
-    /// Returns the stages of the split after `change` is made to the stage with index `number`. If
-    /// this makes a stage empty, the result is not a valid split.
-    fn changed(&self, number: usize, change: Move) -> Vec<CompiledStage> {
-        let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
-        match change {
-            Move::Cut(at) => {
-                stages[number - 1].positions.end = at;
-                stages[number].positions.start = at;
-            }
-            Move::Profile(profile) => stages[number].profile = profile,
-        }
-        stages
     }
 }
 
@@ -116,15 +110,10 @@ pub(super) fn fastest(
     start: &Plan,
     max_slots: u64,
 ) -> Option<Solution> {
-    let problem = &checked.problem;
-    let times: Vec<&StageTimes> = problem
-        .profiles()
-        .filter_map(|profile| problem.times_in(profile))
-        .collect();
-    let start = TimedSplit::new(checked, start.compiled())?;
-    let stages = checked.stages.min(MAX_STAGES);
-    let bounds = Bounds::of_all(checked, stages);
-    let start = start.climb(checked);
+    let profiles = checked.problem.by_profile.iter();
+    let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
+    let start = TimedSplit::new(checked, start.compiled())?.climb(checked);
+    let bounds = Bounds::of_all(checked, checked.stages.min(MAX_STAGES));
     Some(search(checked, &times, bounds, start, max_slots))
 }
 
