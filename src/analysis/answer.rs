@@ -143,51 +143,55 @@ impl<'s> Answers<'s> {
     /// otherwise the best split that fits or, if no split fits, the split with the lowest peak.
     /// Returns `None` if no split obeys the constraints.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        if request.judged.is_some() {
-            return self.judged(request);
-        }
         match self.fitting(request)? {
-            None => self.lowest(request),
-            fitting => Ok(fitting),
+            None if request.judged.is_none() => self.lowest(request),
+            answer => Ok(answer),
         }
     }
 
-    /// Returns the best split for `request`, or `None` if no split fits.
+    /// Returns the best split for `request`, or `None` if no split fits. If the user gave a split,
+    /// returns this split, whether it fits or not.
     pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        self.fitting_in(request, &self.pipelines(request)?)
+        self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
     /// Returns the best split for `request` over all profiles that `request` allows; `None` if no
     /// split fits. In each profile, the split is in the first of `groups` of pipelines in which a
-    /// split fits.
+    /// split fits. If the user gave a split that fits in no pipeline, returns this split in the
+    /// profile and pipeline in which its peak is lowest.
     pub fn fitting_in(
         &self,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
-        let fitting = self
+        let found = self
             .profiles(request)
             .map(|profile| self.fitting_of(profile, request, groups))
             .collect::<Result<Vec<_>>>()?;
-        Ok(fitting.into_iter().flatten().min_by(Answer::compare))
+        Ok(found.into_iter().flatten().min_by(Answer::compare))
     }
 
-    /// Returns the best split for `request` in one profile; `None` if no split fits. The split is
-    /// in the first of `groups` of pipelines in which a split fits.
+    /// Does the same as [`fitting_in`](Self::fitting_in) in one profile.
     fn fitting_of(
         &self,
         profile: SizedProfile<'s>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
+        let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
             for level in self.levels_of(profile, request) {
-                if let Some(answer) = level?.best(request, pipelines)? {
+                let Some(answer) = level?.best(request, pipelines)? else {
+                    continue;
+                };
+                if answer.best.fits {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
+                let others = lowest.into_iter().chain([answer]);
+                lowest = others.min_by(Answer::compare);
             }
         }
-        Ok(None)
+        Ok(lowest)
     }
 
     /// Returns the split with the lowest peak over all profiles, layerings and pipelines that
@@ -203,60 +207,26 @@ impl<'s> Answers<'s> {
         Ok(lowest)
     }
 
-    /// Evaluates the split that the user gave in each profile, and returns the best result. In a
-    /// profile, the split has a pipeline of the first group of pipelines in which it fits or, if it
-    /// fits in no group, the pipeline in which its peak is lowest.
-    fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let answers = self
-            .profiles(request)
-            .map(|profile| self.judged_in(self.whole_layers_of(profile, request)?, request))
-            .collect::<Result<Vec<_>>>()?;
-        let answers = answers.into_iter().flatten();
-        Ok(
-            answers.min_by(|one, other| match (one.best.fits, other.best.fits) {
-                (true, true) => one.compare(other),
-                (false, false) => one.best.peak_bytes().cmp(&other.best.peak_bytes()),
-                (one, other) => other.cmp(&one),
-            }),
-        )
-    }
-
-    fn judged_in<'l>(
-        &'l self,
-        level: &'l Level<'s>,
-        request: &Request,
-    ) -> Result<Option<Answer<'l, 's>>> {
-        let question = level.question(request)?;
-        let Some(plan) = &question.request.given else {
-            return Ok(None);
-        };
-        let mut best: Option<Candidate> = None;
-        for pipelines in self.pipelines_of(request, plan)? {
-            let tried = level.space.given(&question, (plan, &pipelines))?;
-            let is_fitting = tried.as_ref().is_some_and(|tried| tried.fits);
-            best = best
-                .into_iter()
-                .chain(tried)
-                .min_by_key(|tried| (!tried.fits, tried.peak_bytes()));
-            if is_fitting {
-                break;
-            }
-        }
-        Ok(best.map(|best| level.answer(question, best)))
-    }
-
-    /// Returns the pipelines that `request` allows for `plan`, a split of whole layers, in groups
-    /// to try in order. If `plan` cuts layers that a micro-batch runs through several times,
-    /// returns only pipelines whose stages take turns.
+    /// Returns the pipelines that `request` allows, in groups to try in order. If the user gave a
+    /// split that cuts layers that a micro-batch runs through several times, returns only pipelines
+    /// whose stages take turns.
     ///
     /// # Errors
-    /// If `plan` needs stages that take turns, but the schedule or recomputation in `request` rules
-    /// them out.
-    fn pipelines_of(&self, request: &Request, plan: &Plan) -> Result<Vec<Vec<Pipeline>>> {
+    /// If the split needs stages that take turns, but the schedule or recomputation in `request`
+    /// rules them out.
+    fn pipelines_to_try(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
+        if request.judged.is_none() {
+            return self.pipelines(request);
+        }
+        let whole = self.whole_layers(request)?;
+        let given = whole.question(request)?.request.given.clone();
         let mut groups = self.pipelines(request)?;
-        let repeats = &self.whole_layers(request)?.layers.placement.repeats;
-        let is_cut = |repeat: &&Repeat| plan.cuts().any(|cut| repeat.is_cut_before(cut));
-        let Some(Repeat { runs, .. }) = repeats.iter().find(is_cut) else {
+        let mut repeats = whole.layers.placement.repeats.iter();
+        let cut = repeats.find(|repeat| {
+            let mut cuts = given.iter().flat_map(Plan::cuts);
+            cuts.any(|cut| repeat.is_cut_before(cut))
+        });
+        let Some(Repeat { runs, .. }) = cut else {
             return Ok(groups);
         };
         let is_training = self.analysis.model.backward_start.is_some();
@@ -318,8 +288,8 @@ impl<'s> Answers<'s> {
             .flat_map(move |profile| self.levels_of(profile, request))
     }
 
-    /// Iterates over the layerings of one profile, the coarsest first. If there is only one IPU,
-    /// the only layering is that of whole layers.
+    /// Iterates over the layerings of one profile, the coarsest first. If there is only one IPU, or
+    /// if the user gave a split, the only layering is that of whole layers.
     fn levels_of<'l>(
         &'l self,
         profile: SizedProfile<'s>,
@@ -336,7 +306,7 @@ impl<'s> Answers<'s> {
         request: &Request,
         number: usize,
     ) -> Result<Option<&Level<'s>>> {
-        if number > 0 && request.all_ipus()?.highest() < 2 {
+        if number > 0 && (request.judged.is_some() || request.all_ipus()?.highest() < 2) {
             return Ok(None);
         }
         let named = request.named_layers().into_iter().map(str::to_owned);
@@ -488,14 +458,18 @@ impl<'s> Level<'s> {
     }
 
     /// Returns the best split of this layering, in one of `pipelines`, that fits the limits of
-    /// `request`; `None` if no split fits.
+    /// `request`; `None` if no split fits. If the user gave a split, returns this split, whether it
+    /// fits or not.
     pub fn best(
         &self,
         request: &Request,
         pipelines: &[Pipeline],
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
-        let best = self.space.best(&question, pipelines)?;
+        let best = match &question.request.given {
+            Some(plan) => self.space.given(&question, (plan, pipelines))?,
+            None => self.space.best(&question, pipelines)?,
+        };
         Ok(best.map(|best| self.answer(question, best)))
     }
 
@@ -543,10 +517,16 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Compares two splits that both fit and answer one request for different micro-batch sizes;
-    /// the better split is `Less`. A split whose time is completely known is better than a split
-    /// with a partly unknown time.
+    /// Compares two answers to one request; the better answer is `Less`. A split that fits is better
+    /// than a split that does not fit. Of splits that fit, a split whose time is completely known
+    /// is better than a split with a partly unknown time. Splits that do not fit are compared by
+    /// their peaks.
     fn compare(&self, other: &Self) -> Ordering {
+        match (self.best.fits, other.best.fits) {
+            (true, true) => {}
+            (false, false) => return self.best.peak_bytes().cmp(&other.best.peak_bytes()),
+            (mine, theirs) => return theirs.cmp(&mine),
+        }
         let bandwidth = self.question.request.options.step.streaming_bandwidth;
         let lacks_time = |own: &Self| own.best.lacks_time(bandwidth);
         lacks_time(self)
