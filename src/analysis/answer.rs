@@ -417,7 +417,7 @@ impl<'s> Answers<'s> {
             let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
             let (memory, placement) = (layers.memory()?, &layers.placement);
             let cycles = layers.model().layer_cycles(placement);
-            tables.push(ProfileTables::new(memory, placement, cycles, step));
+            tables.push(ProfileTables::new(memory, cycles, step));
             in_each_profile.push(layers);
         }
         self.levels.push(Box::new(Level {
@@ -451,10 +451,10 @@ impl<'s> Level<'s> {
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let bytes_per_tile = self.layers.model().target.bytes_per_tile;
         let has_cycles = self.space.has_cycles();
-        let positions = &self.layers.placement.positions;
-        let mut request = request.search(positions, bytes_per_tile, has_cycles)?;
+        let placement = &self.layers.placement;
+        let mut request = request.search(&placement.positions, bytes_per_tile, has_cycles)?;
         request.options.step = request.options.step.with_size(self.samples);
-        Ok(self.space.question(request))
+        Ok(Question::new(request, placement))
     }
 
     /// Returns the best split of this layering, in one of `pipelines`, that fits the limits of

@@ -8,7 +8,7 @@ use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
 use crate::model::Placement;
-use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Word};
+use crate::search::{Candidate, Claim, Claims, Front, IpuCount, OfSize, Word};
 use crate::solve::Goal;
 use anyhow::Result;
 use std::ops::Range;
@@ -88,9 +88,9 @@ impl<'s> Answers<'s> {
         answer: &Answer<'_, 's>,
     ) -> Result<Option<Claim<'s>>> {
         let best = &answer.best;
-        let IpuCount::Exactly(_) = request.all_ipus()? else {
+        if let IpuCount::UpTo(_) = request.all_ipus()? {
             return Ok(None);
-        };
+        }
         let stages = best.solution.score.stages;
         let like: Vec<Pipeline> = self
             .pipelines(request)?
@@ -100,15 +100,15 @@ impl<'s> Answers<'s> {
                 pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
             })
             .collect();
-        let (space, question) = (&answer.level.space, &answer.question);
-        let fewest = space.fewest_stages(question, (&like, stages))?;
-        let Some(fewest) = fewest else {
+        let space = &answer.level.space;
+        let fewest = space.fewest_stages(&answer.question, (&like, stages))?;
+        let supported = |stages| self.framework().supported(stages);
+        let fewer = fewest
+            .map(supported)
+            .filter(|&ipus| ipus < supported(stages));
+        let Some(ipus) = fewer else {
             return Ok(None);
         };
-        let ipus = self.framework().supported(fewest);
-        if ipus >= self.framework().supported(stages) {
-            return Ok(None);
-        }
         let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
         Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
@@ -286,24 +286,21 @@ impl<'s> Answers<'s> {
         if !is_open || !is_by_time || answer.best.replicas > 1 {
             return Ok(None);
         }
-        let (mut fastest, mut claim) = (answer.best.clone(), None);
-        for replicas in (1..ipus)
-            .map(|of_one| ipus / of_one)
-            .filter(|&count| count > 1)
-        {
-            let changed = request
-                .changed()
-                .with_replicas(replicas)
-                .with_state(answer.best.pipeline.state);
-            let Some(found) = self.fitting(&changed.request)? else {
-                continue;
-            };
-            if found.best.by_rate(&fastest).is_lt() {
-                fastest = found.best.clone();
-                claim = Some(found.claim(changed.change)?);
-            }
-        }
-        Ok(claim)
+        let claims = (1..=ipus / 2)
+            .map(|of_one| {
+                self.answered_if_fitting(
+                    request
+                        .changed()
+                        .with_replicas(ipus / of_one)
+                        .with_state(answer.best.pipeline.state),
+                )
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(claims
+            .into_iter()
+            .flatten()
+            .filter(|claim| claim.best.by_rate(&answer.best).is_lt())
+            .min_by(|one, other| one.best.by_rate(&other.best)))
     }
 
     /// Returns the answer for each micro-batch size that was recorded, in ascending order; empty if
@@ -471,10 +468,14 @@ fn selected<'s>(
     });
     let mut selected = vec![first];
     for row in rows {
-        let beats =
-            |other: &Claim<'_>| lacks_time(other) <= lacks_time(&row) && is_no_worse(other, &row);
-        let is_beaten = selected.iter().any(beats);
-        let differs = selected.last().is_some_and(|last| differs(last, &row));
+        let is_beaten = selected.iter().any(|other| {
+            lacks_time(other) <= lacks_time(&row)
+                && other.best.all_ipus() <= row.best.all_ipus()
+                && other.best.by_rate(&row.best).is_le()
+                && other.best.peak_bytes() <= row.best.peak_bytes()
+        });
+        let last = selected.last();
+        let differs = last.is_some_and(|last| differs(&last.best, &row.best));
         if !is_beaten && differs && selected.len() < MAX_ROWS {
             selected.push(row);
         }
@@ -482,25 +483,17 @@ fn selected<'s>(
     selected
 }
 
-/// Returns whether `one` uses at most as many IPUs as `other`, takes at most as much time per
-/// micro-batch, and has at most the same peak memory.
-fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
-    one.best.all_ipus() <= other.best.all_ipus()
-        && one.best.by_rate(&other.best).is_le()
-        && one.best.peak_bytes() <= other.best.peak_bytes()
-}
-
 /// Returns whether two rows of a plan differ in the number of IPUs, or by at least 5 % in time or
 /// peak memory.
-fn differs(one: &Claim<'_>, other: &Claim<'_>) -> bool {
+fn differs(one: &Candidate, other: &Candidate) -> bool {
     let apart = |one: u128, other: u128| one.abs_diff(other) * 20 >= one.max(other);
-    let rate = |claim: &Claim<'_>| {
-        let step = claim.best.solution.score.step?;
-        let samples = u128::from(step.micro_batches) * claim.best.samples as u128;
+    let rate = |row: &Candidate| {
+        let step = row.solution.score.step?;
+        let samples = u128::from(step.micro_batches) * row.samples as u128;
         Some(step.cycles / samples.max(1))
     };
     let times = rate(one).zip(rate(other));
-    one.best.all_ipus() != other.best.all_ipus()
+    one.all_ipus() != other.all_ipus()
         || times.is_some_and(|(one, other)| apart(one, other))
-        || apart(one.best.peak_bytes().into(), other.best.peak_bytes().into())
+        || apart(one.peak_bytes().into(), other.peak_bytes().into())
 }

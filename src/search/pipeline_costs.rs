@@ -41,17 +41,19 @@ pub struct Question {
 }
 
 impl Question {
-    pub(super) fn new(request: SearchRequest, placement: &Placement) -> Self {
+    /// Adds to `request` the constraints that the layering with the positions of `placement`
+    /// imposes.
+    pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
         let mut constraints = request.constraints.clone();
         if request.options.solver == Solver::Ilp {
             constraints.extend(of_ties(placement));
         }
         let repeats = of_repeats(placement);
-        Self {
+        Arc::new(Self {
             side_by_side: constraints.iter().cloned().chain(repeats).collect(),
             constraints,
             request,
-        }
+        })
     }
 
     /// Returns the limits of the ranges that can be part of a split within the memory limits: the

@@ -8,7 +8,7 @@
 //! ([`ProfileTables::exact_peaks`]).
 
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
-use crate::model::{CyclesByLayer, Placement};
+use crate::model::CyclesByLayer;
 use crate::progress::Progress;
 use crate::solve::ProfileCosts;
 use crate::time::{StageTimes, StepOptions};
@@ -60,7 +60,6 @@ pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 pub struct ProfileTables<'a> {
     /// The memory model without a pipeline.
     memory: MemoryModel<'a>,
-    pub(super) placement: &'a Placement,
     /// One entry per position except the last: the bytes of the variables that flow over a cut
     /// after this position.
     cut_bytes: Arc<[u64]>,
@@ -95,17 +94,11 @@ impl<'a> ProfileTables<'a> {
     /// Prepares tables without computed ranges for the layering in `memory`, a memory model that is
     /// not set to a pipeline. `cycles` are the cycles of the layering's positions, and `step` has
     /// the other numbers that the time of a step depends on.
-    pub fn new(
-        memory: MemoryModel<'a>,
-        placement: &'a Placement,
-        cycles: Option<CyclesByLayer>,
-        step: StepOptions,
-    ) -> Self {
+    pub fn new(memory: MemoryModel<'a>, cycles: Option<CyclesByLayer>, step: StepOptions) -> Self {
         let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
             cut_bytes: memory.cut_bytes().into(),
             memory,
-            placement,
             cycles,
             step,
             critical: RefCell::new(fullest.into_iter().collect()),

@@ -194,11 +194,7 @@ impl fmt::Display for Reserve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),
-            Reserve::PerCent(thousandths) => {
-                let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
-                let number = number.trim_end_matches('0').trim_end_matches('.');
-                write!(f, "{number}%")
-            }
+            Reserve::PerCent(thousandths) => write!(f, "{}%", *thousandths as f64 / 1000.0),
         }
     }
 }

@@ -134,17 +134,14 @@ impl<'a> SearchResult<'a> {
     /// answer fit with optimizer state in the same place as in the answer. Returns `None` if the
     /// user gave the split or no split fits.
     pub fn fewest_ipus(&self) -> Option<usize> {
-        let Outcome::Best(best) = &self.outcome else {
-            return None;
-        };
-        let fewer = self.claims.fewest.as_ref();
-        let own =
-            self.costs.memory().framework().supported(best.score.stages) * self.costs.replicas();
-        self.costs
-            .request()
-            .options
-            .split
-            .then(|| fewer.map_or(own, |claim| claim.best.all_ipus()))
+        let framework = self.costs.memory().framework();
+        match (&self.outcome, &self.claims.fewest) {
+            (Outcome::Best(_), Some(claim)) => Some(claim.best.all_ipus()),
+            (Outcome::Best(best), None) => {
+                Some(framework.supported(best.score.stages) * self.costs.replicas())
+            }
+            _ => None,
+        }
     }
 }
 

@@ -14,7 +14,6 @@
 
 use super::pipeline_costs::{PipelineCosts, Question};
 use super::profile_tables::{KnownCosts, ProfileTables, Reach, Tiles};
-use super::request::SearchRequest;
 use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::progress::Progress;
@@ -72,12 +71,6 @@ impl<'a> Space<'a> {
     /// Returns the memory model of the main profile (index 0), without a pipeline.
     pub fn memory(&self) -> &MemoryModel<'a> {
         self.profiles[0].memory()
-    }
-
-    /// Returns `request` together with all data about this layering that the solver needs, for any
-    /// pipeline.
-    pub fn question(&self, request: SearchRequest) -> Arc<Question> {
-        Arc::new(Question::new(request, self.profiles[0].placement))
     }
 
     /// Returns the best split by the goal of `question` that fits in one of `pipelines`; `None` if

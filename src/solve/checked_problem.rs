@@ -8,6 +8,7 @@ use super::constraints::{Constraint, CutRule, cuts_before};
 use super::objectives::Objective;
 use super::plan::{Plan, Score};
 use super::problem::{CompiledStage, Problem, SolveError};
+use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
 /// The maximum number of edges (ranges of positions that may be stages) that the integer program
@@ -62,8 +63,8 @@ impl<'a> CheckedProblem<'a> {
         Ok(Self {
             problem: *problem,
             stages: problem
-                .profiles()
-                .map(|profile| problem.costs_in(profile).stages())
+                .all_ranges()
+                .map(RangeCosts::stages)
                 .fold(problem.ipus.min(most), usize::min),
             max_edges: MAX_EDGES,
             required_until: cuts_before
@@ -151,12 +152,8 @@ impl<'a> CheckedProblem<'a> {
     /// constraint, or lacks cycles that the other splits have.
     pub fn score(&self, plan: &Plan) -> Option<Score> {
         let peaks = self.problem.peaks(plan)?;
-        let is_within = |(ipu, &peak): (usize, &u64)| {
-            let limit = self.problem.limits.of(ipu);
-            limit.is_some_and(|limit| peak <= limit)
-        };
-        let is_allowed = peaks.len() <= self.stages
-            && peaks.iter().enumerate().all(is_within)
+        let mut stages = plan.stages().iter().zip(&peaks).enumerate();
+        let is_allowed = stages.all(|(ipu, (range, &peak))| self.may_stand(ipu, range, peak))
             && self.problem.broken_by(plan).next().is_none();
         is_allowed
             .then(|| Score::of_peaks(&self.problem, plan, &peaks))
@@ -185,12 +182,7 @@ impl<'a> CheckedProblem<'a> {
             Objective::Stages => 1,
             Objective::Squares => u128::from(peak).pow(2),
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut_after(stage)),
-            Objective::Cycles => {
-                let times = self.problem.times_in(stage.profile);
-                times
-                    .and_then(|times| times.cycles(&stage.positions, after))
-                    .unwrap_or(0)
-            }
+            Objective::Cycles => self.problem.stage_cycles(stage, after).unwrap_or(0),
         }
     }
 }

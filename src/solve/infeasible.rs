@@ -19,6 +19,7 @@ use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
 use super::problem::{Limits, Problem, ProfileCosts};
 use super::{SolveError, dynamic_program, unproven};
+use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -92,8 +93,7 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
-    let mut profiles = problem.by_profile.iter();
-    if !profiles.any(|own| own.ranges.is_by_depth()) {
+    if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
     }
     let profiles = problem.by_profile.iter();

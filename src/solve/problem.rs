@@ -152,6 +152,11 @@ impl<'a> Problem<'a> {
         0..self.by_profile.len()
     }
 
+    /// Iterates over the bytes of ranges in each profile.
+    pub(super) fn all_ranges(&self) -> impl Iterator<Item = &'a RangeCosts> + use<'a> {
+        self.by_profile.iter().map(|own| &*own.ranges)
+    }
+
     pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
         &self.by_profile[profile].ranges
     }
@@ -176,7 +181,8 @@ impl<'a> Problem<'a> {
         start: usize,
         ends: Range<usize>,
     ) -> impl Iterator<Item = CompiledStage> + use<> {
-        let ends = ends.start..ends.end.min(self.reach(start) + 1);
+        let reach = self.all_ranges().map(|ranges| ranges.reach(start)).max();
+        let ends = ends.start..ends.end.min(reach.unwrap_or(start) + 1);
         let profiles = self.profiles();
         ends.flat_map(move |end| {
             profiles.clone().map(move |profile| CompiledStage {
@@ -186,20 +192,11 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// Returns the end (exclusive) of the longest range from `start` that has an entry in the costs
-    /// of any profile; `start` if there is no such range.
-    fn reach(&self, start: usize) -> usize {
-        let reaches = self
-            .profiles()
-            .map(|profile| self.costs_in(profile).reach(start));
-        reaches.max().unwrap_or(start)
-    }
-
     /// Returns the lower bound on the bytes of `range` in the profile where this bound is lowest;
     /// `None` if the range exceeds the limit in all profiles.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {
-        self.profiles()
-            .filter_map(|profile| self.costs_in(profile).least(range.clone()))
+        self.all_ranges()
+            .filter_map(|ranges| ranges.least(range.clone()))
             .min()
     }
 
@@ -230,11 +227,17 @@ impl<'a> Problem<'a> {
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation;
     /// empty if the profile of any stage has no cycle counts.
     pub fn cycles(&self, plan: &Plan) -> Vec<u128> {
-        let cycles = plan.with_after().map(|(stage, after)| {
-            self.times_in(stage.profile)?
-                .cycles(&stage.positions, after)
-        });
-        cycles.collect::<Option<_>>().unwrap_or_default()
+        plan.with_after()
+            .map(|(stage, after)| self.stage_cycles(&stage, after))
+            .collect::<Option<_>>()
+            .unwrap_or_default()
+    }
+
+    /// Returns the cycles of `stage` for one micro-batch, including recomputation, if it is followed
+    /// by `after` stages; `None` if its profile has no cycle counts.
+    pub(super) fn stage_cycles(&self, stage: &CompiledStage, after: usize) -> Option<u128> {
+        self.times_in(stage.profile)?
+            .cycles(&stage.positions, after)
     }
 
     /// Returns the time of a pipeline step of `plan`; `None` if the profile of any stage has no
@@ -268,8 +271,7 @@ impl<'a> Problem<'a> {
         self.check_size()?;
         self.check_monotone()?;
         let layers = self.layers();
-        let outside = self.constraints.iter().find(|own| !own.is_within(layers));
-        match outside {
+        match self.constraints.iter().find(|own| !own.is_within(layers)) {
             Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
             None => Ok(()),
         }
@@ -309,9 +311,7 @@ impl<'a> Problem<'a> {
                 .pow(2)
                 .checked_mul(4 * self.layers() as u128)
         };
-        let highest = self
-            .profiles()
-            .filter_map(|profile| self.costs_in(profile).highest());
+        let highest = self.all_ranges().filter_map(RangeCosts::highest);
         match highest.max_by_key(|&(_, peak)| peak) {
             Some((range, peak)) if sum(peak).is_none() => Err(SolveError::TooLarge(range, peak)),
             _ => Ok(()),
@@ -325,9 +325,9 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// [`SolveError::Internal`] with the first range that violates this condition.
     fn check_monotone(&self) -> Result<(), SolveError> {
-        let all = self.profiles().map(|profile| self.costs_in(profile));
-        let ranges =
-            all.flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
+        let ranges = self
+            .all_ranges()
+            .flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
         for (costs, range, peak) in ranges.filter(|(_, range, _)| range.len() > 1) {
             for inner in [range.start..range.end - 1, range.start + 1..range.end] {
                 let least = costs.least(inner.clone());
@@ -349,8 +349,9 @@ fn not_monotone(
     inner: Range<usize>,
     inner_peak: Option<u64>,
 ) -> SolveError {
-    let need = inner_peak.map(|peak| format!("need {peak}"));
-    let inner_peak = need.unwrap_or("are over the limit".to_owned());
+    let inner_peak = inner_peak.map_or("are over the limit".to_owned(), |peak| {
+        format!("need {peak}")
+    });
     SolveError::Internal(format!(
         "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
          {inner_peak}"

@@ -3,8 +3,9 @@
 use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
+use crate::model::Placement;
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
-use crate::search::{IpuCount, SearchOptions};
+use crate::search::{IpuCount, SearchOptions, SearchRequest};
 use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
 use crate::time::StepOptions;
 use clap::ValueEnum;
@@ -184,6 +185,7 @@ fn all_pipelines() -> Vec<Pipeline> {
 /// A random model with some of its pipelines.
 struct Model<'a> {
     space: Space<'a>,
+    placement: &'a Placement,
     tried: Vec<Tried<'a>>,
     random: Random,
 }
@@ -206,13 +208,18 @@ impl<'a> Model<'a> {
         let tables = case.all().map(|case| {
             let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
             let cycles = Some(case.cycles.clone());
-            ProfileTables::new(memory, &case.placement, cycles, StepOptions::default())
+            ProfileTables::new(memory, cycles, StepOptions::default())
         });
         Self {
             space: Space::new(tables.collect(), Progress::new()),
+            placement: &case.placement,
             tried,
             random,
         }
+    }
+
+    fn question(&self, request: SearchRequest) -> Arc<Question> {
+        Question::new(request, self.placement)
     }
 
     fn pipelines(&self) -> Vec<Pipeline> {
@@ -356,7 +363,7 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
             let pipeline = tried.memory.pipeline();
             let replicas = pipeline.replicas.max(request.options.replicas()) as usize;
             request.ipus = IpuCount::Exactly(stages * replicas);
-            let all = tried.candidates(&model.space.question(request));
+            let all = tried.candidates(&model.question(request));
             let fitting = all.iter().filter(|found| found.fits);
             let expected = fitting.map(|found| found.solution.score.stages).min();
             let (space, asked) = (&model.space, (&[pipeline][..], stages));
@@ -408,7 +415,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
         for number in 0..8 {
             let mut request = model.request();
             let at = format!("{} {number} {request:?}", case.again());
-            let question = model.space.question(request.clone());
+            let question = model.question(request.clone());
             let [fits, is_mixed] = check(&model, &question, &at);
             fitting[usize::from(fits)] += 1;
             mixed += usize::from(is_mixed);
@@ -425,7 +432,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
                 if request.limits.len() > 1 {
                     request.limits.truncate(of_replica);
                 }
-                let question = model.space.question(request.clone());
+                let question = model.question(request.clone());
                 check(&model, &question, &format!("{at} {fewer}"));
             }
         }
@@ -444,7 +451,7 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
         let mut model = Model::new(&case, seed);
         let pipelines = model.pipelines();
         let request = model.request();
-        let question = model.space.question(request);
+        let question = model.question(request);
         for _ in 0..4 {
             let tried = model
                 .random
@@ -500,7 +507,7 @@ fn more_ipus_or_more_bytes_never_make_an_answer_worse() {
         let replicas = request.options.replicas() as usize;
         for step in 0..2 * IPUS as usize {
             let bytes = request.limits.iter().max().expect("a limit") / 4;
-            let question = model.space.question(SearchRequest {
+            let question = model.question(SearchRequest {
                 ipus: IpuCount::Exactly(replicas * (1 + step / 2)),
                 limits: vec![bytes * (2 + (step as u64).div_ceil(2))],
                 constraints: Vec::new(),
