@@ -70,7 +70,7 @@ pub(crate) struct Level<'s> {
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// Number of samples in a micro-batch of the profile; `None` for the main profile.
-    samples: Option<u64>,
+    pub(super) samples: Option<u64>,
 }
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
@@ -276,9 +276,7 @@ impl<'s> Answers<'s> {
     /// Returns the pipelines (schedule, recomputation, place of optimizer state) that `request`
     /// allows, in groups to try in order.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
-        let whole = self.whole_layers(request)?;
-        let repeats = !whole.layers.placement.repeats.is_empty();
-        request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
+        self.whole_layers(request)?.pipelines(request)
     }
 
     /// Iterates over the layerings of all profiles that `request` allows. In each profile, the
@@ -447,16 +445,6 @@ impl<'s> Answers<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// Translates `request` into a search request about the positions of this layering.
-    pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
-        let bytes_per_tile = self.layers.model().target.bytes_per_tile;
-        let has_cycles = self.space.has_cycles();
-        let placement = &self.layers.placement;
-        let mut request = request.search(&placement.positions, bytes_per_tile, has_cycles)?;
-        request.options.step = request.options.step.with_size(self.samples);
-        Ok(Question::new(request, placement))
-    }
-
     /// Returns the best split of this layering, in one of `pipelines`, that fits the limits of
     /// `request`; `None` if no split fits. If the user gave a split, returns this split, whether it
     /// fits or not.

@@ -16,8 +16,9 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// A sweep or plan tries every number of IPUs up to this number, which is that of a POD16.
-const TRIED_IPUS: usize = 16;
+/// A sweep or plan, and the other splits of a report, try every number of IPUs up to this number,
+/// which is that of a POD16.
+pub(super) const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;

@@ -2,6 +2,7 @@
 //! memory of its stages in full, and answers changed requests.
 
 use super::answer::{Answer, Answers, Level};
+use super::claims::TRIED_IPUS;
 use super::layers::no_layers;
 use super::{Analysis, Layers, Request};
 use crate::memory::{MemoryModel, StageMemory, StatePlace};
@@ -85,7 +86,6 @@ impl<'s> Answers<'s> {
                 layers: whole.layers,
                 memory: whole.space.memory().clone(),
                 result: None,
-                profile: 0,
                 others: Vec::new(),
             });
         }
@@ -97,20 +97,20 @@ impl<'s> Answers<'s> {
             Solver::Ilp => self.solved(request)?,
         };
         let (costs, shown) = (&result.costs, &result.shown);
-        let alone = |profile| SearchedLayers {
-            layers: level.in_each_profile[profile],
-            memory: costs.memory_in(profile).clone(),
-            result: Some(SearchResult::alone(
-                costs.in_profile(profile),
-                Outcome::Given,
-                shown.in_profile(costs, profile),
-            )),
-            profile,
-            others: Vec::new(),
+        let alone = |profile| {
+            let shown = shown.in_profile(costs, profile);
+            let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
+            let searched = SearchedLayers {
+                layers: level.in_each_profile[profile],
+                memory: costs.memory_in(profile).clone(),
+                result: Some(result),
+                others: Vec::new(),
+            };
+            (profile, searched)
         };
         let used = costs.profiles().skip(1);
         let used = used.filter(|profile| shown.profiles.contains(profile));
-        let others: Vec<SearchedLayers<'s>> = used.map(alone).collect();
+        let others: Vec<_> = used.map(alone).collect();
         if !others.is_empty() {
             result.shown.memory = shown.in_profile(costs, 0).memory;
         }
@@ -118,7 +118,6 @@ impl<'s> Answers<'s> {
             layers: level.layers,
             memory: result.costs.memory().clone(),
             result: Some(result),
-            profile: 0,
             others,
         })
     }
@@ -247,7 +246,6 @@ impl<'s> Answers<'s> {
 /// `answer`. Returns no numbers if `request` does not ask for other splits, or if the model is too
 /// large to compute all ranges of layers.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
-    const TRIED: usize = 16;
     let positions = answer.level.layers.placement.positions.len();
     if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
         return Ok(Vec::new());
@@ -257,9 +255,9 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
         IpuCount::UpTo(_) => answer.best.ipus,
     };
     let is_open = request.memory_per_tile.len() <= 1;
-    let most = if is_open { now.max(TRIED) } else { now };
+    let most = if is_open { now.max(TRIED_IPUS) } else { now };
     let is_tried =
-        |&ipus: &usize| ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
+        |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
     Ok((1..=most).filter(is_tried).collect())
 }
 
@@ -289,11 +287,9 @@ pub(crate) struct SearchedLayers<'s> {
     pub memory: MemoryModel<'s>,
     /// The answer to the request; `None` if no search was requested.
     pub result: Option<SearchResult<'s>>,
-    /// Index of the profile from which `layers` come; 0 for the main profile.
-    pub profile: usize,
-    /// One entry per further profile whose compilation a stage of the answer uses: the layers of
-    /// the answer in that profile.
-    pub others: Vec<SearchedLayers<'s>>,
+    /// One entry per further profile whose compilation a stage of the answer uses: the index of the
+    /// profile, and the layers of the answer in that profile.
+    pub others: Vec<(usize, SearchedLayers<'s>)>,
 }
 
 impl SearchedLayers<'_> {

@@ -275,9 +275,8 @@ impl Run {
             self.check_verdict(&report).map(|()| report)
         };
         let mut report = of(searched)?;
-        for other in &searched.others {
-            let profile = other.profile;
-            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == profile);
+        for (profile, other) in &searched.others {
+            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == *profile);
         }
         if let Some(what_if) = &mut report.what_if {
             let by_modules = searched
