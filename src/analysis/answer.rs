@@ -16,7 +16,7 @@ use super::further::check_same;
 use super::{Analysis, FurtherProfile, Layers, Request};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
-use crate::model::{Framework, PlacementOptions, Repeat, TooManyPlaces};
+use crate::model::{PlacementOptions, Repeat, TooManyPlaces};
 use crate::progress::Progress;
 use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word};
 use crate::solve::{Plan, SolveError};
@@ -255,7 +255,10 @@ impl<'s> Answers<'s> {
         if !answer.level.layers.are_parts {
             return Ok(answer);
         }
-        let (level, starts) = (answer.level, answer.starts());
+        let level = answer.level;
+        let positions = &level.layers.placement.positions;
+        let cuts = answer.best.solution.plan.cuts();
+        let starts: Vec<String> = cuts.map(|cut| positions.name(cut).to_string()).collect();
         let all = level
             .in_each_profile
             .iter()
@@ -269,8 +272,9 @@ impl<'s> Answers<'s> {
         Ok(whole.unwrap_or(answer))
     }
 
-    pub(super) fn framework(&self) -> Framework {
-        self.analysis.model.recording.framework
+    /// Returns the number of IPUs that the framework uses if a replica needs `ipus` IPUs.
+    pub(super) fn supported(&self, ipus: usize) -> usize {
+        self.analysis.model.recording.framework.supported(ipus)
     }
 
     /// Returns the pipelines (schedule, recomputation, place of optimizer state) that `request`
@@ -520,12 +524,5 @@ impl<'s> Answer<'_, 's> {
         lacks_time(self)
             .cmp(&lacks_time(other))
             .then_with(|| self.question.compare(&self.best, &other.best))
-    }
-
-    /// Returns the name of the first layer of each stage of the split except stage 0.
-    pub fn starts(&self) -> Vec<String> {
-        let positions = &self.level.layers.placement.positions;
-        let cuts = self.best.solution.plan.cuts();
-        cuts.map(|cut| positions.name(cut).to_string()).collect()
     }
 }

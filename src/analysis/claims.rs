@@ -103,10 +103,9 @@ impl<'s> Answers<'s> {
             .collect();
         let space = &answer.level.space;
         let fewest = space.fewest_stages(&answer.question, (&like, stages))?;
-        let supported = |stages| self.framework().supported(stages);
         let fewer = fewest
-            .map(supported)
-            .filter(|&ipus| ipus < supported(stages));
+            .map(|fewest| self.supported(fewest))
+            .filter(|&ipus| ipus < self.supported(stages));
         let Some(ipus) = fewer else {
             return Ok(None);
         };
@@ -140,7 +139,7 @@ impl<'s> Answers<'s> {
                     && stages > 0
                     && let Some(found) = level.space.fewest_stages(&question, (alike, stages))?
                 {
-                    fewest = fewest.min(self.framework().supported(found) * replicas);
+                    fewest = fewest.min(self.supported(found) * replicas);
                 }
             }
         }
@@ -393,9 +392,9 @@ impl<'s> Answers<'s> {
         // plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
-        let row = self.fitting_in(&changed.request, &groups)?.filter(|row| {
-            self.framework().supported(row.best.solution.score.stages) >= row.best.ipus
-        });
+        let row = self
+            .fitting_in(&changed.request, &groups)?
+            .filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus);
         claimed(row, changed.change)
     }
 
@@ -431,7 +430,7 @@ impl<'s> Answers<'s> {
     fn numbers(&self, most: usize) -> Vec<usize> {
         (1..=most)
             .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
-            .filter(|&ipus| self.framework().supported(ipus) == ipus)
+            .filter(|&ipus| self.supported(ipus) == ipus)
             .collect()
     }
 }

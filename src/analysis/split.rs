@@ -37,17 +37,6 @@ impl<'a> Layers<'a> {
         MemoryModel::new(&self.analysis.model, &self.placement)
             .with_context(|| self.analysis.displayed())
     }
-
-    /// Returns the origin of a report: the files, the arguments of the command line, the layer
-    /// regex and the memory model.
-    fn provenance(&self, request: &Request) -> Provenance {
-        Provenance {
-            arguments: request.arguments.clone(),
-            layer_name_regex: self.layering.regex().map(ToString::to_string),
-            memory_model: request.rules.name().to_owned(),
-            ..self.analysis.provenance.clone()
-        }
-    }
 }
 
 impl Analysis {
@@ -339,7 +328,12 @@ impl SearchedLayers<'_> {
             peaks: Peaks::new(model, memory, result, request.detail),
             limit: Limits::new(&request.limits(bytes_per_tile)?).highest(),
             detail: request.detail,
-            provenance: layers.provenance(request),
+            provenance: Provenance {
+                arguments: request.arguments.clone(),
+                layer_name_regex: layers.layering.regex().map(ToString::to_string),
+                memory_model: request.rules.name().to_owned(),
+                ..layers.analysis.provenance.clone()
+            },
             warnings: warnings.chain(self.warnings()).collect(),
             command,
         };

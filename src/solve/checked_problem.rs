@@ -87,7 +87,8 @@ impl<'a> CheckedProblem<'a> {
     /// Returns whether it matters which IPU a stage runs on, because of pins or of limits that
     /// differ between IPUs.
     pub fn is_numbered(&self) -> bool {
-        !self.pins.is_empty() || self.problem.limits.differs()
+        let limits = self.problem.limits.by_ipu().unwrap_or_default();
+        !self.pins.is_empty() || limits.windows(2).any(|pair| pair[0] != pair[1])
     }
 
     /// Returns whether the bytes or cycles of a stage depend on the number of stages after it.
@@ -108,12 +109,6 @@ impl<'a> CheckedProblem<'a> {
             .iter()
             .copied()
             .filter(move |&objective| has_cycles || objective != Objective::Cycles)
-    }
-
-    /// Returns the highest limit, in bytes on one tile, of the IPUs that a split may use (the first
-    /// `stages` IPUs).
-    pub fn highest_limit(&self) -> u64 {
-        self.problem.limits.first(self.stages).highest()
     }
 
     /// Returns whether constraints allow cuts at both ends of `range`, and require no cut inside

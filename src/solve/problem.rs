@@ -117,15 +117,6 @@ impl<'a> Limits<'a> {
             Self::ByIpu(bytes) => Some(bytes),
         }
     }
-
-    /// Returns whether any two IPUs have different limits, so that it matters which IPU a stage
-    /// runs on.
-    pub(super) fn differs(self) -> bool {
-        self.by_ipu()
-            .unwrap_or_default()
-            .windows(2)
-            .any(|pair| pair[0] != pair[1])
-    }
 }
 
 impl<'a> Problem<'a> {
