@@ -21,10 +21,10 @@ mod space;
 mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
+pub use pipeline_costs::PipelineCosts;
 pub(crate) use pipeline_costs::near_cuts;
-pub use pipeline_costs::{PipelineCosts, Question};
 pub use profile_tables::{ProfileTables, Reach};
-pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
+pub use request::{IpuCount, Question, Reserve, SearchOptions, SearchRequest, Solver};
 pub use result::{
     Candidate, Claim, Claims, Front, OfSize, Outcome, Refused, SearchResult, Word, free_bytes,
 };

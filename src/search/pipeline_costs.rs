@@ -1,101 +1,22 @@
 //! A search request in one pipeline, with the memory and time of ranges of positions (In, layers,
 //! Out).
 
-use super::profile_tables::{KnownCosts, Reach};
-use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
+use super::profile_tables::KnownCosts;
+use super::request::{IpuCount, Question, SearchRequest};
 use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
-use crate::model::Placement;
 use crate::progress::Progress;
-use crate::solve::{self, Constraint, Goal, Limits, Problem, ProfileCosts, Solution, SolveError};
+use crate::solve::{self, Constraint, Limits, Problem, ProfileCosts, Solution, SolveError};
 use crate::time::StageTimes;
 use anyhow::Result;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Minimum of the number of stages for which ranges are computed. With more IPUs, ranges are
-/// computed for splits into as many stages as the next power of 2, so that requests about similar
-/// numbers of IPUs share the results.
-const LEAST_STAGES: usize = 4;
 
 /// For models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, other splits are
 /// shown only from ranges that begin at certain positions. The number of these positions, apart
 /// from position 0, is less than this.
 const MAX_TRIED_STARTS: usize = 160;
-
-/// A search request about one layering of a model, with all data that do not depend on the
-/// pipeline.
-#[derive(Debug)]
-pub struct Question {
-    /// The request: number of IPUs, limits, goal, constraints and options.
-    pub request: SearchRequest,
-    /// The constraints of the request, and one constraint for each weight that several positions
-    /// share.
-    pub(super) constraints: Vec<Constraint>,
-    /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one constraint for each stretch of positions that a micro-batch runs
-    /// through several times.
-    side_by_side: Vec<Constraint>,
-}
-
-impl Question {
-    /// Adds to `request` the constraints that the layering with the positions of `placement`
-    /// imposes.
-    pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
-        let mut constraints = request.constraints.clone();
-        if request.options.solver == Solver::Ilp {
-            constraints.extend(of_ties(placement));
-        }
-        let repeats = of_repeats(placement);
-        Arc::new(Self {
-            side_by_side: constraints.iter().cloned().chain(repeats).collect(),
-            constraints,
-            request,
-        })
-    }
-
-    /// Returns the limits of the ranges that can be part of a split within the memory limits: the
-    /// maximum bytes of a range, and the maximum number of stages of a split.
-    pub(super) fn reach_of_limits(&self) -> Reach {
-        Reach {
-            bytes: self.request.highest_limit(),
-            stages: self
-                .request
-                .ipus
-                .highest()
-                .next_power_of_two()
-                .max(LEAST_STAGES),
-        }
-    }
-
-    /// Returns the maximum number of IPUs of one replica if there are `replicas` replicas.
-    pub(super) fn ipus_of_replica(&self, replicas: usize) -> usize {
-        self.request.ipus.highest() / replicas.max(1)
-    }
-
-    /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
-    /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
-    /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose replicas
-    /// together process more samples per unit of time is better; if these rates are equal, and for
-    /// other goals, the scores of the splits decide.
-    pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
-        let by_ipus = match self.request.ipus {
-            IpuCount::Exactly(_) => Ordering::Equal,
-            IpuCount::UpTo(_) => one.all_ipus().cmp(&other.all_ipus()),
-        };
-        let goal = self.request.goal;
-        let by_rate = match goal {
-            Goal::Time => one.by_rate(other),
-            _ => Ordering::Equal,
-        };
-        let scores = [one, other].map(|candidate| &candidate.solution.score);
-        by_ipus
-            .then(by_rate)
-            .then_with(|| scores[0].compare(scores[1], goal))
-    }
-}
 
 /// A search request in one pipeline, with all data that the solver needs.
 #[derive(Debug, Clone)]
@@ -118,10 +39,13 @@ impl<'a> PipelineCosts<'a> {
     /// best split.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
-    pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
-        let (memory_by_profile, by_profile) = profiles.into_iter().unzip();
+    pub(super) fn new(
+        question: &Arc<Question>,
+        profiles: impl Iterator<Item = KnownCosts<'a>>,
+    ) -> Self {
+        let (memory_by_profile, by_profile) = profiles.unzip();
         let mut costs = Self {
-            question,
+            question: Arc::clone(question),
             memory_by_profile,
             ipus: 0,
             by_profile,

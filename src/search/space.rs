@@ -12,8 +12,9 @@
 //! tiles of its stages become critical, and the search begins again in the pipelines in which a
 //! split has fit so far.
 
-use super::pipeline_costs::{PipelineCosts, Question};
-use super::profile_tables::{KnownCosts, ProfileTables, Reach, Tiles};
+use super::pipeline_costs::PipelineCosts;
+use super::profile_tables::{ProfileTables, Reach, Tiles};
+use super::request::Question;
 use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::progress::Progress;
@@ -80,10 +81,12 @@ impl<'a> Space<'a> {
         question: &Arc<Question>,
         pipelines: &[Pipeline],
     ) -> Result<Option<Candidate>> {
-        let reach = question.reach_of_limits();
-        let by_goal = |one: &Candidate, other: &Candidate| question.compare(one, other);
-        let find = |costs: PipelineCosts<'a>| costs.best();
-        self.first(question, (pipelines, reach), (find, by_goal))
+        self.first(
+            question,
+            (pipelines, question.reach_of_limits()),
+            |costs| costs.best(),
+            |one, other| question.compare(one, other),
+        )
     }
 
     /// Returns the smallest number of stages of any split that fits in one of `pipelines`, if a
@@ -97,9 +100,12 @@ impl<'a> Space<'a> {
             stages: stages.next_power_of_two(),
             ..question.reach_of_limits()
         };
-        let by_stages = |one: &Candidate, other: &Candidate| one.ipus.cmp(&other.ipus);
-        let find = |costs: PipelineCosts<'a>| costs.on_fewest(stages);
-        let fewest = self.first(question, (pipelines, reach), (find, by_stages))?;
+        let fewest = self.first(
+            question,
+            (pipelines, reach),
+            |costs| costs.on_fewest(stages),
+            |one, other| one.ipus.cmp(&other.ipus),
+        )?;
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
@@ -110,10 +116,8 @@ impl<'a> Space<'a> {
         &self,
         question: &Arc<Question>,
         (pipelines, reach): (&[Pipeline], Reach),
-        (find, compare): (
-            impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>> + Sync,
-            impl Fn(&Candidate, &Candidate) -> Ordering,
-        ),
+        find: impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>> + Sync,
+        compare: impl Fn(&Candidate, &Candidate) -> Ordering,
     ) -> Result<Option<Candidate>> {
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         loop {
@@ -125,9 +129,7 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first)?.is_some() => {
-                    tiles = Tiles::Critical;
-                }
+                Some(first) if self.more_bytes(&first)?.is_some() => tiles = Tiles::Critical,
                 first => return Ok(first),
             }
         }
@@ -153,8 +155,9 @@ impl<'a> Space<'a> {
             ..limits
         };
         loop {
-            let find = |costs: PipelineCosts<'a>| Ok((costs.lowest()?, costs.has_all()));
-            let found = self.in_each(question, (&open, reach, tiles), find)?;
+            let found = self.in_each(question, (&open, reach, tiles), |costs| {
+                Ok((costs.lowest()?, costs.has_all()))
+            })?;
             let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
             let lowest = found
                 .iter()
@@ -338,16 +341,14 @@ impl<'a> Space<'a> {
         question: &Arc<Question>,
         (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
     ) -> Result<Vec<PipelineCosts<'a>>> {
-        let mut by_pipeline: Vec<Vec<KnownCosts<'a>>> = vec![Vec::new(); pipelines.len()];
-        for tables in &self.profiles {
-            let costs = tables.in_each(pipelines, (reach, tiles), &self.progress)?;
-            for (all, own) in by_pipeline.iter_mut().zip(costs) {
-                all.push(own);
-            }
-        }
-        Ok(by_pipeline
-            .into_iter()
-            .map(|known| PipelineCosts::new(Arc::clone(question), known))
+        let by_profile = self
+            .profiles
+            .iter()
+            .map(|tables| tables.in_each(pipelines, (reach, tiles), &self.progress))
+            .collect::<Result<Vec<_>>>()?;
+        let in_pipeline = |place: usize| by_profile.iter().map(move |costs| costs[place].clone());
+        Ok((0..pipelines.len())
+            .map(|place| PipelineCosts::new(question, in_pipeline(place)))
             .collect())
     }
 }
