@@ -202,7 +202,7 @@ impl<'s> Answers<'s> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for level in self.levels(request) {
             let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-            lowest = level?.lowest(request, (&pipelines, below))?.or(lowest);
+            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
         }
         Ok(lowest)
     }
@@ -459,7 +459,7 @@ impl<'s> Level<'s> {
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
         let best = match &question.request.given {
-            Some(plan) => self.space.given(&question, (plan, pipelines))?,
+            Some(plan) => self.space.given(&question, plan, pipelines)?,
             None => self.space.best(&question, pipelines)?,
         };
         Ok(best.map(|best| self.answer(question, best)))
@@ -471,10 +471,11 @@ impl<'s> Level<'s> {
     pub fn lowest(
         &self,
         request: &Request,
-        (pipelines, below): (&[Pipeline], Option<u64>),
+        pipelines: &[Pipeline],
+        below: Option<u64>,
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
-        let best = self.space.lowest(&question, (pipelines, below))?;
+        let best = self.space.lowest(&question, pipelines, below)?;
         Ok(best.map(|best| self.answer(question, best)))
     }
 

@@ -102,7 +102,7 @@ impl<'s> Answers<'s> {
             })
             .collect();
         let space = &answer.level.space;
-        let fewest = space.fewest_stages(&answer.question, (&like, stages))?;
+        let fewest = space.fewest_stages(&answer.question, &like, stages)?;
         let fewer = fewest
             .map(|fewest| self.supported(fewest))
             .filter(|&ipus| ipus < self.supported(stages));
@@ -137,7 +137,7 @@ impl<'s> Answers<'s> {
                 let stages = (fewest - 1) / replicas;
                 if fewest - 1 > now
                     && stages > 0
-                    && let Some(found) = level.space.fewest_stages(&question, (alike, stages))?
+                    && let Some(found) = level.space.fewest_stages(&question, alike, stages)?
                 {
                     fewest = fewest.min(self.supported(found) * replicas);
                 }
@@ -368,7 +368,7 @@ impl<'s> Answers<'s> {
         for &ipus in &ipus {
             for &pipeline in &pipelines {
                 if ipus.is_multiple_of(request.options.replicas_in(pipeline)) {
-                    rows.extend(self.row(request, (pipeline, ipus))?);
+                    rows.extend(self.row(request, pipeline, ipus)?);
                 }
             }
         }
@@ -382,11 +382,7 @@ impl<'s> Answers<'s> {
 
     /// Returns a row of a plan: the best split in `pipeline` on `ipus` IPUs. Returns `None` if no
     /// split fits, or if the split uses fewer IPUs than `ipus`.
-    fn row(
-        &self,
-        request: &Request,
-        (pipeline, ipus): (Pipeline, usize),
-    ) -> Result<Option<Claim<'s>>> {
+    fn row(&self, request: &Request, pipeline: Pipeline, ipus: usize) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
         // Keep the place of optimizer state of `pipeline`: other places have their own rows in the
         // plan.

@@ -279,9 +279,7 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
 }
 
 fn sum(counts: &[usize]) -> usize {
-    counts
-        .iter()
-        .fold(0, |sum, &count| sum.saturating_add(count))
+    counts.iter().copied().fold(0, usize::saturating_add)
 }
 
 /// Returns the number of blocks that begin in each stage of `plan`. Returns `None` if these numbers
@@ -303,10 +301,8 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
 /// numbers that the user fixed; IPUs with `None` share the remaining layers evenly. If the layers
 /// cannot be shared evenly, the first of these IPUs get one more layer each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
-    let left = counts
-        .iter()
-        .flatten()
-        .fold(layers, |left, &count| left.saturating_sub(count));
+    let fixed = counts.iter().copied().flatten();
+    let left = fixed.fold(layers, usize::saturating_sub);
     let open = counts.iter().filter(|count| count.is_none()).count();
     let mut shares = (0..open).map(|place| left / open + usize::from(place < left % open));
     counts

@@ -154,7 +154,7 @@ impl Analysis {
         };
         let is_switched = whole.layering.modules().is_none();
         layering
-            .map(|layering| self.finer(layering, request, (is_switched, are_parts)))
+            .map(|layering| self.finer(layering, request, is_switched, are_parts))
             .transpose()
     }
 
@@ -202,14 +202,15 @@ impl Analysis {
             base = by_modules(&self.model);
         }
         let layering = base.with_named(&self.model, &names);
-        self.finer(layering, request, (is_switched, false))
+        self.finer(layering, request, is_switched, false)
     }
 
     fn finer(
         &self,
         layering: Layering,
         request: &Request,
-        (is_switched, are_parts): (bool, bool),
+        is_switched: bool,
+        are_parts: bool,
     ) -> Result<Layers<'_>> {
         let layers = self.placed(layering, request)?;
         Ok(Layers {

@@ -137,7 +137,7 @@ impl<'s> Answers<'s> {
         let ranges = &costs.by_profile[0].ranges;
         let greedy = solve::greedy(ranges, asked.highest_limit(), asked.ipus.highest());
         let profiles = vec![0; greedy.stages.len()];
-        let shown = ShownSplit::new(&costs, (greedy.stages.clone(), profiles))?;
+        let shown = ShownSplit::new(&costs, greedy.stages.clone(), profiles)?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
         Ok((level, result))
     }
@@ -174,10 +174,11 @@ impl<'s> Answers<'s> {
         };
         let has_near = request.options.what_if && numbers.is_empty() && !shown.stages.is_empty();
         let result = SearchResult {
-            near: has_near
-                .then(|| costs.near(&shown.stages, &self.progress))
-                .transpose()?
-                .unwrap_or_default(),
+            near: if has_near {
+                costs.near(&shown.stages, &self.progress)?
+            } else {
+                Vec::new()
+            },
             outcome,
             shown,
             open_pipelines: self.pipelines(request)?.iter().map(Vec::len).sum(),
@@ -220,7 +221,7 @@ impl<'s> Answers<'s> {
                 .with_ipus(ipus * best.replicas)
                 .request;
             let found = match level.best(&request, &pipelines)? {
-                None => level.lowest(&request, (&pipelines, None))?,
+                None => level.lowest(&request, &pipelines, None)?,
                 fitting => fitting,
             };
             candidates.extend(found.map(|answer| answer.best));

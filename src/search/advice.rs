@@ -61,7 +61,8 @@ pub struct OverLimit {
 impl OverLimit {
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
-        (positions, limit): (Range<usize>, u64),
+        positions: Range<usize>,
+        limit: u64,
         memory: &StageMemory,
     ) -> Self {
         Self {
@@ -88,9 +89,9 @@ pub(super) fn most_over(
         return None;
     }
     let memory = &split.memory[most];
-    let positions = (stage.positions.clone(), costs.limit_of(most));
+    let positions = stage.positions.clone();
     Some((
-        OverLimit::new(costs, positions, memory),
+        OverLimit::new(costs, positions, costs.limit_of(most), memory),
         advice(costs.memory_in(split.profiles[most]), &stage, memory),
     ))
 }

@@ -50,7 +50,7 @@ impl PipelineCosts<'_> {
             over_limit: ranges
                 .into_iter()
                 .zip(&memory)
-                .map(|(range, memory)| OverLimit::new(self, (range, limit), memory))
+                .map(|(range, memory)| OverLimit::new(self, range, limit, memory))
                 .collect(),
             most_over,
             advice: advice.unwrap_or_default(),

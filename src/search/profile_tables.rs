@@ -156,14 +156,15 @@ impl<'a> ProfileTables<'a> {
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
-        (reach, tiles): (Reach, Tiles),
+        reach: Reach,
+        tiles: Tiles,
         progress: &Progress,
     ) -> Result<Vec<KnownCosts<'a>>> {
         let indices = pipelines
             .iter()
             .map(|&pipeline| self.index_of(pipeline))
             .collect::<Result<Vec<_>>>()?;
-        self.compute(&indices, (reach, tiles), progress)?;
+        self.compute(&indices, reach, tiles, progress)?;
         let computed = self.computed.borrow();
         let known = indices.iter().map(|&index| {
             let Computed { memory, costs, .. } = &computed[index];
@@ -178,7 +179,8 @@ impl<'a> ProfileTables<'a> {
     fn compute(
         &self,
         indices: &[usize],
-        (reach, tiles): (Reach, Tiles),
+        reach: Reach,
+        tiles: Tiles,
         progress: &Progress,
     ) -> Result<()> {
         let critical = self.critical.borrow();

@@ -42,7 +42,8 @@ impl ShownSplit {
     /// profile. `costs` has the costs in the pipeline of the answer.
     pub fn new(
         costs: &PipelineCosts<'_>,
-        (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
+        stages: Vec<Range<usize>>,
+        profiles: Vec<usize>,
     ) -> Result<Self> {
         let (request, problem) = (costs.request(), costs.problem());
         let (highest, positions) = (request.highest_limit(), costs.memory().layers());
@@ -81,11 +82,11 @@ impl ShownSplit {
     /// Makes the shown split from the split `best`, with the memory of its stages. The result has
     /// no stages if `best` is `None` or no split was requested.
     pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self> {
-        let is_wanted = costs.request().options.split;
-        let best = best.filter(|_| is_wanted);
-        let plan = best.map(|best| &best.solution.plan);
-        let split = plan.map(|plan| (plan.stages().to_vec(), plan.profiles().to_vec()));
-        Self::new(costs, split.unwrap_or_default())
+        let best = best.filter(|_| costs.request().options.split);
+        let Some(plan) = best.map(|best| &best.solution.plan) else {
+            return Self::new(costs, Vec::new(), Vec::new());
+        };
+        Self::new(costs, plan.stages().to_vec(), plan.profiles().to_vec())
     }
 
     /// Returns the split with the memory of all stages in the profile with index `profile`, as if

@@ -83,7 +83,8 @@ impl<'a> Space<'a> {
     ) -> Result<Option<Candidate>> {
         self.first(
             question,
-            (pipelines, question.reach_of_limits()),
+            pipelines,
+            question.reach_of_limits(),
             |costs| costs.best(),
             |one, other| question.compare(one, other),
         )
@@ -94,7 +95,8 @@ impl<'a> Space<'a> {
     pub fn fewest_stages(
         &self,
         question: &Arc<Question>,
-        (pipelines, stages): (&[Pipeline], usize),
+        pipelines: &[Pipeline],
+        stages: usize,
     ) -> Result<Option<usize>> {
         let reach = Reach {
             stages: stages.next_power_of_two(),
@@ -102,7 +104,8 @@ impl<'a> Space<'a> {
         };
         let fewest = self.first(
             question,
-            (pipelines, reach),
+            pipelines,
+            reach,
             |costs| costs.on_fewest(stages),
             |one, other| one.ipus.cmp(&other.ipus),
         )?;
@@ -115,13 +118,14 @@ impl<'a> Space<'a> {
     fn first(
         &self,
         question: &Arc<Question>,
-        (pipelines, reach): (&[Pipeline], Reach),
+        pipelines: &[Pipeline],
+        reach: Reach,
         find: impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>> + Sync,
         compare: impl Fn(&Candidate, &Candidate) -> Ordering,
     ) -> Result<Option<Candidate>> {
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         loop {
-            let found = self.in_each(question, (&open, reach, tiles), &find)?;
+            let found = self.in_each(question, &open, reach, tiles, &find)?;
             let (fitting, found): (Vec<Pipeline>, Vec<Candidate>) = open
                 .iter()
                 .zip(found)
@@ -142,7 +146,8 @@ impl<'a> Space<'a> {
     pub fn lowest(
         &self,
         question: &Arc<Question>,
-        (pipelines, below): (&[Pipeline], Option<u64>),
+        pipelines: &[Pipeline],
+        below: Option<u64>,
     ) -> Result<Option<Candidate>> {
         let limits = question.reach_of_limits();
         let recorded = self.memory().recorded_fullest_tile();
@@ -155,7 +160,7 @@ impl<'a> Space<'a> {
             ..limits
         };
         loop {
-            let found = self.in_each(question, (&open, reach, tiles), |costs| {
+            let found = self.in_each(question, &open, reach, tiles, |costs| {
                 Ok((costs.lowest()?, costs.has_all()))
             })?;
             let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
@@ -193,7 +198,8 @@ impl<'a> Space<'a> {
     pub fn given(
         &self,
         question: &Arc<Question>,
-        (plan, pipelines): (&Plan, &[Pipeline]),
+        plan: &Plan,
+        pipelines: &[Pipeline],
     ) -> Result<Option<Candidate>> {
         let mut tried: Vec<Candidate> = Vec::new();
         for &pipeline in pipelines {
@@ -291,8 +297,8 @@ impl<'a> Space<'a> {
     /// about splits in `pipelines`, if the layering has so few positions that this saves time.
     pub fn prepare(&self, question: &Arc<Question>, pipelines: &[Pipeline]) -> Result<()> {
         if self.memory().layers() <= FEW_POSITIONS {
-            let asked = (pipelines, question.reach_of_limits(), Tiles::All);
-            self.in_each(question, asked, |_| Ok(()))?;
+            let reach = question.reach_of_limits();
+            self.in_each(question, pipelines, reach, Tiles::All, |_| Ok(()))?;
         }
         Ok(())
     }
@@ -307,8 +313,7 @@ impl<'a> Space<'a> {
         reach: Option<Reach>,
     ) -> Result<PipelineCosts<'a>> {
         let tiles = reach.map_or(Tiles::Known, |_| Tiles::All);
-        let asked = (&[pipeline][..], reach.unwrap_or_default(), tiles);
-        let costs = self.in_some(question, asked)?;
+        let costs = self.in_some(question, &[pipeline], reach.unwrap_or_default(), tiles)?;
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
@@ -318,12 +323,14 @@ impl<'a> Space<'a> {
     pub(super) fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,
-        (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
+        pipelines: &[Pipeline],
+        reach: Reach,
+        tiles: Tiles,
         of: impl Fn(PipelineCosts<'a>) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         let mut results = Vec::new();
         for some in pipelines.chunks(self.profiles[0].at_once(reach)) {
-            let costs = self.in_some(question, (some, reach, tiles))?;
+            let costs = self.in_some(question, some, reach, tiles)?;
             let task = self
                 .progress
                 .begin("choosing the pipeline", costs.len() as u64);
@@ -339,12 +346,14 @@ impl<'a> Space<'a> {
     fn in_some(
         &self,
         question: &Arc<Question>,
-        (pipelines, reach, tiles): (&[Pipeline], Reach, Tiles),
+        pipelines: &[Pipeline],
+        reach: Reach,
+        tiles: Tiles,
     ) -> Result<Vec<PipelineCosts<'a>>> {
         let by_profile = self
             .profiles
             .iter()
-            .map(|tables| tables.in_each(pipelines, (reach, tiles), &self.progress))
+            .map(|tables| tables.in_each(pipelines, reach, tiles, &self.progress))
             .collect::<Result<Vec<_>>>()?;
         let in_pipeline = |place: usize| by_profile.iter().map(move |costs| costs[place].clone());
         Ok((0..pipelines.len())

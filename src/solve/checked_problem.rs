@@ -137,7 +137,7 @@ impl<'a> CheckedProblem<'a> {
 
     /// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split into
     /// `stages` stages; `None` if limits or constraints rule this out.
-    pub fn peak_at(&self, (number, stages): (usize, usize), stage: &CompiledStage) -> Option<u64> {
+    pub fn peak_at(&self, number: usize, stages: usize, stage: &CompiledStage) -> Option<u64> {
         let positions = &stage.positions;
         let peak = self.problem.peak(stage, stages - 1 - number)?;
         (self.may_stand(number, positions, peak) && self.obeys_cuts(positions)).then_some(peak)
@@ -169,7 +169,8 @@ impl<'a> CheckedProblem<'a> {
     pub fn value(
         &self,
         objective: Objective,
-        (stage, after): (&CompiledStage, usize),
+        stage: &CompiledStage,
+        after: usize,
         peak: u64,
     ) -> u128 {
         match objective {

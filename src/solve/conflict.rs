@@ -86,7 +86,7 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
     }
     let left = ipus.saturating_sub(1 + before.ipu);
     let boundaries = before.position + 1..layers;
-    too_many((constraints, &cuts), boundaries, left, before.constraint)
+    too_many(constraints, &cuts, boundaries, left, before.constraint)
 }
 
 /// Returns the contradiction between the pin `before`, the next pin `pin`, and the cuts that are
@@ -123,7 +123,7 @@ fn between(
         let all = pin.constraint.into_iter().chain(forbidding);
         return conflict(reason, all.chain(before.constraint));
     }
-    too_many((constraints, cuts), boundaries, needed, both)
+    too_many(constraints, cuts, boundaries, needed, both)
 }
 
 /// Returns the contradiction that constraints require more than `allowed` cuts before the positions
@@ -131,7 +131,8 @@ fn between(
 /// rule for a cut before this position. `pins` has the constraints, if any, that pin the positions
 /// around `boundaries`.
 fn too_many<'a>(
-    (constraints, cuts): (&'a [Constraint], &[CutRule]),
+    constraints: &'a [Constraint],
+    cuts: &[CutRule],
     boundaries: Range<usize>,
     allowed: usize,
     pins: impl IntoIterator<Item = &'a Constraint>,

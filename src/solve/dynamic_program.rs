@@ -277,7 +277,7 @@ impl<'a> StagePass<'a> {
         }
         let mut values = Values::default();
         for (number, &objective) in values.iter_mut().zip(self.objectives) {
-            *number = self.checked.value(objective, (&stage, after), peak);
+            *number = self.checked.value(objective, &stage, after, peak);
         }
         Some(StageCandidate {
             stage,
@@ -290,7 +290,7 @@ impl<'a> StagePass<'a> {
     /// limit of any IPU or over a cap.
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
-            |&(objective, cap)| self.checked.value(objective, (stage, after), peak) > cap;
+            |&(objective, cap)| self.checked.value(objective, stage, after, peak) > cap;
         peak > self.limit || self.caps.iter().any(is_over_cap)
     }
 }

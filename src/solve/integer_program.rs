@@ -57,7 +57,7 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let best = found.best().map(|(values, _)| values);
     let mut edges = Vec::new();
     for rests in &found.0 {
-        add_edges(pass, (rests, best), &mut edges)?;
+        add_edges(pass, rests, best, &mut edges)?;
     }
     let path = cheapest_path(&edges)?;
     if path.as_ref().map(|(_, cost)| *cost) != best.map(|_| 0) {
@@ -80,7 +80,8 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
 /// If a stage begins a better split than `rests` has from the same position.
 fn add_edges(
     pass: &StagePass<'_>,
-    (rests, best): (&Rests, Option<Values>),
+    rests: &Rests,
+    best: Option<Values>,
     edges: &mut Vec<Edge>,
 ) -> Result<(), String> {
     let (checked, total) = (pass.checked, rests.len() - 1);
@@ -245,7 +246,7 @@ mod tests {
         let right = found.0[0].clone();
         let add = |rests: &Rests| {
             let best = found.best().map(|(values, _)| values);
-            add_edges(&pass, (rests, best), &mut Vec::new())
+            add_edges(&pass, rests, best, &mut Vec::new())
         };
         assert_eq!(add(&right), Ok(()));
         let mut worse = right.clone();

@@ -332,7 +332,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let expected = all.map(|found| found.peak_bytes()).min();
     let highest = expected.map(|peak| peak.saturating_add(1));
     for below in [None, highest, expected.filter(|&peak| peak > 0)] {
-        let lowest = model.space.lowest(question, (&pipelines, below));
+        let lowest = model.space.lowest(question, &pipelines, below);
         let lowest = lowest.expect(at);
         let expected = expected.filter(|&peak| below.is_none_or(|below| peak < below));
         assert_eq!(
@@ -366,8 +366,8 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
             let all = tried.candidates(&model.question(request));
             let fitting = all.iter().filter(|found| found.fits);
             let expected = fitting.map(|found| found.solution.score.stages).min();
-            let (space, asked) = (&model.space, (&[pipeline][..], stages));
-            let fewest = space.fewest_stages(question, asked);
+            let space = &model.space;
+            let fewest = space.fewest_stages(question, &[pipeline], stages);
             assert_eq!(fewest.expect(at), expected, "{at} {pipeline:?} {stages}");
         }
     }
@@ -387,7 +387,7 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     if !model.pipelines().into_iter().all(tried) {
         return;
     }
-    let given = model.space.given(question, (&plan, &model.pipelines()));
+    let given = model.space.given(question, &plan, &model.pipelines());
     let given = given.expect(at).expect(at);
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
@@ -514,7 +514,7 @@ fn more_ipus_or_more_bytes_never_make_an_answer_worse() {
                 ..request.clone()
             });
             let best = model.space.best(&question, &pipelines).expect(&at);
-            let lowest = model.space.lowest(&question, (&pipelines, None));
+            let lowest = model.space.lowest(&question, &pipelines, None);
             let Some(lowest) = lowest.expect(&at) else {
                 continue;
             };

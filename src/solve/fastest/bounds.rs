@@ -50,7 +50,7 @@ fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     rests[0][layers] = Some(RestBounds::default());
     for left in 1..=stages {
         let later = &rests[left - 1];
-        let with_stage = |start| RestBounds::new(checked, (stages - left, stages), start, later);
+        let with_stage = |start| RestBounds::new(checked, stages - left, stages, start, later);
         rests.push((0..layers).map(with_stage).chain([None]).collect());
     }
     rests
@@ -126,7 +126,8 @@ impl RestBounds {
     /// Returns `None` if the last stages cannot cover all positions from `start` on.
     fn new(
         checked: &CheckedProblem<'_>,
-        (number, stages): (usize, usize),
+        number: usize,
+        stages: usize,
         start: usize,
         later: &[Option<Self>],
     ) -> Option<Self> {
@@ -137,7 +138,7 @@ impl RestBounds {
             let Some(rest) = later[positions.end] else {
                 continue;
             };
-            let may_stand = checked.peak_at((number, stages), &stage).is_some();
+            let may_stand = checked.peak_at(number, stages, &stage).is_some();
             let parts = problem
                 .times_in(*profile)
                 .filter(|_| may_stand)

@@ -287,7 +287,7 @@ impl<'a> StageSearch<'a> {
     /// Returns the bytes on the fullest tile of `next` if it is placed as the next stage; `None` if
     /// limits or constraints rule this out.
     fn peak(&self, next: &CompiledStage) -> Option<u64> {
-        self.checked.peak_at((self.placed.len(), self.stages), next)
+        self.checked.peak_at(self.placed.len(), self.stages, next)
     }
 
     /// Returns whether another profile is no worse for `next`, the next stage, in every cost that
