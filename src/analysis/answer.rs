@@ -520,10 +520,9 @@ impl<'s> Answer<'_, 's> {
             (false, false) => return self.best.peak_bytes().cmp(&other.best.peak_bytes()),
             (mine, theirs) => return theirs.cmp(&mine),
         }
-        let bandwidth = self.question.request.options.step.streaming_bandwidth;
-        let lacks_time = |own: &Self| own.best.lacks_time(bandwidth);
-        lacks_time(self)
-            .cmp(&lacks_time(other))
+        self.best
+            .lacks_time
+            .cmp(&other.best.lacks_time)
             .then_with(|| self.question.compare(&self.best, &other.best))
     }
 }

@@ -38,9 +38,9 @@ impl<'s> Answers<'s> {
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
         let mut claims = Claims {
             sweep: self.sweep(request, answer)?,
+            sizes: self.by_size(request)?,
             ..Claims::default()
         };
-        claims.sizes = self.by_size(request)?;
         if request.judged.is_some() {
             let changed = request
                 .changed()
@@ -312,18 +312,16 @@ impl<'s> Answers<'s> {
         let own = request.options.step.micro_batch.unwrap_or(1);
         let mut sizes = Vec::new();
         for profile in self.profiles(request) {
-            let samples = profile.samples.unwrap_or(own);
             let only = Request {
-                only_size: Some(samples),
+                only_size: profile.samples.or(Some(own)),
                 ..request.clone()
             };
             sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
-                samples,
                 profile: profile.analysis.displayed(),
                 claim,
             }));
         }
-        sizes.sort_by_key(|size| size.samples);
+        sizes.sort_by_key(|size| size.claim.best.samples);
         Ok(sizes)
     }
 
@@ -374,7 +372,7 @@ impl<'s> Answers<'s> {
         }
         let first = answer.claim(Vec::new())?;
         Ok(Front {
-            rows: selected(first, rows, request.options.step.streaming_bandwidth),
+            rows: selected(first, rows),
             ipus,
             pipelines,
         })
@@ -449,23 +447,19 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
 /// Returns the rows to show in a plan: `first`, then the rows of `rows` that no other row beats in
 /// number of IPUs, time and memory at once. The fastest row comes first, and rows with a partly
 /// unknown time come last. A row that differs little from the row before it is left out.
-fn selected<'s>(
-    first: Claim<'s>,
-    mut rows: Vec<Claim<'s>>,
-    streaming_bandwidth: Option<u64>,
-) -> Vec<Claim<'s>> {
-    let lacks_time = |row: &Claim<'_>| row.best.lacks_time(streaming_bandwidth);
+fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
     rows.sort_by(|one, other| {
-        lacks_time(one)
-            .cmp(&lacks_time(other))
-            .then(one.best.by_rate(&other.best))
-            .then(one.best.all_ipus().cmp(&other.best.all_ipus()))
-            .then(one.best.peak_bytes().cmp(&other.best.peak_bytes()))
+        let (one, other) = (&one.best, &other.best);
+        let by_time = one.lacks_time.cmp(&other.lacks_time);
+        by_time
+            .then(one.by_rate(other))
+            .then(one.all_ipus().cmp(&other.all_ipus()))
+            .then(one.peak_bytes().cmp(&other.peak_bytes()))
     });
     let mut selected = vec![first];
     for row in rows {
         let is_beaten = selected.iter().any(|other| {
-            lacks_time(other) <= lacks_time(&row)
+            other.best.lacks_time <= row.best.lacks_time
                 && other.best.all_ipus() <= row.best.all_ipus()
                 && other.best.by_rate(&row.best).is_le()
                 && other.best.peak_bytes() <= row.best.peak_bytes()

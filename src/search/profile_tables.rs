@@ -59,7 +59,7 @@ pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
     /// The memory model without a pipeline.
-    memory: MemoryModel<'a>,
+    pub(super) memory: MemoryModel<'a>,
     /// One entry per position except the last: the bytes of the variables that flow over a cut
     /// after this position.
     cut_bytes: Arc<[u64]>,
@@ -104,11 +104,6 @@ impl<'a> ProfileTables<'a> {
             critical: RefCell::new(fullest.into_iter().collect()),
             computed: RefCell::default(),
         }
-    }
-
-    /// Returns the memory model without a pipeline.
-    pub fn memory(&self) -> &MemoryModel<'a> {
-        &self.memory
     }
 
     /// Returns one entry per stage of `stages`, the bytes on its fullest tile. `stages` are stages

@@ -25,6 +25,9 @@ pub struct Candidate {
     pub samples: usize,
     /// Whether every stage of the split is within its memory limit.
     pub fits: bool,
+    /// Whether part of the step time is unknown. This is so if optimizer state is gathered from
+    /// replicas, or if it is off the chip and the bandwidth of streaming is unknown.
+    pub lacks_time: bool,
     /// The stages of the split, with its score.
     pub solution: Solution,
     /// One entry per stage: the peak bytes on its fullest tile.
@@ -40,12 +43,16 @@ impl Candidate {
         fits: bool,
         solution: Solution,
     ) -> Self {
+        let (pipeline, step) = (costs.pipeline(), costs.request().options.step);
+        let state = pipeline.state;
         Self {
-            pipeline: costs.pipeline(),
+            pipeline,
             ipus,
             replicas: costs.replicas(),
-            samples: costs.request().options.step.micro_batch.unwrap_or(1) as usize,
+            samples: step.micro_batch.unwrap_or(1) as usize,
             fits,
+            lacks_time: state.is_sharded()
+                || state.is_off_chip() && step.streaming_bandwidth.is_none(),
             peaks: costs.problem().peaks(&solution.plan).unwrap_or_default(),
             solution,
         }
@@ -68,14 +75,6 @@ impl Candidate {
         rate(self)
             .zip(rate(other))
             .map_or(Ordering::Equal, |(mine, theirs)| mine.compare(theirs))
-    }
-
-    /// Returns whether part of the step time is unknown. This is so if optimizer state is gathered
-    /// from replicas, or if it is off the chip and `streaming_bandwidth` (bytes per second) is
-    /// `None`.
-    pub fn lacks_time(&self, streaming_bandwidth: Option<u64>) -> bool {
-        let state = self.pipeline.state;
-        state.is_sharded() || state.is_off_chip() && streaming_bandwidth.is_none()
     }
 }
 
@@ -277,8 +276,6 @@ pub struct Claims<'a> {
 /// The answer with one micro-batch size.
 #[derive(Debug, Clone)]
 pub struct OfSize<'a> {
-    /// Number of samples in a micro-batch.
-    pub samples: u64,
     /// Path of the profile with this micro-batch size, escaped for a message.
     pub profile: String,
     /// The answer to the request with this micro-batch size only.

@@ -112,8 +112,9 @@ pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Ve
             .min_by_key(StageMemory::max_tile_bytes)
     };
     costs
-        .profiles()
-        .map(|profile| costs.memory_in(profile).stages(ranges))
+        .memory_by_profile
+        .iter()
+        .map(|memory| memory.stages(ranges))
         .reduce(|least, other| least.into_iter().zip(other).filter_map(lower).collect())
         .unwrap_or_default()
 }

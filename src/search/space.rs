@@ -37,8 +37,8 @@ const FEW_POSITIONS: usize = 32;
 pub struct Space<'a> {
     /// One entry per profile: the costs of ranges of positions, by the pipelines that the search
     /// tries. All profiles have the same positions, and there is at least one.
-    pub(super) profiles: Vec<ProfileTables<'a>>,
-    pub(super) progress: Progress,
+    profiles: Vec<ProfileTables<'a>>,
+    progress: Progress,
     has_state: OnceCell<bool>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Space<'a> {
 
     /// Returns the memory model of the main profile (index 0), without a pipeline.
     pub fn memory(&self) -> &MemoryModel<'a> {
-        self.profiles[0].memory()
+        &self.profiles[0].memory
     }
 
     /// Returns the best split by the goal of `question` that fits in one of `pipelines`; `None` if
@@ -239,9 +239,8 @@ impl<'a> Space<'a> {
             return Ok(plan.clone());
         }
         let (stages, placed) = (plan.stages().len(), PlacedStage::of_split(plan.stages()));
-        let peaks = costs
-            .profiles()
-            .flat_map(|profile| costs.memory_in(profile).peaks(&placed));
+        let memories = costs.memory_by_profile.iter();
+        let peaks = memories.flat_map(|memory| memory.peaks(&placed));
         let reach = Reach {
             bytes: peaks.max().unwrap_or(0),
             stages: costs.ipus.max(stages),
@@ -273,7 +272,7 @@ impl<'a> Space<'a> {
     /// `found` assumes, returns the highest number of bytes on the fullest tile of any stage;
     /// otherwise `None`. The fullest tiles of stages that need more bytes than assumed become
     /// critical.
-    pub(super) fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
+    fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
         let (mut highest, mut is_more) = (0, false);
@@ -320,7 +319,7 @@ impl<'a> Space<'a> {
     /// Calls `of` with the costs (memory and time) in each of `pipelines`, and returns the results
     /// in the order of `pipelines`. The costs include at least the ranges of positions within
     /// `reach`, with their bytes on at least the tiles that `tiles` selects.
-    pub(super) fn in_each<R: Send>(
+    fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,
         pipelines: &[Pipeline],

@@ -101,6 +101,7 @@ impl<'a> Tried<'a> {
                 replicas: replicas as usize,
                 samples: 1,
                 fits: fits(&own.peaks),
+                lacks_time: pipeline.state != StatePlace::OnChip,
                 solution: Solution::unproven(own.plan.clone(), own.score),
                 peaks: own.peaks.clone(),
             })
