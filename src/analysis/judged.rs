@@ -1,5 +1,6 @@
 //! Reads a split that the user gives, which is evaluated and compared with the best split.
 
+use super::Request;
 use super::named_layers::{layer_names, position};
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
@@ -139,18 +140,13 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the stages of the split as ranges of positions. `requested` has the requested number
-    /// of IPUs, and the number of amounts in `--mem-per-tile` (0 without the option).
+    /// Returns the stages of the split as ranges of positions.
     ///
     /// # Errors
     /// If the model has no layer of a name, if the layers are not in the order of the model, if the
     /// numbers of layers do not add up to the number of layers in the model, or if an IPU would run
-    /// nothing although `requested` rules that out.
-    pub(super) fn plan(
-        &self,
-        positions: &Positions,
-        requested: (Option<IpuCount>, usize),
-    ) -> Result<Plan> {
+    /// nothing although the number of IPUs or the memory in `request` rules that out.
+    pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
         let mut named = stages.iter().skip(1).zip(self.layers());
         let out = named.find(|(stage, name)| stage.start == 0 && *name != "In");
@@ -162,7 +158,7 @@ impl JudgedSplit {
             )));
         }
         if let Self::LayersPerIpu(_) = self {
-            check_idle(requested, &stages)?;
+            check_idle(request, &stages)?;
             stages.retain(|stage| !stage.is_empty());
         }
         Plan::new(stages, positions.len()).ok_or_else(|| {
@@ -319,20 +315,20 @@ fn idle(stages: &[Range<usize>]) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if `ipus`,
-/// the requested number of IPUs, is lower than the number of `stages`, or if there are several
-/// `amounts` of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
-fn check_idle((ipus, amounts): (Option<IpuCount>, usize), stages: &[Range<usize>]) -> Result<()> {
+/// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if the number
+/// of IPUs in `request` is lower than the number of `stages`, or if `request` has several amounts of
+/// memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
+fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(&ipu) = idle(stages).first() else {
         return Ok(());
     };
-    if amounts > 1 {
+    if request.memory_per_tile.len() > 1 {
         return Err(usage(format!(
             "--layers-per-ipu: IPU {ipu} would run nothing, which is only possible with one \
              --mem-per-tile for all IPUs; give one amount, or leave the 0 out"
         )));
     }
-    match ipus {
+    match request.ipus {
         Some(IpuCount::Exactly(ipus)) if ipus < stages.len() => Err(usage(format!(
             "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs \
              nothing, but still counts as an IPU; set --num-ipus to the number of counts",

@@ -271,7 +271,7 @@ impl Level<'_> {
             given: request
                 .judged
                 .as_ref()
-                .map(|judged| judged.plan(positions, (request.ipus, request.memory_per_tile.len())))
+                .map(|judged| judged.plan(positions, request))
                 .transpose()?,
         };
         search.options.step = search.options.step.with_size(self.samples);

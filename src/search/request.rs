@@ -97,9 +97,19 @@ impl Question {
     pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
         let mut constraints = request.constraints.clone();
         if request.options.solver == Solver::Ilp {
-            constraints.extend(of_ties(placement));
+            let positions = &placement.positions;
+            constraints.extend(placement.ties.iter().filter_map(|tie| {
+                let (first, last) = tie.binds(positions)?;
+                Some(Constraint::tie(first, last, weight(tie, positions)))
+            }));
         }
-        let repeats = of_repeats(placement);
+        let repeats = placement.repeats.iter().map(|repeat| Constraint {
+            rule: Rule::Together {
+                first: repeat.first,
+                last: repeat.last,
+            },
+            origin: Origin::Repeat(repeat.runs),
+        });
         Arc::new(Self {
             side_by_side: constraints.iter().cloned().chain(repeats).collect(),
             constraints,
@@ -302,30 +312,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns a constraint for each weight that several positions share and that the user did not
-/// untie: the first and the last position that use the weight, and all positions between them, must
-/// be on one IPU.
-fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
-    let positions = &placement.positions;
-    placement.ties.iter().filter_map(|tie| {
-        let (first, last) = tie.binds(positions)?;
-        Some(Constraint::tie(first, last, weight(tie, positions)))
-    })
-}
-
-/// Returns a constraint for each stretch of positions that a micro-batch runs through several
-/// times: one IPU must run the whole stretch. These constraints do not hold in pipelines whose
-/// stages take turns.
-fn of_repeats(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
-    placement.repeats.iter().map(|repeat| Constraint {
-        rule: Rule::Together {
-            first: repeat.first,
-            last: repeat.last,
-        },
-        origin: Origin::Repeat(repeat.runs),
-    })
-}
-
+/// Returns the shared weight `tie` with the names of the positions that use it, and with the options
+/// that allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));
