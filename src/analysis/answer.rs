@@ -360,7 +360,7 @@ impl<'s> Answers<'s> {
         let finer = whole
             .in_each_profile
             .iter()
-            .map(|layers| layers.analysis.finer_layers(layers, request, number))
+            .map(|layers| layers.finer_layers(request, number))
             .collect::<Result<Option<Vec<_>>>>()?;
         finer.map_or(Ok(None), |finer| self.in_common(request, finer))
     }

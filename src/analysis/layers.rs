@@ -118,6 +118,48 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
+    /// Returns finer layers than these, the layers of `request`, to try if no split of these layers
+    /// fits. `number` is the index of the alternative, from 1. If the default regex found these layers,
+    /// alternative 1 has the modules of the model. The last alternative has the modules inside the
+    /// layers. Layers that options name are not divided. Returns `None` beyond the last
+    /// alternative, for the classic rules, and for the greedy solver.
+    ///
+    /// # Errors
+    /// If variables are shared by more distinct sets of the finer layers than in any real model.
+    pub(super) fn finer_layers(&self, request: &Request, number: usize) -> Result<Option<Self>> {
+        if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
+            return Ok(None);
+        }
+        let modules = self.other_modules(request);
+        let are_parts = number > usize::from(modules.is_some());
+        let layering = match (number, modules) {
+            (1, Some(modules)) => Some(modules),
+            (2, Some(modules)) => self.analysis.parts(&modules, request),
+            (1, None) => self.analysis.parts(&self.layering, request),
+            _ => None,
+        };
+        let is_switched = self.layering.modules().is_none();
+        layering
+            .map(|layering| {
+                self.analysis
+                    .finer(layering, request, is_switched, are_parts)
+            })
+            .transpose()
+    }
+
+    /// Returns the modules of the model as layers, which replace these layers, which the
+    /// default regex found. Returns `None` if the user chose how to find layers or names layers
+    /// that are not modules, if modules are the layers already, or if there are fewer modules than
+    /// layers.
+    fn other_modules(&self, request: &Request) -> Option<Layering> {
+        if !is_best(request) || self.layering.modules().is_some() {
+            return None;
+        }
+        let modules = by_modules(self.model());
+        let is_finer = modules.len() >= self.layering.len();
+        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
+    }
+
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
     /// layer and the same placement options.
     pub(super) fn are_as(&self, other: &Self) -> bool {
@@ -127,37 +169,6 @@ impl<'a> Layers<'a> {
 }
 
 impl Analysis {
-    /// Returns finer layers than `whole`, the layers of `request`, to try if no split of `whole`
-    /// fits. `number` is the index of the alternative, from 1. If the default regex found `whole`,
-    /// alternative 1 has the modules of the model. The last alternative has the modules inside the
-    /// layers. Layers that options name are not divided. Returns `None` beyond the last
-    /// alternative, for the classic rules, and for the greedy solver.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of the finer layers than in any real model.
-    pub(super) fn finer_layers(
-        &self,
-        whole: &Layers<'_>,
-        request: &Request,
-        number: usize,
-    ) -> Result<Option<Layers<'_>>> {
-        if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
-            return Ok(None);
-        }
-        let modules = self.other_modules(whole, request);
-        let are_parts = number > usize::from(modules.is_some());
-        let layering = match (number, modules) {
-            (1, Some(modules)) => Some(modules),
-            (2, Some(modules)) => self.parts(&modules, request),
-            (1, None) => self.parts(&whole.layering, request),
-            _ => None,
-        };
-        let is_switched = whole.layering.modules().is_none();
-        layering
-            .map(|layering| self.finer(layering, request, is_switched, are_parts))
-            .transpose()
-    }
-
     /// Returns an error if `--untie` names a weight that neither layers of `whole` nor parts of
     /// these layers share, or if `--out-on` is combined with the classic rules, which have no Out.
     fn check_ties(&self, request: &Request, whole: &Layers<'_>) -> Result<()> {
@@ -180,7 +191,7 @@ impl Analysis {
             let Some(first) = unknown.first() else {
                 break;
             };
-            let Some(finer) = self.finer_layers(whole, request, number)? else {
+            let Some(finer) = whole.finer_layers(request, number)? else {
                 return Err(no_tie(first, placement));
             };
             unknown = untied(&finer.placement, unknown);
@@ -222,19 +233,6 @@ impl Analysis {
             are_parts,
             ..layers
         })
-    }
-
-    /// Returns the modules of the model as layers, which replace `whole`, the layers that the
-    /// default regex found. Returns `None` if the user chose how to find layers or names layers
-    /// that are not modules, if modules are the layers already, or if there are fewer modules than
-    /// layers.
-    fn other_modules(&self, whole: &Layers<'_>, request: &Request) -> Option<Layering> {
-        if !is_best(request) || whole.layering.modules().is_some() {
-            return None;
-        }
-        let modules = by_modules(&self.model);
-        let is_finer = modules.len() >= whole.layering.len();
-        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
     }
 
     /// Divides layers into the modules inside them until no layer contains further modules; `None`

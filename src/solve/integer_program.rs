@@ -105,8 +105,10 @@ fn add_edges(
             let Some(mut is_needed) = starts[start] else {
                 continue;
             };
-            let rest = rests[left][start].map(|rest| rest.values);
-            let from = if start == 0 { best } else { rest };
+            let from = match start {
+                0 => best,
+                _ => rests[left][start].map(|rest| rest.values),
+            };
             for candidate in candidates.get_or_insert_with(|| pass.candidates(start, after)) {
                 let range = &candidate.stage.positions;
                 let rest = rests[after][range.end];
@@ -125,10 +127,9 @@ fn add_edges(
                 let is_needed = is_best && std::mem::replace(&mut is_needed, false);
                 if is_needed || edges.len() < checked.max_edges {
                     let node = |left, start| Node { total, left, start };
-                    let is_first = start == 0;
                     edges.push(Edge {
-                        from: (!is_first).then(|| node(left, start)),
-                        to: (!is_last).then(|| node(after, range.end)),
+                        from: (start > 0).then_some(node(left, start)),
+                        to: (!is_last).then_some(node(after, range.end)),
                         stage: candidate.stage.clone(),
                         is_best,
                     });
