@@ -40,7 +40,7 @@ const TILES_OF_A_CRITICAL_ONE: usize = 4;
 const ALL_TILES: usize = usize::MAX;
 
 /// Selects the tiles on which a request needs the bytes of ranges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Tiles {
     /// The tiles on which the ranges are already computed.
     Known,

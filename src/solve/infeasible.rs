@@ -156,56 +156,38 @@ pub struct Certificate {
 /// [`solve`](super::solve()), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let limit = problem.highest_limit();
-    let cuts = cuts_before(problem.constraints, problem.layers());
+    let (limit, layers) = (problem.highest_limit(), problem.layers());
+    let cuts = cuts_before(problem.constraints, layers);
     let mut certificate = Certificate {
         limit,
         ranges: Vec::new(),
-        cuts_before: (0..problem.layers())
+        cuts_before: (0..layers)
             .filter(|&position| cuts[position] == CutRule::Required)
             .collect(),
         needed: None,
     };
-    let mut start = 0;
-    while start < problem.layers() {
-        let (end, over) = longest(problem, limit, &cuts, start);
-        if let Some(over) = over {
-            if end == start {
-                certificate.ranges = vec![over];
-                certificate.cuts_before.clear();
-                return Ok(certificate);
-            }
-            certificate.ranges.push(over);
+    // The first position of a stage, and the end of the longest stage from there that is within the
+    // limit and ends where a cut is allowed; both are equal if no such stage is known yet.
+    let (mut start, mut longest) = (0, 0);
+    for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
+        let is_over = |start| {
+            let peak = problem.least(&(start..end));
+            peak.is_none_or(|peak| peak > limit)
+        };
+        if is_over(start) && longest > start {
+            certificate.ranges.push(start..end);
+            start = longest;
         }
-        start = end;
+        if is_over(start) {
+            certificate.ranges = vec![start..end];
+            certificate.cuts_before.clear();
+            return Ok(certificate);
+        }
+        longest = end;
+        if cuts[end] == CutRule::Required {
+            start = end;
+        }
     }
     certificate.needed = Some(certificate.ranges.len() + certificate.cuts_before.len() + 1);
     Ok(certificate)
-}
-
-/// Returns the end (exclusive) of the longest stage that starts at `start`, is within `limit`
-/// bytes, has no required cut inside, and ends where a cut is allowed; `start` if there is no such
-/// stage. If `limit` rules out a longer stage, the second item is the next longer range; otherwise
-/// it is `None`. `cuts` has one entry per boundary: the rule for a cut there.
-fn longest(
-    problem: &Problem<'_>,
-    limit: u64,
-    cuts: &[CutRule],
-    start: usize,
-) -> (usize, Option<Range<usize>>) {
-    let mut fits = start;
-    for (end, &cut) in cuts.iter().enumerate().skip(start + 1) {
-        if cut == CutRule::Forbidden {
-            continue;
-        }
-        let peak = problem.least(&(start..end));
-        if peak.is_none_or(|peak| peak > limit) {
-            return (fits, Some(start..end));
-        }
-        fits = end;
-        if cut == CutRule::Required {
-            break;
-        }
-    }
-    (fits, None)
 }

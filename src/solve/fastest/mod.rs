@@ -31,7 +31,6 @@ const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
 /// A split that is within the limits and obeys the constraints, with the time of its step.
-#[derive(Clone)]
 struct TimedSplit {
     plan: Plan,
     score: Score,
@@ -93,7 +92,6 @@ impl TimedSplit {
 }
 
 /// A move from one split to a similar split.
-#[derive(Clone, Copy)]
 enum Move {
     /// The cut before a stage moves to this position.
     Cut(usize),
