@@ -340,8 +340,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Finds the layering of `profile` with index `number`: its layers in `profile`, followed by
-    /// those in each profile with another available memory proportion. Returns `None` if there is no
-    /// such layering.
+    /// those in each profile with another available memory proportion. Returns `None` if there is
+    /// no such layering.
     fn nth_layers(
         &self,
         profile: SizedProfile<'s>,
@@ -510,10 +510,10 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Compares two answers to one request; the better answer is `Less`. A split that fits is better
-    /// than a split that does not fit. Of splits that fit, a split whose time is completely known
-    /// is better than a split with a partly unknown time. Splits that do not fit are compared by
-    /// their peaks.
+    /// Compares two answers to one request; the better answer is `Less`. A split that fits is
+    /// better than a split that does not fit. Of splits that fit, a split whose time is completely
+    /// known is better than a split with a partly unknown time. Splits that do not fit are compared
+    /// by their peaks.
     fn compare(&self, other: &Self) -> Ordering {
         match (self.best.fits, other.best.fits) {
             (true, true) => {}

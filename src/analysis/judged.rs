@@ -316,8 +316,8 @@ fn idle(stages: &[Range<usize>]) -> Vec<usize> {
 }
 
 /// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if the number
-/// of IPUs in `request` is lower than the number of `stages`, or if `request` has several amounts of
-/// memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
+/// of IPUs in `request` is lower than the number of `stages`, or if `request` has several amounts
+/// of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(&ipu) = idle(stages).first() else {
         return Ok(());

@@ -118,10 +118,10 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns finer layers than these, the layers of `request`, to try if no split of these layers
-    /// fits. `number` is the index of the alternative, from 1. If the default regex found these layers,
-    /// alternative 1 has the modules of the model. The last alternative has the modules inside the
-    /// layers. Layers that options name are not divided. Returns `None` beyond the last
+    /// Returns finer layers than `self`, the layers of `request`, to try if no split of `self`
+    /// fits. `number` is the index of the alternative, from 1. If the default regex found these
+    /// layers, alternative 1 has the modules of the model. The last alternative has the modules
+    /// inside the layers. Layers that options name are not divided. Returns `None` beyond the last
     /// alternative, for the classic rules, and for the greedy solver.
     ///
     /// # Errors
@@ -147,10 +147,9 @@ impl<'a> Layers<'a> {
             .transpose()
     }
 
-    /// Returns the modules of the model as layers, which replace these layers, which the
-    /// default regex found. Returns `None` if the user chose how to find layers or names layers
-    /// that are not modules, if modules are the layers already, or if there are fewer modules than
-    /// layers.
+    /// Returns the modules of the model as layers, to try in place of `self`, the layers that the
+    /// default regex found. Returns `None` if the user chose how to find layers or names layers that
+    /// are not modules, if modules are the layers already, or if there are fewer modules than layers.
     fn other_modules(&self, request: &Request) -> Option<Layering> {
         if !is_best(request) || self.layering.modules().is_some() {
             return None;

@@ -50,8 +50,9 @@ pub(super) enum Tiles {
     All,
 }
 
-/// The already computed costs of one profile in one pipeline: the memory model of the profile, set to
-/// the pipeline, and the bytes of ranges, the bytes that flow over cuts, and the times of stages.
+/// The already computed costs of one profile in one pipeline: the memory model of the profile, set
+/// to the pipeline, and the bytes of ranges, the bytes that flow over cuts, and the times of
+/// stages.
 pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 
 /// Costs of the ranges of positions of one layering in one profile, in each pipeline that the

@@ -138,9 +138,9 @@ impl Question {
 
     /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
     /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
-    /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose replicas
-    /// together process more samples per unit of time is better; if these rates are equal, and for
-    /// other goals, the scores of the splits decide.
+    /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose
+    /// replicas together process more samples per unit of time is better; if these rates are equal,
+    /// and for other goals, the scores of the splits decide.
     pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
         let by_ipus = match self.request.ipus {
             IpuCount::Exactly(_) => Ordering::Equal,
@@ -312,8 +312,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns the shared weight `tie` with the names of the positions that use it, and with the options
-/// that allow these positions to be on several IPUs.
+/// Returns the shared weight `tie` with the names of the positions that use it, and with the
+/// options that allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));

@@ -265,8 +265,8 @@ impl<'a> Space<'a> {
     }
 }
 
-/// The memory and time of ranges of the layering in all profiles of the model. Each stage of a split
-/// takes its memory and time from one of these profiles.
+/// The memory and time of ranges of the layering in all profiles of the model. Each stage of a
+/// split takes its memory and time from one of these profiles.
 impl<'a> Space<'a> {
     /// Computes the bytes of the stages of `found` on all tiles. If any stage needs more bytes than
     /// `found` assumes, returns the highest number of bytes on the fullest tile of any stage;

@@ -135,8 +135,8 @@ impl<'a> CheckedProblem<'a> {
             .all(|pin| pin.1 == stage)
     }
 
-    /// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split into
-    /// `stages` stages; `None` if limits or constraints rule this out.
+    /// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split
+    /// into `stages` stages; `None` if limits or constraints rule this out.
     pub fn peak_at(&self, number: usize, stages: usize, stage: &CompiledStage) -> Option<u64> {
         let positions = &stage.positions;
         let peak = self.problem.peak(stage, stages - 1 - number)?;

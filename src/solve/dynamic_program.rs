@@ -122,7 +122,7 @@ impl<'a> StagePass<'a> {
             objectives,
             caps,
             bottleneck: objectives.iter().position(|of| of.is_bottleneck()),
-            limit: checked.problem.highest_limit(),
+            limit: checked.problem.limits.highest(),
         }
     }
 

@@ -156,7 +156,7 @@ pub struct Certificate {
 /// [`solve`](super::solve()), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let (limit, layers) = (problem.highest_limit(), problem.layers());
+    let (limit, layers) = (problem.limits.highest(), problem.layers());
     let cuts = cuts_before(problem.constraints, layers);
     let mut certificate = Certificate {
         limit,

@@ -106,8 +106,9 @@ pub struct Score {
 
 impl Score {
     /// Computes the score of `plan`, whether the plan is within the limits or not. `peaks` has one
-    /// entry per stage: the bytes on its fullest tile. Only the bytes over cuts and the cycles are taken from `problem`. Returns `None` if
-    /// `problem` has cycle counts but lacks those of a stage.
+    /// entry per stage: the bytes on its fullest tile. Only the bytes over cuts and the cycles are
+    /// taken from `problem`. Returns `None` if `problem` has cycle counts but lacks those of a
+    /// stage.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));

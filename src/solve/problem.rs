@@ -130,10 +130,6 @@ impl<'a> Problem<'a> {
         }
     }
 
-    pub(super) fn highest_limit(&self) -> u64 {
-        self.limits.first(self.ipus).highest()
-    }
-
     /// Returns the number of positions in the layer order, including In and Out or None.
     pub(super) fn layers(&self) -> usize {
         self.by_profile.first().map_or(0, |own| own.ranges.layers())
@@ -165,8 +161,8 @@ impl<'a> Problem<'a> {
     }
 
     /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive), as far
-    /// as the costs of any profile reach: for each range, one stage per profile, even if the costs of
-    /// this profile have no entry for the range.
+    /// as the costs of any profile reach: for each range, one stage per profile, even if the costs
+    /// of this profile have no entry for the range.
     pub(super) fn stages(
         &self,
         start: usize,
@@ -224,8 +220,8 @@ impl<'a> Problem<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns the cycles of `stage` for one micro-batch, including recomputation, if it is followed
-    /// by `after` stages; `None` if its profile has no cycle counts.
+    /// Returns the cycles of `stage` for one micro-batch, including recomputation, if it is
+    /// followed by `after` stages; `None` if its profile has no cycle counts.
     pub(super) fn stage_cycles(&self, stage: &CompiledStage, after: usize) -> Option<u128> {
         self.times_in(stage.profile)?
             .cycles(&stage.positions, after)

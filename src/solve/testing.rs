@@ -48,8 +48,8 @@ impl ProfileCosts {
 }
 
 impl Score {
-    /// Computes the score of `plan` with the bytes of `problem`; `None` if `problem` lacks the bytes
-    /// of a stage, or has cycle counts but lacks those of a stage.
+    /// Computes the score of `plan` with the bytes of `problem`; `None` if `problem` lacks the
+    /// bytes of a stage, or has cycle counts but lacks those of a stage.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         Self::of_peaks(problem, plan, &problem.peaks(plan)?)
     }

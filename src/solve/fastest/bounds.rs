@@ -42,8 +42,8 @@ pub(super) struct RestBounds {
     profile: usize,
 }
 
-/// Computes the bounds for splits into at most `stages` stages. If it matters which IPU a stage runs
-/// on, the bounds only hold for splits into exactly `stages` stages.
+/// Computes the bounds for splits into at most `stages` stages. If it matters which IPU a stage
+/// runs on, the bounds only hold for splits into exactly `stages` stages.
 fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];

@@ -314,8 +314,8 @@ impl<'a> StageSearch<'a> {
     }
 
     /// Returns all costs of `next`, the next stage, that the time and the peak of a split depend
-    /// on: cycles, bytes that the stage sends, and its peak. Returns `None` if limits or constraints
-    /// rule the stage out, or if its cycles are unknown.
+    /// on: cycles, bytes that the stage sends, and its peak. Returns `None` if limits or
+    /// constraints rule the stage out, or if its cycles are unknown.
     fn costs_of(&self, next: &CompiledStage) -> Option<[u128; 9]> {
         let peak = self.peak(next)?;
         let times = self.times[next.profile];

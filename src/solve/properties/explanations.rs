@@ -118,7 +118,7 @@ proptest! {
         prop_assert_eq!(certificate.check(&problem), Ok(()));
         // The highest limit on every IPU, and no pins.
         let mut tried = case.clone();
-        tried.limits = vec![problem.highest_limit()];
+        tried.limits = vec![problem.limits.highest()];
         tried.limit_by_ipu = false;
         tried.constraints.retain(|constraint| !matches!(constraint.rule, Rule::Pin { .. }));
         tried.goal = Goal::Fewest;
