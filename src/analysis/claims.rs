@@ -93,14 +93,10 @@ impl<'s> Answers<'s> {
             return Ok(None);
         }
         let stages = best.solution.score.stages;
-        let like: Vec<Pipeline> = self
-            .pipelines(request)?
-            .into_iter()
-            .flatten()
-            .filter(|pipeline| {
-                pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
-            })
-            .collect();
+        let mut like = self.pipelines(request)?.concat();
+        like.retain(|pipeline| {
+            pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
+        });
         let space = &answer.level.space;
         let fewest = space.fewest_stages(&answer.question, &like, stages)?;
         let fewer = fewest
@@ -402,8 +398,10 @@ impl<'s> Answers<'s> {
     ) -> Result<Vec<Pipeline>> {
         let (best, model) = (answer.best.pipeline, &self.analysis.model);
         let mut states = vec![(best.state, best.replicas)];
-        let mut open = self.pipelines(request)?.into_iter().flatten();
-        let is_open = open.any(|pipeline| pipeline.state != StatePlace::OnChip);
+        let open = self.pipelines(request)?.concat();
+        let is_open = open
+            .iter()
+            .any(|pipeline| pipeline.state != StatePlace::OnChip);
         if best.state == StatePlace::OnChip && is_open {
             states.push((StatePlace::OffChip, request.options.replicas()));
         }
@@ -411,11 +409,14 @@ impl<'s> Answers<'s> {
         let all = asked
             .choose(model)
             .possible(asked, model.backward_start.is_some());
-        let in_state = |(state, replicas)| {
-            all.iter()
-                .map(move |pipeline| pipeline.with_state(state, replicas))
-        };
-        Ok(states.into_iter().flat_map(in_state).collect())
+        let mut planned = Vec::new();
+        for (state, replicas) in states {
+            planned.extend(
+                all.iter()
+                    .map(|pipeline| pipeline.with_state(state, replicas)),
+            );
+        }
+        Ok(planned)
     }
 
     /// Returns the numbers of IPUs that a plan tries, in ascending order: every number up to

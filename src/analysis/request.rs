@@ -106,12 +106,10 @@ impl Request {
             }
             return Ok(false);
         }
-        let Some(judged) = &self.judged else {
+        let judged = self.judged.as_ref();
+        let Some(judged) = judged.filter(|judged| judged.ipus_of_layers().is_some()) else {
             return Ok(false);
         };
-        if judged.ipus_of_layers().is_none() {
-            return Ok(false);
-        }
         let layers = analysis.layers(self)?;
         let (counts, is_both) = judged.counted(&layers.placement.positions);
         self.judged = counts.or(self.judged.take());
