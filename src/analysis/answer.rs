@@ -340,8 +340,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Finds the layering of `profile` with index `number`: its layers in `profile`, followed by
-    /// those in each profile with another available memory proportion. Returns `None` if there is
-    /// no such layering.
+    /// its layers in each profile with another available memory proportion. Returns `None` if there
+    /// is no such layering.
     fn nth_layers(
         &self,
         profile: SizedProfile<'s>,
@@ -395,8 +395,8 @@ impl<'s> Answers<'s> {
     }
 
     /// Returns the index into `levels` of the layering `all`, which is added if it is new. `all`
-    /// has the layers in one profile, followed by those in the profiles with other available memory
-    /// proportions.
+    /// has the layers in one profile, followed by the layers in each profile with another available
+    /// memory proportion.
     ///
     /// # Errors
     /// If the profiles are of different models.

@@ -89,8 +89,7 @@ impl Changed {
         changed.with_pipeline(pipeline)
     }
 
-    /// Sets the schedule, the recomputation and the place of optimizer state to those of
-    /// `pipeline`.
+    /// Sets the schedule, the recomputation and the place of optimizer state of `pipeline`.
     pub fn with_pipeline(mut self, pipeline: Pipeline) -> Self {
         if pipeline.is_on() {
             self = self.with_schedule(pipeline.schedule);

@@ -113,9 +113,9 @@ impl JudgedSplit {
 
     /// Converts a `--layers-per-ipu` list that has the IPU index of each layer or block, ascending
     /// from 0, into numbers of layers on each IPU. Returns no split (`None`) if the list does not
-    /// have this form, or if its entries add up to the number of layers or blocks. In the latter
-    /// case, the list could be either, and the returned flag is true: it is read as numbers of
-    /// layers.
+    /// have this form, or if its entries add up to the number of layers or blocks. If they add up,
+    /// the list could mean IPU indices or numbers of layers; it is read as numbers of layers, and
+    /// the returned flag is true.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];

@@ -28,7 +28,7 @@ pub struct Layers<'a> {
     /// find layers, or if the default regex found them.
     pub note: Option<String>,
     /// Whether modules replaced the layers that the default regex finds, because no split of the
-    /// latter fits. If so, a later command that names one of these modules as a layer needs
+    /// regex's layers fits. If so, a later command that names one of these modules as a layer needs
     /// `--layer-name-regex auto`.
     pub are_switched: bool,
     /// Whether these layers are the finest ones: the modules inside the layers that were requested.

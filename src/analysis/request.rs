@@ -190,8 +190,7 @@ impl Request {
     }
 
     /// Returns the numbers of replicas to try for sharing optimizer state: the number of replicas
-    /// in the request or, if the request has none, those of 2 and 4 for which there are enough
-    /// IPUs.
+    /// in the request or, if the request has none, 2 and 4, as far as there are enough IPUs.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {

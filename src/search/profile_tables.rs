@@ -291,7 +291,7 @@ impl<'a> ProfileTables<'a> {
 }
 
 /// If more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines in `computed`
-/// except those at `indices`.
+/// except the pipelines at `indices`.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = computed
         .iter()

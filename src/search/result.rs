@@ -36,7 +36,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
-    /// IPUs in each replica. The peaks of its stages are those in `costs`.
+    /// IPUs in each replica. The peaks of its stages are taken from `costs`.
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
         ipus: usize,
@@ -286,8 +286,8 @@ pub struct OfSize<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Front<'a> {
     /// The configurations: first the answer to the user's request, then the fastest configurations
-    /// (or, without cycle counts, those on the fewest IPUs). Each configuration differs from the
-    /// one before it in the number of IPUs, or by 5 % in time or memory.
+    /// (or, without cycle counts, the configurations on the fewest IPUs). Each configuration differs
+    /// from the one before it in the number of IPUs, or by 5 % in time or memory.
     pub rows: Vec<Claim<'a>>,
     /// Numbers of IPUs that were tried, in ascending order.
     pub ipus: Vec<usize>,

@@ -26,7 +26,7 @@ pub(super) const MAX_SLOTS: u64 = 20_000_000;
 /// from. Each of these splits has another number of stages.
 const MAX_CLIMBS: usize = 8;
 /// If there are more positions than this number, or more stages than `MAX_STAGES`, the search does
-/// not try all splits, only those near the splits whose slowest stage is the fastest.
+/// not try all splits, only splits near the ones whose slowest stage is the fastest.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
