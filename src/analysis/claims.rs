@@ -121,15 +121,14 @@ impl<'s> Answers<'s> {
         }
         let most = request.changed().with_ipus(MOST_IPUS).request;
         let mut pipelines = self.pipelines(&most)?.concat();
-        pipelines.sort_by_key(|&pipeline| most.options.replicas_in(pipeline));
+        let replicas_in = |pipeline: &Pipeline| most.options.replicas_in(*pipeline);
+        pipelines.sort_by_key(replicas_in);
         let mut fewest = MOST_IPUS + 1;
         for level in self.levels(&most) {
             let level = level?;
             let question = level.question(&most)?;
-            for alike in pipelines.chunk_by(|&one, &other| {
-                most.options.replicas_in(one) == most.options.replicas_in(other)
-            }) {
-                let replicas = most.options.replicas_in(alike[0]);
+            for alike in pipelines.chunk_by(|one, other| replicas_in(one) == replicas_in(other)) {
+                let replicas = replicas_in(&alike[0]);
                 let stages = (fewest - 1) / replicas;
                 if fewest - 1 > now
                     && stages > 0

@@ -260,30 +260,26 @@ impl<'a> StagePass<'a> {
             if open.is_empty() {
                 break;
             }
-            if self.checked.obeys_cuts(&(start..end)) {
-                let stages = open.iter().copied().map(compiled);
-                candidates.extend(stages.filter_map(|stage| self.candidate(stage, after)));
+            if !self.checked.obeys_cuts(&(start..end)) {
+                continue;
+            }
+            for stage in open.iter().copied().map(compiled) {
+                let peak = problem.peak(&stage, after);
+                let Some(peak) = peak.filter(|&peak| !self.is_over(&stage, after, peak)) else {
+                    continue;
+                };
+                let mut values = Values::default();
+                for (number, &objective) in values.iter_mut().zip(self.objectives) {
+                    *number = self.checked.value(objective, &stage, after, peak);
+                }
+                candidates.push(StageCandidate {
+                    stage,
+                    peak,
+                    values,
+                });
             }
         }
         candidates
-    }
-
-    /// Returns `stage`, followed by `after` stages, as a candidate; `None` if it is over a limit or
-    /// a cap.
-    fn candidate(&self, stage: CompiledStage, after: usize) -> Option<StageCandidate> {
-        let peak = self.checked.problem.peak(&stage, after)?;
-        if self.is_over(&stage, after, peak) {
-            return None;
-        }
-        let mut values = Values::default();
-        for (number, &objective) in values.iter_mut().zip(self.objectives) {
-            *number = self.checked.value(objective, &stage, after, peak);
-        }
-        Some(StageCandidate {
-            stage,
-            peak,
-            values,
-        })
     }
 
     /// Returns whether a stage with `peak` bytes, followed by `after` stages, is over the highest
