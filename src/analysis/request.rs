@@ -165,19 +165,6 @@ impl Request {
     /// # Errors
     /// If an option needs cycle counts, and the profile has none.
     fn goal(&self, has_cycles: bool) -> Result<Goal> {
-        if let Some(option) = self.needing_cycles().filter(|_| !has_cycles) {
-            return Err(refused(&NoCycles).context(option));
-        }
-        let usual = match self.of_original() {
-            Some(_) => Goal::Peak,
-            None => Goal::usual(has_cycles),
-        };
-        Ok(self.goal.unwrap_or(usual))
-    }
-
-    /// Returns the first option of the request that needs cycle counts in the profile; `None` if
-    /// there is no such option.
-    fn needing_cycles(&self) -> Option<String> {
         let goal = self.goal.filter(|goal| goal.needs_cycles());
         let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
         let step = &self.options.step;
@@ -186,7 +173,15 @@ impl Request {
             (step.micro_batch.is_some(), "--micro-batch"),
             (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
         ]);
-        goal.or(option.map(str::to_owned))
+        let needing_cycles = goal.or(option.map(str::to_owned));
+        if let Some(option) = needing_cycles.filter(|_| !has_cycles) {
+            return Err(refused(&NoCycles).context(option));
+        }
+        let usual = match self.of_original() {
+            Some(_) => Goal::Peak,
+            None => Goal::usual(has_cycles),
+        };
+        Ok(self.goal.unwrap_or(usual))
     }
 
     /// Returns the numbers of replicas to try for sharing optimizer state: the number of replicas

@@ -3,6 +3,7 @@
 
 use super::answer::{Answer, Answers, Level};
 use super::claims::TRIED_IPUS;
+use super::further::check_same;
 use super::layers::no_layers;
 use super::{Analysis, Layers, Request};
 use crate::memory::{MemoryModel, StageMemory, StatePlace};
@@ -69,7 +70,9 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        self.check_sizes(request)?;
+        for profile in self.profiles(request) {
+            check_same(whole.layers, self.whole_layers_of(profile, request)?.layers)?;
+        }
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
                 layers: whole.layers,
@@ -163,13 +166,21 @@ impl<'s> Answers<'s> {
             return self.contradicted(request);
         };
         let numbers = numbers_to_try(request, &answer)?;
-        let costs = answer.costs(Some(answer.reach(&numbers)))?;
+        // The report needs the costs of all ranges of layers if it shows moved cuts, or other splits
+        // on `numbers` of IPUs; otherwise only the costs of the ranges within the memory limits.
+        let has_others = request.options.moves || !numbers.is_empty();
+        let (best, limit) = (&answer.best, answer.question.request.highest_limit());
+        let stages = best.ipus.max(best.solution.score.stages);
+        let costs = answer.costs(Some(Reach {
+            bytes: if has_others { u64::MAX } else { limit },
+            stages: numbers.iter().copied().fold(stages, usize::max),
+        }))?;
         let task = self.progress.begin("computing stages", 0);
-        let shown = ShownSplit::of(&costs, Some(&answer.best))?;
+        let shown = ShownSplit::of(&costs, Some(best))?;
         drop(task);
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
-            None if answer.best.fits => Outcome::Best(Box::new(costs.prove(&answer.best)?)),
+            None if best.fits => Outcome::Best(Box::new(costs.prove(best)?)),
             None => Outcome::Refused(Box::new(costs.refused(&shown)?)),
         };
         let has_near = request.options.what_if && numbers.is_empty() && !shown.stages.is_empty();
@@ -249,22 +260,6 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
     let is_tried =
         |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
     Ok((1..=most).filter(is_tried).collect())
-}
-
-impl Answer<'_, '_> {
-    /// Returns the ranges of layers whose costs the report needs. These are all ranges if the
-    /// report shows moved cuts, or other splits on `numbers` of IPUs; otherwise only the ranges
-    /// within the memory limits.
-    fn reach(&self, numbers: &[usize]) -> Reach {
-        let (best, request) = (&self.best, &self.question.request);
-        let has_others = request.options.moves || !numbers.is_empty();
-        let highest = request.highest_limit();
-        let stages = best.ipus.max(best.solution.score.stages);
-        Reach {
-            bytes: if has_others { u64::MAX } else { highest },
-            stages: numbers.last().map_or(stages, |&most| stages.max(most)),
-        }
-    }
 }
 
 /// The layers of a model, and the answer to a request that cuts them into stages.
