@@ -352,7 +352,12 @@ impl<'s> Answers<'s> {
             IpuCount::UpTo(_) => 0,
         });
         let pipelines = self.planned_pipelines(request, answer)?;
-        let ipus = self.numbers(most);
+        // The numbers of IPUs to try: every number up to `TRIED_IPUS`, then powers of 2, and last
+        // the maximum; with PopTorch, only powers of 2.
+        let ipus: Vec<usize> = (1..=most)
+            .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
+            .filter(|&ipus| self.supported(ipus) == ipus)
+            .collect();
         let question = answer
             .level
             .question(&request.changed().with_ipus(most).request)?;
@@ -416,16 +421,6 @@ impl<'s> Answers<'s> {
             );
         }
         Ok(planned)
-    }
-
-    /// Returns the numbers of IPUs that a plan tries, in ascending order: every number up to
-    /// [`TRIED_IPUS`], then powers of 2, and last the maximum `most`. With PopTorch, only powers of
-    /// 2.
-    fn numbers(&self, most: usize) -> Vec<usize> {
-        (1..=most)
-            .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
-            .filter(|&ipus| self.supported(ipus) == ipus)
-            .collect()
     }
 }
 

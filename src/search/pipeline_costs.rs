@@ -50,7 +50,7 @@ impl<'a> PipelineCosts<'a> {
             ipus: 0,
             by_profile,
         };
-        costs.ipus = costs.question.ipus_of_replica(costs.replicas());
+        costs.ipus = costs.request().ipus.highest() / costs.replicas().max(1);
         costs
     }
 

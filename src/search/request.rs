@@ -131,11 +131,6 @@ impl Question {
         }
     }
 
-    /// Returns the maximum number of IPUs of one replica if there are `replicas` replicas.
-    pub(super) fn ipus_of_replica(&self, replicas: usize) -> usize {
-        self.request.ipus.highest() / replicas.max(1)
-    }
-
     /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
     /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
     /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose

@@ -152,7 +152,7 @@ impl<'a> Space<'a> {
         let limits = question.reach_of_limits();
         let recorded = self.memory().recorded_fullest_tile();
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
-        let share = recorded / question.ipus_of_replica(1).max(1) as u64;
+        let share = recorded / question.request.ipus.highest().max(1) as u64;
         let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         let mut reach = Reach {
