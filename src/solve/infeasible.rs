@@ -179,7 +179,8 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
             start = longest;
         }
         if is_over(start) {
-            certificate.ranges = vec![start..end];
+            certificate.ranges.clear();
+            certificate.ranges.push(start..end);
             certificate.cuts_before.clear();
             return Ok(certificate);
         }
