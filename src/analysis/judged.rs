@@ -187,7 +187,10 @@ impl JudgedSplit {
     /// Returns the indices of the IPUs that run nothing in this split, ascending; empty if the
     /// split is invalid.
     pub(crate) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
-        idle(&self.positions_by_ipu(positions).unwrap_or_default())
+        let stages = self.positions_by_ipu(positions).unwrap_or_default();
+        (0..stages.len())
+            .filter(|&ipu| stages[ipu].is_empty())
+            .collect()
     }
 }
 
@@ -307,19 +310,11 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the indices of the IPUs that run nothing. `stages` has one entry per IPU: its range of
-/// positions.
-fn idle(stages: &[Range<usize>]) -> Vec<usize> {
-    (0..stages.len())
-        .filter(|ipu| stages[*ipu].is_empty())
-        .collect()
-}
-
 /// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if the number
 /// of IPUs in `request` is lower than the number of `stages`, or if `request` has several amounts
 /// of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
-    let Some(&ipu) = idle(stages).first() else {
+    let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());
     };
     if request.memory_per_tile.len() > 1 {
@@ -395,7 +390,8 @@ mod tests {
         }
         assert_eq!(ipus("2,0,2", &apart), "In 0 1 |  | 2 3 Out");
         assert_eq!(ipus("2,2,0,0", &apart), "In 0 1 | 2 3 |  | Out");
-        assert_eq!(idle(&[0..3, 3..5, 5..5, 5..6]), [2]);
+        let split = JudgedSplit::layers_per_ipu("2,2,0,0").expect("counts");
+        assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
     /// Layers before the first block are on the first IPU, layers after the last block on the last
