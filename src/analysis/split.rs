@@ -128,7 +128,7 @@ impl<'s> Answers<'s> {
         let Some(answer) = self.answer(&one)? else {
             return Ok(None);
         };
-        let shown = ShownSplit::of(&answer.costs(None)?, Some(&answer.best))?;
+        let shown = ShownSplit::of(&answer.costs(None)?, &answer.best)?;
         Ok(shown.memory.into_iter().next())
     }
 
@@ -176,7 +176,7 @@ impl<'s> Answers<'s> {
             stages: numbers.iter().copied().fold(stages, usize::max),
         }))?;
         let task = self.progress.begin("computing stages", 0);
-        let shown = ShownSplit::of(&costs, Some(best))?;
+        let shown = ShownSplit::of(&costs, best)?;
         drop(task);
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
@@ -208,7 +208,7 @@ impl<'s> Answers<'s> {
     fn contradicted(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         solve::unproven(&costs.problem())?;
-        let shown = ShownSplit::of(&costs, None)?;
+        let shown = ShownSplit::new(&costs, Vec::new(), Vec::new())?;
         let outcome = Outcome::Refused(Box::new(costs.refused(&shown)?));
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }

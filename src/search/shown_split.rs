@@ -80,12 +80,12 @@ impl ShownSplit {
     }
 
     /// Makes the shown split from the split `best`, with the memory of its stages. The result has
-    /// no stages if `best` is `None` or no split was requested.
-    pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self> {
-        let best = best.filter(|_| costs.request().options.split);
-        let Some(plan) = best.map(|best| &best.solution.plan) else {
+    /// no stages if no split was requested.
+    pub fn of(costs: &PipelineCosts<'_>, best: &Candidate) -> Result<Self> {
+        if !costs.request().options.split {
             return Self::new(costs, Vec::new(), Vec::new());
-        };
+        }
+        let plan = &best.solution.plan;
         Self::new(costs, plan.stages().to_vec(), plan.profiles().to_vec())
     }
 
