@@ -105,7 +105,7 @@ impl Analysis {
         let (mut model, lookup) = Model::build(read, debug_info, options.memory_peak)
             .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
-        let of_model = warnings_of(&model, (profile, debug), options.allow_incomplete)?;
+        let of_model = warnings_of(&model, profile, debug, options.allow_incomplete)?;
         // Warnings about the debug file are stored in the model, so that a saved model has them
         // too.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
@@ -135,7 +135,7 @@ impl Analysis {
             ..Files::of(file, None)
         };
         Ok(Self {
-            warnings: warnings_of(&model, (file, file), allow_incomplete)?,
+            warnings: warnings_of(&model, file, file, allow_incomplete)?,
             lookup: None,
             counts: None,
             provenance: Provenance::new(&model.target, &model.made, files),
@@ -165,7 +165,8 @@ impl Analysis {
 /// false.
 fn warnings_of(
     model: &Model,
-    (profile, debug): (&Path, &Path),
+    profile: &Path,
+    debug: &Path,
     allow_incomplete: bool,
 ) -> Result<FileWarnings> {
     let files = [displayed(profile), displayed(debug)];

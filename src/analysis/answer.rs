@@ -16,11 +16,10 @@ use super::further::check_same;
 use super::{Analysis, FurtherProfile, Layers, Request};
 use crate::memory::Pipeline;
 use crate::message::{refused, usage};
-use crate::model::{Framework, PlacementOptions, Repeat, TooManyPlaces};
+use crate::model::{PlacementOptions, Repeat, TooManyPlaces};
 use crate::progress::Progress;
 use crate::search::{Candidate, Claim, PipelineCosts, ProfileTables, Question, Reach, Space, Word};
 use crate::solve::{Plan, SolveError};
-use crate::time::StepOptions;
 use anyhow::{Error, Result};
 use elsa::FrozenVec;
 use std::cell::RefCell;
@@ -71,15 +70,7 @@ pub(crate) struct Level<'s> {
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
     /// Number of samples in a micro-batch of the profile; `None` for the main profile.
-    samples: Option<u64>,
-}
-
-impl<'s> Layers<'s> {
-    fn tables(&'s self, step: StepOptions) -> Result<ProfileTables<'s>> {
-        let memory = self.memory()?;
-        let cycles = self.model().layer_cycles(&self.placement);
-        Ok(ProfileTables::new(memory, &self.placement, cycles, step))
-    }
+    pub(super) samples: Option<u64>,
 }
 
 /// The answer to a request: the best split or, if none fits, the split with the lowest peak.
@@ -111,7 +102,7 @@ impl<'s> Answers<'s> {
 
     /// Returns the whole (undivided) layers that `request` asks for, in the main profile.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
-        self.whole_layers_of(self.own(), request)
+        self.whole_layers_of(self.main_profile(), request)
     }
 
     /// Returns the whole (undivided) layers that `request` asks for, in `profile`.
@@ -120,19 +111,12 @@ impl<'s> Answers<'s> {
         profile: SizedProfile<'s>,
         request: &Request,
     ) -> Result<&Level<'s>> {
-        let others = self.further.iter().filter(|own| own.samples().is_none());
-        let whole = self.choice(request, (0, profile.samples), || {
-            [profile.analysis]
-                .into_iter()
-                .chain(others.map(|other| &other.analysis))
-                .map(|analysis| analysis.layers(request).map(Some))
-                .collect()
-        })?;
+        let whole = self.nth_level(profile, request, 0)?;
         Ok(whole.expect("there are always whole layers"))
     }
 
     /// Returns the main profile, which is the first profile that the user names.
-    fn own(&self) -> SizedProfile<'s> {
+    fn main_profile(&self) -> SizedProfile<'s> {
         SizedProfile {
             analysis: self.analysis,
             samples: None,
@@ -143,12 +127,13 @@ impl<'s> Answers<'s> {
     /// first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
-        let sizes = self.further.iter().map(|other| SizedProfile {
-            analysis: &other.analysis,
-            samples: other.samples(),
+        let sizes = self.further.iter().filter_map(|other| {
+            Some(SizedProfile {
+                analysis: &other.analysis,
+                samples: Some(other.samples()?),
+            })
         });
-        let sizes = sizes.filter(|profile| profile.samples.is_some());
-        [self.own()]
+        [self.main_profile()]
             .into_iter()
             .chain(sizes)
             .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
@@ -158,51 +143,55 @@ impl<'s> Answers<'s> {
     /// otherwise the best split that fits or, if no split fits, the split with the lowest peak.
     /// Returns `None` if no split obeys the constraints.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        if request.judged.is_some() {
-            return self.judged(request);
-        }
         match self.fitting(request)? {
-            None => self.lowest(request),
-            fitting => Ok(fitting),
+            None if request.judged.is_none() => self.lowest(request),
+            answer => Ok(answer),
         }
     }
 
-    /// Returns the best split for `request`, or `None` if no split fits.
+    /// Returns the best split for `request`, or `None` if no split fits. If the user gave a split,
+    /// returns this split, whether it fits or not.
     pub fn fitting(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        self.fitting_in(request, &self.pipelines(request)?)
+        self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
     /// Returns the best split for `request` over all profiles that `request` allows; `None` if no
     /// split fits. In each profile, the split is in the first of `groups` of pipelines in which a
-    /// split fits.
+    /// split fits. If the user gave a split that fits in no pipeline, returns this split in the
+    /// profile and pipeline in which its peak is lowest.
     pub fn fitting_in(
         &self,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
-        let fitting = self
+        let found = self
             .profiles(request)
             .map(|profile| self.fitting_of(profile, request, groups))
             .collect::<Result<Vec<_>>>()?;
-        Ok(fitting.into_iter().flatten().min_by(Answer::compare))
+        Ok(found.into_iter().flatten().min_by(Answer::compare))
     }
 
-    /// Returns the best split for `request` in one profile; `None` if no split fits. The split is
-    /// in the first of `groups` of pipelines in which a split fits.
+    /// Does the same as [`fitting_in`](Self::fitting_in) in one profile.
     fn fitting_of(
         &self,
         profile: SizedProfile<'s>,
         request: &Request,
         groups: &[Vec<Pipeline>],
     ) -> Result<Option<Answer<'_, 's>>> {
+        let mut lowest: Option<Answer<'_, 's>> = None;
         for pipelines in groups {
             for level in self.levels_of(profile, request) {
-                if let Some(answer) = level?.best(request, pipelines)? {
+                let Some(answer) = level?.best(request, pipelines)? else {
+                    continue;
+                };
+                if answer.best.fits {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
+                let others = lowest.into_iter().chain([answer]);
+                lowest = others.min_by(Answer::compare);
             }
         }
-        Ok(None)
+        Ok(lowest)
     }
 
     /// Returns the split with the lowest peak over all profiles, layerings and pipelines that
@@ -213,65 +202,31 @@ impl<'s> Answers<'s> {
         let mut lowest: Option<Answer<'_, 's>> = None;
         for level in self.levels(request) {
             let below = lowest.as_ref().map(|lowest| lowest.best.peak_bytes());
-            lowest = level?.lowest(request, (&pipelines, below))?.or(lowest);
+            lowest = level?.lowest(request, &pipelines, below)?.or(lowest);
         }
         Ok(lowest)
     }
 
-    /// Evaluates the split that the user gave in each profile, and returns the best result. In a
-    /// profile, the split has a pipeline of the first group of pipelines in which it fits or, if it
-    /// fits in no group, the pipeline in which its peak is lowest.
-    fn judged(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
-        let answers = self
-            .profiles(request)
-            .map(|profile| self.judged_in(self.whole_layers_of(profile, request)?, request))
-            .collect::<Result<Vec<_>>>()?;
-        Ok(answers.into_iter().flatten().min_by(|one, other| {
-            let by_fit = other.best.fits.cmp(&one.best.fits);
-            by_fit.then_with(|| {
-                if one.best.fits {
-                    one.compare(other)
-                } else {
-                    one.best.peak_bytes().cmp(&other.best.peak_bytes())
-                }
-            })
-        }))
-    }
-
-    fn judged_in<'l>(
-        &'l self,
-        level: &'l Level<'s>,
-        request: &Request,
-    ) -> Result<Option<Answer<'l, 's>>> {
-        let question = level.question(request)?;
-        let Some(plan) = &question.request.given else {
-            return Ok(None);
-        };
-        let mut tried: Vec<Candidate> = Vec::new();
-        for pipelines in self.pipelines_of(request, plan)? {
-            let asked = (plan, &*pipelines);
-            tried.extend(level.space.given(&question, asked)?);
-            if tried.last().is_some_and(|found| found.fits) {
-                break;
-            }
-        }
-        let first = |found: &Candidate| (!found.fits, found.peak_bytes());
-        let best = tried.into_iter().min_by_key(first);
-        Ok(best.map(|best| level.answer(question, best)))
-    }
-
-    /// Returns the pipelines that `request` allows for `plan`, a split of whole layers, in groups
-    /// to try in order. If `plan` cuts layers that a micro-batch runs through several times,
-    /// returns only pipelines whose stages take turns.
+    /// Returns the pipelines that `request` allows, in groups to try in order. If the user gave a
+    /// split that cuts layers that a micro-batch runs through several times, returns only pipelines
+    /// whose stages take turns.
     ///
     /// # Errors
-    /// If `plan` needs stages that take turns, but the schedule or recomputation in `request` rules
-    /// them out.
-    fn pipelines_of(&self, request: &Request, plan: &Plan) -> Result<Vec<Vec<Pipeline>>> {
+    /// If the split needs stages that take turns, but the schedule or recomputation in `request`
+    /// rules them out.
+    fn pipelines_to_try(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
+        if request.judged.is_none() {
+            return self.pipelines(request);
+        }
+        let whole = self.whole_layers(request)?;
+        let given = whole.question(request)?.request.given.clone();
         let mut groups = self.pipelines(request)?;
-        let repeats = &self.whole_layers(request)?.layers.placement.repeats;
-        let is_cut = |repeat: &&Repeat| plan.cuts().any(|cut| repeat.is_cut_before(cut));
-        let Some(Repeat { runs, .. }) = repeats.iter().find(is_cut) else {
+        let mut repeats = whole.layers.placement.repeats.iter();
+        let cut = repeats.find(|repeat| {
+            let mut cuts = given.iter().flat_map(Plan::cuts);
+            cuts.any(|cut| repeat.is_cut_before(cut))
+        });
+        let Some(Repeat { runs, .. }) = cut else {
             return Ok(groups);
         };
         let is_training = self.analysis.model.backward_start.is_some();
@@ -300,7 +255,10 @@ impl<'s> Answers<'s> {
         if !answer.level.layers.are_parts {
             return Ok(answer);
         }
-        let (level, starts) = (answer.level, answer.starts());
+        let level = answer.level;
+        let positions = &level.layers.placement.positions;
+        let cuts = answer.best.solution.plan.cuts();
+        let starts: Vec<String> = cuts.map(|cut| positions.name(cut).to_string()).collect();
         let all = level
             .in_each_profile
             .iter()
@@ -314,16 +272,15 @@ impl<'s> Answers<'s> {
         Ok(whole.unwrap_or(answer))
     }
 
-    pub(super) fn framework(&self) -> Framework {
-        self.analysis.model.recording.framework
+    /// Returns the number of IPUs that the framework uses if a replica needs `ipus` IPUs.
+    pub(super) fn supported(&self, ipus: usize) -> usize {
+        self.analysis.model.recording.framework.supported(ipus)
     }
 
     /// Returns the pipelines (schedule, recomputation, place of optimizer state) that `request`
     /// allows, in groups to try in order.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
-        let whole = self.whole_layers(request)?;
-        let repeats = !whole.layers.placement.repeats.is_empty();
-        request.pipelines(&self.analysis.model, (whole.space.has_state()?, repeats))
+        self.whole_layers(request)?.pipelines(request)
     }
 
     /// Iterates over the layerings of all profiles that `request` allows. In each profile, the
@@ -333,8 +290,8 @@ impl<'s> Answers<'s> {
             .flat_map(move |profile| self.levels_of(profile, request))
     }
 
-    /// Iterates over the layerings of one profile, the coarsest first. If there is only one IPU,
-    /// the only layering is that of whole layers.
+    /// Iterates over the layerings of one profile, the coarsest first. If there is only one IPU, or
+    /// if the user gave a split, the only layering is that of whole layers.
     fn levels_of<'l>(
         &'l self,
         profile: SizedProfile<'s>,
@@ -343,27 +300,69 @@ impl<'s> Answers<'s> {
         (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
     }
 
+    /// Returns the layering of `profile` with index `number` (0 for whole layers, higher for finer
+    /// layers); `None` if there is no such layering.
     fn nth_level(
         &self,
         profile: SizedProfile<'s>,
         request: &Request,
         number: usize,
     ) -> Result<Option<&Level<'s>>> {
-        let whole = self.whole_layers_of(profile, request)?;
-        if number == 0 {
-            return Ok(Some(whole));
-        }
-        if request.all_ipus()?.highest() < 2 {
+        if number > 0 && (request.judged.is_some() || request.all_ipus()?.highest() < 2) {
             return Ok(None);
         }
-        self.choice(request, (number, profile.samples), || {
-            let finer = whole
-                .in_each_profile
-                .iter()
-                .map(|layers| layers.analysis.finer_layers(layers, request, number))
-                .collect::<Result<Option<Vec<_>>>>()?;
-            finer.map_or(Ok(None), |finer| self.in_common(request, finer))
-        })
+        let named = request.named_layers().into_iter().map(str::to_owned);
+        let choice = Choice {
+            named: named.collect(),
+            placement: request.placement.clone(),
+            number,
+            samples: profile.samples,
+        };
+        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
+        let known = self
+            .known
+            .borrow()
+            .iter()
+            .find(is_asked)
+            .map(|known| known.1);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                let layers = self.nth_layers(profile, request, number)?;
+                let index = layers
+                    .map(|layers| self.index_of(layers, profile.samples, request))
+                    .transpose()?;
+                self.known.borrow_mut().push((choice, index));
+                index
+            }
+        };
+        Ok(index.map(|index| &self.levels[index]))
+    }
+
+    /// Finds the layering of `profile` with index `number`: its layers in `profile`, followed by
+    /// its layers in each profile with another available memory proportion. Returns `None` if there
+    /// is no such layering.
+    fn nth_layers(
+        &self,
+        profile: SizedProfile<'s>,
+        request: &Request,
+        number: usize,
+    ) -> Result<Option<Vec<Layers<'s>>>> {
+        if number == 0 {
+            let others = self.further.iter().filter(|own| own.samples().is_none());
+            return [profile.analysis]
+                .into_iter()
+                .chain(others.map(|other| &other.analysis))
+                .map(|analysis| analysis.layers(request).map(Some))
+                .collect();
+        }
+        let whole = self.whole_layers_of(profile, request)?;
+        let finer = whole
+            .in_each_profile
+            .iter()
+            .map(|layers| layers.finer_layers(request, number))
+            .collect::<Result<Option<Vec<_>>>>()?;
+        finer.map_or(Ok(None), |finer| self.in_common(request, finer))
     }
 
     /// Returns the layers of `all` (one entry per profile), after removing boundaries between
@@ -381,61 +380,23 @@ impl<'s> Answers<'s> {
         if are_alike(&all) {
             return Ok(Some(all));
         }
-        let common: Vec<String> = all[0].layering.names[1..]
-            .iter()
-            .filter(|&name| all.iter().all(|own| own.layering.names.contains(name)))
-            .cloned()
-            .collect();
+        let mut common = all[0].layering.names[1..].to_vec();
+        common.retain(|name| all.iter().all(|own| own.layering.names.contains(name)));
         let with_common_cuts = all
             .iter()
             .map(|own| {
-                let mut layers = own.analysis.layers_with_parts(request, &common)?;
-                layers.are_parts = own.are_parts;
-                Ok(layers)
+                Ok(Layers {
+                    are_parts: own.are_parts,
+                    ..own.analysis.layers_with_parts(request, &common)?
+                })
             })
             .collect::<Result<Vec<_>>>()?;
         Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
     }
 
-    /// Returns the layering with index `number` for `request` (0 for whole layers, higher for finer
-    /// layers); `None` if there is no such layering. Calls `find`, which returns the layers in each
-    /// profile, only if no earlier call has found this layering.
-    fn choice(
-        &self,
-        request: &Request,
-        (number, samples): (usize, Option<u64>),
-        find: impl FnOnce() -> Result<Option<Vec<Layers<'s>>>>,
-    ) -> Result<Option<&Level<'s>>> {
-        let named = request.named_layers().into_iter().map(str::to_owned);
-        let choice = Choice {
-            named: named.collect(),
-            placement: request.placement.clone(),
-            number,
-            samples,
-        };
-        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
-        let known = self
-            .known
-            .borrow()
-            .iter()
-            .find(is_asked)
-            .map(|known| known.1);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let index = find()?
-                    .map(|layers| self.index_of(layers, samples, request))
-                    .transpose()?;
-                self.known.borrow_mut().push((choice, index));
-                index
-            }
-        };
-        Ok(index.map(|index| &self.levels[index]))
-    }
-
     /// Returns the index into `levels` of the layering `all`, which is added if it is new. `all`
-    /// has the layers in one profile, followed by those in the profiles with other available memory
-    /// proportions.
+    /// has the layers in one profile, followed by the layers in each profile with another available
+    /// memory proportion.
     ///
     /// # Errors
     /// If the profiles are of different models.
@@ -453,15 +414,18 @@ impl<'s> Answers<'s> {
             check_same(&all[0], other)?;
         }
         let step = request.options.step.with_size(samples);
-        let kept: Vec<&'s Layers<'s>> = all
-            .into_iter()
-            .map(|layers| self.layers.push_get(Box::new(layers)))
-            .collect();
-        let tables = kept.iter().map(|layers| layers.tables(step));
+        let (mut in_each_profile, mut tables) = (Vec::new(), Vec::new());
+        for layers in all {
+            let layers: &'s Layers<'s> = self.layers.push_get(Box::new(layers));
+            let (memory, placement) = (layers.memory()?, &layers.placement);
+            let cycles = layers.model().layer_cycles(placement);
+            tables.push(ProfileTables::new(memory, cycles, step));
+            in_each_profile.push(layers);
+        }
         self.levels.push(Box::new(Level {
-            space: Space::new(tables.collect::<Result<_>>()?, self.progress.clone()),
-            layers: kept[0],
-            in_each_profile: kept,
+            layers: in_each_profile[0],
+            in_each_profile,
+            space: Space::new(tables, self.progress.clone()),
             samples,
         }));
         Ok(self.levels.len() - 1)
@@ -482,48 +446,22 @@ impl<'s> Answers<'s> {
             _ => error,
         }
     }
-
-    /// Returns the costs (memory and time) of ranges of the layers of `answer`, in the pipeline of
-    /// its split and on all tiles. `reach` sets which ranges must be computed at least.
-    pub fn costs(&self, answer: &Answer<'_, 's>, reach: Reach) -> Result<PipelineCosts<'s>> {
-        let (best, space) = (&answer.best, &answer.level.space);
-        Ok(PipelineCosts {
-            ipus: best.ipus,
-            ..space.on_all_tiles(&answer.question, (best.pipeline, reach))?
-        })
-    }
-
-    /// Turns `answer`, the answer to a changed request, into a claim of the report. `change` has
-    /// the changed options.
-    pub fn claim(&self, answer: &Answer<'_, 's>, change: Vec<Word>) -> Result<Claim<'s>> {
-        Ok(Claim {
-            change,
-            costs: answer.costs()?,
-            best: answer.best.clone(),
-        })
-    }
 }
 
 impl<'s> Level<'s> {
-    /// Translates `request` into a search request about the positions of this layering.
-    pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
-        let bytes_per_tile = self.layers.model().target.bytes_per_tile;
-        let has_cycles = self.space.has_cycles();
-        let positions = &self.layers.placement.positions;
-        let mut request = request.search(positions, bytes_per_tile, has_cycles)?;
-        request.options.step = request.options.step.with_size(self.samples);
-        Ok(self.space.question(request))
-    }
-
     /// Returns the best split of this layering, in one of `pipelines`, that fits the limits of
-    /// `request`; `None` if no split fits.
+    /// `request`; `None` if no split fits. If the user gave a split, returns this split, whether it
+    /// fits or not.
     pub fn best(
         &self,
         request: &Request,
         pipelines: &[Pipeline],
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
-        let best = self.space.best(&question, pipelines)?;
+        let best = match &question.request.given {
+            Some(plan) => self.space.given(&question, plan, pipelines)?,
+            None => self.space.best(&question, pipelines)?,
+        };
         Ok(best.map(|best| self.answer(question, best)))
     }
 
@@ -533,10 +471,11 @@ impl<'s> Level<'s> {
     pub fn lowest(
         &self,
         request: &Request,
-        (pipelines, below): (&[Pipeline], Option<u64>),
+        pipelines: &[Pipeline],
+        below: Option<u64>,
     ) -> Result<Option<Answer<'_, 's>>> {
         let question = self.question(request)?;
-        let best = self.space.lowest(&question, (pipelines, below))?;
+        let best = self.space.lowest(&question, pipelines, below)?;
         Ok(best.map(|best| self.answer(question, best)))
     }
 
@@ -551,30 +490,39 @@ impl<'s> Level<'s> {
 
 impl<'s> Answer<'_, 's> {
     /// Returns the costs (memory and time) of ranges of layers in the pipeline of the answer's
-    /// split, as far as they were computed before; computes no further ranges.
-    pub fn costs(&self) -> Result<PipelineCosts<'s>> {
+    /// split: at least the ranges within `reach` on all tiles or, without `reach`, only the ranges
+    /// that were computed before.
+    pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
             ipus: best.ipus,
-            ..space.known(&self.question, best.pipeline)?
+            ..space.in_pipeline(&self.question, best.pipeline, reach)?
         })
     }
 
-    /// Compares two splits that both fit and answer one request for different micro-batch sizes;
-    /// the better split is `Less`. A split whose time is completely known is better than a split
-    /// with a partly unknown time.
-    fn compare(&self, other: &Self) -> Ordering {
-        let bandwidth = self.question.request.options.step.streaming_bandwidth;
-        let lacks_time = |own: &Self| own.best.lacks_time(bandwidth);
-        lacks_time(self)
-            .cmp(&lacks_time(other))
-            .then_with(|| self.question.compare(&self.best, &other.best))
+    /// Turns the answer to a changed request into a claim of the report. `change` has the changed
+    /// options.
+    pub fn claim(&self, change: Vec<Word>) -> Result<Claim<'s>> {
+        Ok(Claim {
+            change,
+            costs: self.costs(None)?,
+            best: self.best.clone(),
+        })
     }
 
-    /// Returns the name of the first layer of each stage of the split except stage 0.
-    pub fn starts(&self) -> Vec<String> {
-        let positions = &self.level.layers.placement.positions;
-        let cuts = self.best.solution.plan.cuts();
-        cuts.map(|cut| positions.name(cut).to_string()).collect()
+    /// Compares two answers to one request; the better answer is `Less`. A split that fits is
+    /// better than a split that does not fit. Of splits that fit, a split whose time is completely
+    /// known is better than a split with a partly unknown time. Splits that do not fit are compared
+    /// by their peaks.
+    fn compare(&self, other: &Self) -> Ordering {
+        match (self.best.fits, other.best.fits) {
+            (true, true) => {}
+            (false, false) => return self.best.peak_bytes().cmp(&other.best.peak_bytes()),
+            (mine, theirs) => return theirs.cmp(&mine),
+        }
+        self.best
+            .lacks_time
+            .cmp(&other.best.lacks_time)
+            .then_with(|| self.question.compare(&self.best, &other.best))
     }
 }

@@ -35,7 +35,7 @@ impl Changed {
     /// IPU of a replica, removes the amounts of the IPUs that a replica no longer has.
     pub fn with_ipus(mut self, ipus: usize) -> Self {
         self.request.ipus = Some(IpuCount::Exactly(ipus));
-        let of_replica = ipus / self.request.options.replicas().max(1) as usize;
+        let of_replica = ipus / self.request.options.replicas() as usize;
         let memories = &mut self.request.memory_per_tile;
         if memories.len() > of_replica {
             memories.truncate(of_replica.max(1));
@@ -89,8 +89,7 @@ impl Changed {
         changed.with_pipeline(pipeline)
     }
 
-    /// Sets the schedule, the recomputation and the place of optimizer state to those of
-    /// `pipeline`.
+    /// Sets the schedule, the recomputation and the place of optimizer state of `pipeline`.
     pub fn with_pipeline(mut self, pipeline: Pipeline) -> Self {
         if pipeline.is_on() {
             self = self.with_schedule(pipeline.schedule);
@@ -120,17 +119,15 @@ impl Changed {
     }
 
     /// Allows the layers that share one of `weights` to be on several IPUs (`--untie`).
-    pub fn with_untied(mut self, weights: &[String]) -> Self {
-        let untie = &mut self.request.placement.untie;
-        match untie {
-            Untied::Weights(names) => names.extend(weights.iter().cloned()),
-            Untied::Nothing if !weights.is_empty() => *untie = Untied::Weights(weights.to_vec()),
-            Untied::Nothing | Untied::All => {}
+    pub fn with_untied(mut self, weights: impl Iterator<Item = String>) -> Self {
+        for weight in weights {
+            self.change.push(Word::Add("--untie", weight.clone()));
+            match &mut self.request.placement.untie {
+                Untied::Weights(names) => names.push(weight),
+                untie @ Untied::Nothing => *untie = Untied::Weights(vec![weight]),
+                Untied::All => {}
+            }
         }
-        let added = weights
-            .iter()
-            .map(|weight| Word::Add("--untie", weight.clone()));
-        self.change.extend(added);
         self
     }
 }

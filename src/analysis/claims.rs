@@ -8,15 +8,17 @@ use super::judged::other_counts;
 use crate::memory::{Pipeline, Recompute, StatePlace};
 use crate::message::UsageError;
 use crate::model::Placement;
-use crate::search::{Claim, Claims, Front, IpuCount, OfSize, Relaxed};
+use crate::search::{Candidate, Claim, Claims, Front, IpuCount, OfSize, Word};
 use crate::solve::Goal;
 use anyhow::Result;
+use std::ops::Range;
 
 #[cfg(test)]
 mod tests;
 
-/// A sweep or plan tries every number of IPUs up to this number, which is that of a POD16.
-const TRIED_IPUS: usize = 16;
+/// A sweep or plan, and the other splits of a report, try every number of IPUs up to this number,
+/// which is that of a POD16.
+pub(super) const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;
@@ -36,9 +38,9 @@ impl<'s> Answers<'s> {
         let is_refused = options.split && !answer.best.fits && request.judged.is_none();
         let mut claims = Claims {
             sweep: self.sweep(request, answer)?,
+            sizes: self.by_size(request)?,
             ..Claims::default()
         };
-        claims.sizes = self.by_size(request)?;
         if request.judged.is_some() {
             let changed = request
                 .changed()
@@ -69,20 +71,13 @@ impl<'s> Answers<'s> {
 
     /// Returns the answer to a changed request as a claim, even if no split fits; `None` if no
     /// split obeys the constraints.
-    fn answered(&self, Changed { request, change }: Changed) -> Result<Option<Claim<'s>>> {
-        self.answer(&request)?
-            .map(|answer| self.claim(&answer, change))
-            .transpose()
+    fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
+        claimed(self.answer(&changed.request)?, changed.change)
     }
 
     /// Returns the answer to a changed request as a claim; `None` if no split fits.
-    fn answered_if_fitting(
-        &self,
-        Changed { request, change }: Changed,
-    ) -> Result<Option<Claim<'s>>> {
-        self.fitting(&request)?
-            .map(|answer| self.claim(&answer, change))
-            .transpose()
+    fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
+        claimed(self.fitting(&changed.request)?, changed.change)
     }
 
     /// Returns the answer on the fewest IPUs on which a split fits with the layers and the place of
@@ -94,27 +89,22 @@ impl<'s> Answers<'s> {
         answer: &Answer<'_, 's>,
     ) -> Result<Option<Claim<'s>>> {
         let best = &answer.best;
-        let (IpuCount::Exactly(_), stages) = (request.all_ipus()?, best.solution.score.stages)
-        else {
-            return Ok(None);
-        };
-        let like: Vec<Pipeline> = self
-            .pipelines(request)?
-            .into_iter()
-            .flatten()
-            .filter(|pipeline| {
-                pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
-            })
-            .collect();
-        let (space, question) = (&answer.level.space, &answer.question);
-        let fewest = space.fewest_stages(question, (&like, stages))?;
-        let Some(fewest) = fewest else {
-            return Ok(None);
-        };
-        let ipus = self.framework().supported(fewest);
-        if ipus >= self.framework().supported(stages) {
+        if let IpuCount::UpTo(_) = request.all_ipus()? {
             return Ok(None);
         }
+        let stages = best.solution.score.stages;
+        let mut like = self.pipelines(request)?.concat();
+        like.retain(|pipeline| {
+            pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
+        });
+        let space = &answer.level.space;
+        let fewest = space.fewest_stages(&answer.question, &like, stages)?;
+        let fewer = fewest
+            .map(|fewest| self.supported(fewest))
+            .filter(|&ipus| ipus < self.supported(stages));
+        let Some(ipus) = fewer else {
+            return Ok(None);
+        };
         let claim = self.answered_if_fitting(request.changed().with_ipus(ipus * best.replicas))?;
         Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
@@ -131,29 +121,27 @@ impl<'s> Answers<'s> {
         }
         let most = request.changed().with_ipus(MOST_IPUS).request;
         let mut pipelines = self.pipelines(&most)?.concat();
-        pipelines.sort_by_key(|&pipeline| most.options.replicas_in(pipeline));
-        let mut fewest: Option<usize> = None;
+        let replicas_in = |pipeline: &Pipeline| most.options.replicas_in(*pipeline);
+        pipelines.sort_by_key(replicas_in);
+        let mut fewest = MOST_IPUS + 1;
         for level in self.levels(&most) {
             let level = level?;
             let question = level.question(&most)?;
-            for alike in pipelines.chunk_by(|&one, &other| {
-                most.options.replicas_in(one) == most.options.replicas_in(other)
-            }) {
-                let replicas = most.options.replicas_in(alike[0]);
-                let below = fewest.map_or(MOST_IPUS, |fewest| fewest - 1);
-                let stages = below / replicas;
-                if below <= now || stages == 0 {
-                    continue;
+            for alike in pipelines.chunk_by(|one, other| replicas_in(one) == replicas_in(other)) {
+                let replicas = replicas_in(&alike[0]);
+                let stages = (fewest - 1) / replicas;
+                if fewest - 1 > now
+                    && stages > 0
+                    && let Some(found) = level.space.fewest_stages(&question, alike, stages)?
+                {
+                    fewest = fewest.min(self.supported(found) * replicas);
                 }
-                let found = level.space.fewest_stages(&question, (alike, stages))?;
-                let ipus = found.map(|stages| self.framework().supported(stages) * replicas);
-                fewest = fewest.into_iter().chain(ipus).min();
             }
         }
-        match fewest.filter(|&ipus| ipus <= MOST_IPUS) {
-            Some(ipus) => self.answered_if_fitting(request.changed().with_ipus(ipus)),
-            None => Ok(None),
+        if fewest > MOST_IPUS {
+            return Ok(None);
         }
+        self.answered_if_fitting(request.changed().with_ipus(fewest))
     }
 
     /// Finds the lowest memory of a tile, the same on every IPU, with which the model fits on the
@@ -172,11 +160,8 @@ impl<'s> Answers<'s> {
     /// blocks on each IPU, and itself decides where all layers outside blocks run. Returns `None`
     /// if that is the same split as in `answer`, or no split.
     fn by_counts(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
-        let (plan, positions) = (
-            &answer.best.solution.plan,
-            &answer.level.layers.placement.positions,
-        );
-        let Some(counts) = other_counts(plan, positions) else {
+        let positions = &answer.level.layers.placement.positions;
+        let Some(counts) = other_counts(&answer.best.solution.plan, positions) else {
             return Ok(None);
         };
         match self.answered(request.changed().with_counts(counts, answer.best.pipeline)) {
@@ -233,66 +218,50 @@ impl<'s> Answers<'s> {
     /// Returns minimal sets of constraints and tied weights such that the model fits if the user
     /// gives up the set. Returns a set that has only constraints and a set that has only tied
     /// weights, as far as they exist; if neither exists, a set that may have both.
-    fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Relaxed<'s>>> {
+    fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
+        let all = own + ties.len();
         let mut found = Vec::new();
-        found.extend(self.minimal(request, &ties, |index| index < own)?);
-        found.extend(self.minimal(request, &ties, |index| index >= own)?);
-        if found.is_empty() && own > 0 && !ties.is_empty() {
-            found.extend(self.minimal(request, &ties, |_| true)?);
+        for removable in [0..own, own..all] {
+            found.extend(self.minimal(request, &ties, removable)?);
+        }
+        if found.is_empty() && own > 0 && own < all {
+            found.extend(self.minimal(request, &ties, 0..all)?);
         }
         Ok(found)
     }
 
-    /// Returns a minimal set of constraints and tied weights such that a split for `request` fits
-    /// without the set; `None` if there is no such set. The set has only members that `may_go`
-    /// accepts. `may_go` gets an index into the list of the constraints of `request` followed by
-    /// `ties`.
+    /// Finds a minimal set of constraints and tied weights such that a split for `request` fits
+    /// without the set, and returns the answer without the set; `None` if there is no such set. The
+    /// set has only members of `removable`, which are indices into the list of the constraints of
+    /// `request` followed by `ties`.
     fn minimal(
         &self,
         request: &Request,
         ties: &[String],
-        may_go: impl Fn(usize) -> bool,
-    ) -> Result<Option<Relaxed<'s>>> {
+        removable: Range<usize>,
+    ) -> Result<Option<Claim<'s>>> {
         let own = request.constraints.len();
-        let mut gone: Vec<usize> = (0..own + ties.len())
-            .filter(|&index| may_go(index))
-            .collect();
-        let untied = |gone: &[usize]| -> Vec<String> {
-            gone.iter()
-                .filter_map(|index| ties.get(index.checked_sub(own)?).cloned())
-                .collect()
-        };
         let without = |gone: &[usize]| {
+            let untied = gone.iter().filter_map(|index| index.checked_sub(own));
             request
                 .changed()
                 .without_constraints(|index| gone.contains(&index))
-                .with_untied(&untied(gone))
+                .with_untied(untied.map(|index| ties[index].clone()))
         };
+        let mut gone: Vec<usize> = removable.clone().collect();
         if gone.is_empty() || self.fitting(&without(&gone).request)?.is_none() {
             return Ok(None);
         }
-        for index in gone.clone().into_iter().take(MAX_TRIED) {
-            let fewer: Vec<usize> = gone
-                .iter()
-                .copied()
-                .filter(|&other| other != index)
-                .collect();
+        for index in removable.take(MAX_TRIED) {
+            let mut fewer = gone.clone();
+            fewer.retain(|&other| other != index);
             if self.fitting(&without(&fewer).request)?.is_some() {
                 gone = fewer;
             }
         }
-        let claim = self.answered_if_fitting(without(&gone))?;
-        Ok(claim.map(|claim| Relaxed {
-            constraints: gone
-                .iter()
-                .filter_map(|&index| request.constraints.get(index))
-                .map(ToString::to_string)
-                .collect(),
-            weights: untied(&gone),
-            claim,
-        }))
+        self.answered_if_fitting(without(&gone))
     }
 
     /// Returns the fastest answer with several replicas of a smaller pipeline, if these replicas
@@ -312,26 +281,21 @@ impl<'s> Answers<'s> {
         if !is_open || !is_by_time || answer.best.replicas > 1 {
             return Ok(None);
         }
-        let mut fastest: Option<Claim<'s>> = None;
-        for replicas in (1..ipus)
-            .map(|of_one| ipus / of_one)
-            .filter(|&count| count > 1)
-        {
-            let changed = request
-                .changed()
-                .with_replicas(replicas)
-                .with_state(answer.best.pipeline.state);
-            let Some(found) = self.fitting(&changed.request)? else {
-                continue;
-            };
-            let than = fastest
-                .as_ref()
-                .map_or(&answer.best, |fastest| &fastest.best);
-            if found.best.by_rate(than).is_lt() {
-                fastest = Some(self.claim(&found, changed.change)?);
-            }
-        }
-        Ok(fastest)
+        let claims = (1..=ipus / 2)
+            .map(|of_one| {
+                self.answered_if_fitting(
+                    request
+                        .changed()
+                        .with_replicas(ipus / of_one)
+                        .with_state(answer.best.pipeline.state),
+                )
+            })
+            .collect::<Result<Vec<_>>>()?;
+        Ok(claims
+            .into_iter()
+            .flatten()
+            .filter(|claim| claim.best.by_rate(&answer.best).is_lt())
+            .min_by(|one, other| one.best.by_rate(&other.best)))
     }
 
     /// Returns the answer for each micro-batch size that was recorded, in ascending order; empty if
@@ -341,23 +305,18 @@ impl<'s> Answers<'s> {
             return Ok(Vec::new());
         }
         let own = request.options.step.micro_batch.unwrap_or(1);
-        let mut profiles: Vec<_> = self
-            .profiles(request)
-            .map(|profile| (profile.samples.unwrap_or(own), profile.analysis))
-            .collect();
-        profiles.sort_by_key(|&(samples, _)| samples);
         let mut sizes = Vec::new();
-        for (samples, analysis) in profiles {
+        for profile in self.profiles(request) {
             let only = Request {
-                only_size: Some(samples),
+                only_size: profile.samples.or(Some(own)),
                 ..request.clone()
             };
             sizes.extend(self.answered(only.changed())?.map(|claim| OfSize {
-                samples,
-                profile: analysis.displayed(),
+                profile: profile.analysis.displayed(),
                 claim,
             }));
         }
+        sizes.sort_by_key(|size| size.claim.best.samples);
         Ok(sizes)
     }
 
@@ -373,7 +332,7 @@ impl<'s> Answers<'s> {
             IpuCount::UpTo(_) if answer.best.fits => answer.best.all_ipus(),
             IpuCount::UpTo(most) => most.min(TRIED_IPUS),
         };
-        let replicas = options.replicas().max(1) as usize;
+        let replicas = options.replicas() as usize;
         let mut claims = Vec::new();
         for ipus in (replicas..=most).step_by(replicas) {
             claims.extend(self.answered(request.changed().without_given().with_ipus(ipus))?);
@@ -385,57 +344,52 @@ impl<'s> Answers<'s> {
     /// on each number of IPUs, with optimizer state in the same place as in `answer` or off the
     /// chip. A row is left out if another row is better in number of IPUs, time and memory at once.
     fn plan(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Front<'s>> {
-        let mut front = Front {
-            rows: Vec::new(),
-            ipus: Vec::new(),
-            pipelines: Vec::new(),
-        };
         if !answer.best.fits || request.judged.is_some() {
-            return Ok(front);
+            return Ok(Front::default());
         }
         let most = answer.best.all_ipus().max(match request.all_ipus()? {
             IpuCount::Exactly(ipus) => ipus,
             IpuCount::UpTo(_) => 0,
         });
-        front.pipelines = self.planned_pipelines(request, answer)?;
-        front.ipus = self.numbers(most);
-        let largest = request.changed().with_ipus(most).request;
-        let level = answer.level;
-        let question = level.question(&largest)?;
-        level.space.prepare(&question, &front.pipelines)?;
+        let pipelines = self.planned_pipelines(request, answer)?;
+        // The numbers of IPUs to try: every number up to `TRIED_IPUS`, then powers of 2, and last
+        // the maximum; with PopTorch, only powers of 2.
+        let ipus: Vec<usize> = (1..=most)
+            .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
+            .filter(|&ipus| self.supported(ipus) == ipus)
+            .collect();
+        let question = answer
+            .level
+            .question(&request.changed().with_ipus(most).request)?;
+        answer.level.space.prepare(&question, &pipelines)?;
         let mut rows = Vec::new();
-        for &ipus in &front.ipus {
-            for &pipeline in &front.pipelines {
-                let replicas = request.options.replicas_in(pipeline);
-                if ipus % replicas > 0 {
-                    continue;
+        for &ipus in &ipus {
+            for &pipeline in &pipelines {
+                if ipus.is_multiple_of(request.options.replicas_in(pipeline)) {
+                    rows.extend(self.row(request, pipeline, ipus)?);
                 }
-                rows.extend(self.row(request, (pipeline, ipus))?);
             }
         }
-        let first = self.claim(answer, Vec::new())?;
-        front.rows = selected(first, rows, request.options.step.streaming_bandwidth);
-        Ok(front)
+        let first = answer.claim(Vec::new())?;
+        Ok(Front {
+            rows: selected(first, rows),
+            ipus,
+            pipelines,
+        })
     }
 
     /// Returns a row of a plan: the best split in `pipeline` on `ipus` IPUs. Returns `None` if no
     /// split fits, or if the split uses fewer IPUs than `ipus`.
-    fn row(
-        &self,
-        request: &Request,
-        (pipeline, ipus): (Pipeline, usize),
-    ) -> Result<Option<Claim<'s>>> {
+    fn row(&self, request: &Request, pipeline: Pipeline, ipus: usize) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
         // Keep the place of optimizer state of `pipeline`: other places have their own rows in the
         // plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
-        let row = self.fitting_in(&changed.request, &groups)?;
-        row.filter(|row| {
-            self.framework().supported(row.best.solution.score.stages) >= row.best.ipus
-        })
-        .map(|row| self.claim(&row, changed.change))
-        .transpose()
+        let row = self
+            .fitting_in(&changed.request, &groups)?
+            .filter(|row| self.supported(row.best.solution.score.stages) >= row.best.ipus);
+        claimed(row, changed.change)
     }
 
     /// Returns the pipelines that a plan (`--plan`) tries: all pipelines that the framework
@@ -448,8 +402,10 @@ impl<'s> Answers<'s> {
     ) -> Result<Vec<Pipeline>> {
         let (best, model) = (answer.best.pipeline, &self.analysis.model);
         let mut states = vec![(best.state, best.replicas)];
-        let mut open = self.pipelines(request)?.into_iter().flatten();
-        let is_open = open.any(|pipeline| pipeline.state != StatePlace::OnChip);
+        let open = self.pipelines(request)?.concat();
+        let is_open = open
+            .iter()
+            .any(|pipeline| pipeline.state != StatePlace::OnChip);
         if best.state == StatePlace::OnChip && is_open {
             states.push((StatePlace::OffChip, request.options.replicas()));
         }
@@ -457,22 +413,19 @@ impl<'s> Answers<'s> {
         let all = asked
             .choose(model)
             .possible(asked, model.backward_start.is_some());
-        let in_state = |(state, replicas)| {
-            all.iter()
-                .map(move |pipeline| pipeline.with_state(state, replicas))
-        };
-        Ok(states.into_iter().flat_map(in_state).collect())
+        let mut planned = Vec::new();
+        for (state, replicas) in states {
+            planned.extend(
+                all.iter()
+                    .map(|pipeline| pipeline.with_state(state, replicas)),
+            );
+        }
+        Ok(planned)
     }
+}
 
-    /// Returns the numbers of IPUs that a plan tries, in ascending order: every number up to
-    /// [`TRIED_IPUS`], then powers of 2, and last the maximum `most`. With PopTorch, only powers of
-    /// 2.
-    fn numbers(&self, most: usize) -> Vec<usize> {
-        (1..=most)
-            .filter(|&ipus| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus == most)
-            .filter(|&ipus| self.framework().supported(ipus) == ipus)
-            .collect()
-    }
+fn claimed<'s>(answer: Option<Answer<'_, 's>>, change: Vec<Word>) -> Result<Option<Claim<'s>>> {
+    answer.map(|answer| answer.claim(change)).transpose()
 }
 
 /// Returns the names of tied weights: several layers share such a weight, so these layers must be
@@ -489,25 +442,25 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
 /// Returns the rows to show in a plan: `first`, then the rows of `rows` that no other row beats in
 /// number of IPUs, time and memory at once. The fastest row comes first, and rows with a partly
 /// unknown time come last. A row that differs little from the row before it is left out.
-fn selected<'s>(
-    first: Claim<'s>,
-    mut rows: Vec<Claim<'s>>,
-    streaming_bandwidth: Option<u64>,
-) -> Vec<Claim<'s>> {
-    let lacks_time = |row: &Claim<'_>| row.best.lacks_time(streaming_bandwidth);
+fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
     rows.sort_by(|one, other| {
-        lacks_time(one)
-            .cmp(&lacks_time(other))
-            .then(one.best.by_rate(&other.best))
-            .then(one.best.all_ipus().cmp(&other.best.all_ipus()))
-            .then(one.best.peak_bytes().cmp(&other.best.peak_bytes()))
+        let (one, other) = (&one.best, &other.best);
+        let by_time = one.lacks_time.cmp(&other.lacks_time);
+        by_time
+            .then(one.by_rate(other))
+            .then(one.all_ipus().cmp(&other.all_ipus()))
+            .then(one.peak_bytes().cmp(&other.peak_bytes()))
     });
     let mut selected = vec![first];
     for row in rows {
-        let beats =
-            |other: &Claim<'_>| lacks_time(other) <= lacks_time(&row) && is_no_worse(other, &row);
-        let is_beaten = selected.iter().any(beats);
-        let differs = selected.last().is_some_and(|last| differs(last, &row));
+        let is_beaten = selected.iter().any(|other| {
+            other.best.lacks_time <= row.best.lacks_time
+                && other.best.all_ipus() <= row.best.all_ipus()
+                && other.best.by_rate(&row.best).is_le()
+                && other.best.peak_bytes() <= row.best.peak_bytes()
+        });
+        let last = selected.last();
+        let differs = last.is_some_and(|last| differs(&last.best, &row.best));
         if !is_beaten && differs && selected.len() < MAX_ROWS {
             selected.push(row);
         }
@@ -515,25 +468,17 @@ fn selected<'s>(
     selected
 }
 
-/// Returns whether `one` uses at most as many IPUs as `other`, takes at most as much time per
-/// micro-batch, and has at most the same peak memory.
-fn is_no_worse(one: &Claim<'_>, other: &Claim<'_>) -> bool {
-    one.best.all_ipus() <= other.best.all_ipus()
-        && one.best.by_rate(&other.best).is_le()
-        && one.best.peak_bytes() <= other.best.peak_bytes()
-}
-
 /// Returns whether two rows of a plan differ in the number of IPUs, or by at least 5 % in time or
 /// peak memory.
-fn differs(one: &Claim<'_>, other: &Claim<'_>) -> bool {
+fn differs(one: &Candidate, other: &Candidate) -> bool {
     let apart = |one: u128, other: u128| one.abs_diff(other) * 20 >= one.max(other);
-    let rate = |claim: &Claim<'_>| {
-        let step = claim.best.solution.score.step?;
-        let samples = u128::from(step.micro_batches) * claim.best.samples as u128;
+    let rate = |row: &Candidate| {
+        let step = row.solution.score.step?;
+        let samples = u128::from(step.micro_batches) * row.samples as u128;
         Some(step.cycles / samples.max(1))
     };
     let times = rate(one).zip(rate(other));
-    one.best.all_ipus() != other.best.all_ipus()
+    one.all_ipus() != other.all_ipus()
         || times.is_some_and(|(one, other)| apart(one, other))
-        || apart(one.best.peak_bytes().into(), other.best.peak_bytes().into())
+        || apart(one.peak_bytes().into(), other.peak_bytes().into())
 }

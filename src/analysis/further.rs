@@ -1,8 +1,7 @@
 //! Defines further profiles of the model, which were recorded with another micro-batch size or
 //! another available memory proportion than the main profile.
 
-use super::answer::Answers;
-use super::{Analysis, Layers, Request};
+use super::{Analysis, Layers};
 use crate::escape::printable;
 use crate::message::FileError;
 use crate::model::{LayerNames, TensorKind};
@@ -42,21 +41,6 @@ impl FurtherProfile {
 /// Properties that all profiles of one model have in common: the kind of the properties, and one
 /// entry per property with its value, in order.
 type Properties = (&'static str, Vec<String>);
-
-impl Answers<'_> {
-    /// Checks that all profiles with other micro-batch sizes are of the same model as the main
-    /// profile.
-    ///
-    /// # Errors
-    /// Returns the errors of [`check_same`].
-    pub(super) fn check_sizes(&self, request: &Request) -> Result<()> {
-        let first = self.whole_layers(request)?;
-        for profile in self.profiles(request) {
-            check_same(first.layers, self.whole_layers_of(profile, request)?.layers)?;
-        }
-        Ok(())
-    }
-}
 
 /// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
 /// weights are the same in both.

@@ -1,5 +1,6 @@
 //! Reads a split that the user gives, which is evaluated and compared with the best split.
 
+use super::Request;
 use super::named_layers::{layer_names, position};
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
@@ -100,29 +101,32 @@ impl JudgedSplit {
         (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
-    /// Returns whether the value of `--layers-per-ipu` may be a list of IPU indices, with one entry
-    /// per layer, instead of the numbers of layers on each IPU.
-    pub(super) fn may_list_ipus(&self) -> bool {
-        matches!(self, Self::LayersPerIpu(list) if list.len() > 1 && list[0] == Some(0) && list.is_sorted())
+    /// If the value of `--layers-per-ipu` may be a list of IPU indices, with one entry per layer,
+    /// instead of the numbers of layers on each IPU, returns this list; otherwise `None`.
+    pub(super) fn ipus_of_layers(&self) -> Option<Vec<usize>> {
+        let Self::LayersPerIpu(list) = self else {
+            return None;
+        };
+        let ipus: Vec<usize> = list.iter().copied().collect::<Option<_>>()?;
+        (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
     /// Converts a `--layers-per-ipu` list that has the IPU index of each layer or block, ascending
     /// from 0, into numbers of layers on each IPU. Returns no split (`None`) if the list does not
-    /// have this form, or if its entries add up to the number of layers or blocks. In the latter
-    /// case, the list could be either, and the returned flag is true: it is read as numbers of
-    /// layers.
+    /// have this form, or if its entries add up to the number of layers or blocks. If they add up,
+    /// the list could mean IPU indices or numbers of layers; it is read as numbers of layers, and
+    /// the returned flag is true.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
-        let Self::LayersPerIpu(list) = self else {
-            return (None, false);
-        };
-        let ipus: Vec<usize> = list.iter().copied().flatten().collect();
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
-        let is_mapping = self.may_list_ipus() && sizes.contains(&ipus.len());
-        if !is_mapping || sizes.contains(&sum(&ipus)) {
-            return (None, is_mapping);
+        let ipus = self.ipus_of_layers();
+        let Some(ipus) = ipus.filter(|ipus| sizes.contains(&ipus.len())) else {
+            return (None, false);
+        };
+        if sizes.contains(&sum(&ipus)) {
+            return (None, true);
         }
-        let last = ipus.last().copied().unwrap_or(0).min(ipus.len());
+        let last = ipus[ipus.len() - 1].min(ipus.len());
         let count = |ipu: usize| ipus.iter().filter(|&&other| other == ipu).count();
         let counts = (0..=last).map(|ipu| Some(count(ipu))).collect();
         (Some(Self::LayersPerIpu(counts)), false)
@@ -136,18 +140,13 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the stages of the split as ranges of positions. `requested` has the requested number
-    /// of IPUs, and the number of amounts in `--mem-per-tile` (0 without the option).
+    /// Returns the stages of the split as ranges of positions.
     ///
     /// # Errors
     /// If the model has no layer of a name, if the layers are not in the order of the model, if the
     /// numbers of layers do not add up to the number of layers in the model, or if an IPU would run
-    /// nothing although `requested` rules that out.
-    pub(super) fn plan(
-        &self,
-        positions: &Positions,
-        requested: (Option<IpuCount>, usize),
-    ) -> Result<Plan> {
+    /// nothing although the number of IPUs or the memory in `request` rules that out.
+    pub(super) fn plan(&self, positions: &Positions, request: &Request) -> Result<Plan> {
         let mut stages = self.positions_by_ipu(positions)?;
         let mut named = stages.iter().skip(1).zip(self.layers());
         let out = named.find(|(stage, name)| stage.start == 0 && *name != "In");
@@ -159,7 +158,7 @@ impl JudgedSplit {
             )));
         }
         if let Self::LayersPerIpu(_) = self {
-            check_idle(requested, &stages)?;
+            check_idle(request, &stages)?;
             stages.retain(|stage| !stage.is_empty());
         }
         Plan::new(stages, positions.len()).ok_or_else(|| {
@@ -187,8 +186,11 @@ impl JudgedSplit {
 
     /// Returns the indices of the IPUs that run nothing in this split, ascending; empty if the
     /// split is invalid.
-    pub(super) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
-        idle(&self.positions_by_ipu(positions).unwrap_or_default())
+    pub(crate) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
+        let stages = self.positions_by_ipu(positions).unwrap_or_default();
+        (0..stages.len())
+            .filter(|&ipu| stages[ipu].is_empty())
+            .collect()
     }
 }
 
@@ -276,9 +278,7 @@ fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<V
 }
 
 fn sum(counts: &[usize]) -> usize {
-    counts
-        .iter()
-        .fold(0, |sum, &count| sum.saturating_add(count))
+    counts.iter().copied().fold(0, usize::saturating_add)
 }
 
 /// Returns the number of blocks that begin in each stage of `plan`. Returns `None` if these numbers
@@ -300,10 +300,8 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
 /// numbers that the user fixed; IPUs with `None` share the remaining layers evenly. If the layers
 /// cannot be shared evenly, the first of these IPUs get one more layer each.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
-    let left = counts
-        .iter()
-        .flatten()
-        .fold(layers, |left, &count| left.saturating_sub(count));
+    let fixed = counts.iter().copied().flatten();
+    let left = fixed.fold(layers, usize::saturating_sub);
     let open = counts.iter().filter(|count| count.is_none()).count();
     let mut shares = (0..open).map(|place| left / open + usize::from(place < left % open));
     counts
@@ -312,28 +310,20 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the indices of the IPUs that run nothing. `stages` has one entry per IPU: its range of
-/// positions.
-fn idle(stages: &[Range<usize>]) -> Vec<usize> {
-    (0..stages.len())
-        .filter(|ipu| stages[*ipu].is_empty())
-        .collect()
-}
-
-/// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if `ipus`,
-/// the requested number of IPUs, is lower than the number of `stages`, or if there are several
-/// `amounts` of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
-fn check_idle((ipus, amounts): (Option<IpuCount>, usize), stages: &[Range<usize>]) -> Result<()> {
-    let Some(ipu) = idle(stages).first().copied() else {
+/// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if the number
+/// of IPUs in `request` is lower than the number of `stages`, or if `request` has several amounts
+/// of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
+fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
+    let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());
     };
-    if amounts > 1 {
+    if request.memory_per_tile.len() > 1 {
         return Err(usage(format!(
             "--layers-per-ipu: IPU {ipu} would run nothing, which is only possible with one \
              --mem-per-tile for all IPUs; give one amount, or leave the 0 out"
         )));
     }
-    match ipus {
+    match request.ipus {
         Some(IpuCount::Exactly(ipus)) if ipus < stages.len() => Err(usage(format!(
             "--layers-per-ipu: there are counts for {}, but --num-ipus is {ipus}: IPU {ipu} runs \
              nothing, but still counts as an IPU; set --num-ipus to the number of counts",
@@ -400,7 +390,8 @@ mod tests {
         }
         assert_eq!(ipus("2,0,2", &apart), "In 0 1 |  | 2 3 Out");
         assert_eq!(ipus("2,2,0,0", &apart), "In 0 1 | 2 3 |  | Out");
-        assert_eq!(idle(&[0..3, 3..5, 5..5, 5..6]), [2]);
+        let split = JudgedSplit::layers_per_ipu("2,2,0,0").expect("counts");
+        assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
     /// Layers before the first block are on the first IPU, layers after the last block on the last

@@ -6,8 +6,7 @@ use crate::escape::printable;
 use crate::limits;
 use crate::message::{Warning, usage};
 use crate::model::{
-    LayerOptions, LayerSource, Layering, Model, ModuleLayers, OutOn, Placement, PlacementOptions,
-    Rules, Untied,
+    LayerOptions, LayerSource, Layering, Model, OutOn, Placement, PlacementOptions, Rules, Untied,
 };
 use crate::search::Solver;
 use crate::wording::{counted, displayed, listed};
@@ -29,12 +28,12 @@ pub struct Layers<'a> {
     /// find layers, or if the default regex found them.
     pub note: Option<String>,
     /// Whether modules replaced the layers that the default regex finds, because no split of the
-    /// latter fits. If so, a later command that names one of these modules as a layer needs
+    /// regex's layers fits. If so, a later command that names one of these modules as a layer needs
     /// `--layer-name-regex auto`.
     pub are_switched: bool,
     /// Whether these layers are the finest ones: the modules inside the layers that were requested.
     pub(super) are_parts: bool,
-    options: PlacementOptions,
+    pub(super) options: PlacementOptions,
 }
 
 impl Analysis {
@@ -47,9 +46,9 @@ impl Analysis {
         let layering = find_layers(&self.model, request);
         check_count(&layering)?;
         let mut layers = self.placed(layering, request)?;
-        let modules = layers.layering.modules();
-        let modules = modules.filter(|_| is_best(request));
-        layers.note = modules.map(|modules| modules_note(&layers.layering, modules));
+        if is_best(request) {
+            layers.note = modules_note(&layers.layering);
+        }
         self.check_ties(request, &layers)?;
         Ok(layers)
     }
@@ -98,7 +97,7 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     // The commands that reports print may name modules as layers. So if the regex finds no layers
     // of these names, the modules become the layers.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
-        let modules = with_named(Layering::new(model, &LayerOptions::modules()));
+        let modules = with_named(by_modules(model));
         if has_all(&modules, &names) {
             return modules;
         }
@@ -119,13 +118,45 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns the indices of the IPUs on which the split of `--layers-per-ipu` runs nothing,
-    /// ascending; empty if the request has no such split.
-    pub(crate) fn idle_ipus(&self, request: &Request) -> Vec<usize> {
-        let judged = request.judged.iter();
-        judged
-            .flat_map(|judged| judged.idle_ipus(&self.placement.positions))
-            .collect()
+    /// Returns finer layers than `self`, the layers of `request`, to try if no split of `self`
+    /// fits. `number` is the index of the alternative, from 1. If the default regex found these
+    /// layers, alternative 1 has the modules of the model. The last alternative has the modules
+    /// inside the layers. Layers that options name are not divided. Returns `None` beyond the last
+    /// alternative, for the classic rules, and for the greedy solver.
+    ///
+    /// # Errors
+    /// If variables are shared by more distinct sets of the finer layers than in any real model.
+    pub(super) fn finer_layers(&self, request: &Request, number: usize) -> Result<Option<Self>> {
+        if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
+            return Ok(None);
+        }
+        let modules = self.other_modules(request);
+        let are_parts = number > usize::from(modules.is_some());
+        let layering = match (number, modules) {
+            (1, Some(modules)) => Some(modules),
+            (2, Some(modules)) => self.analysis.parts(&modules, request),
+            (1, None) => self.analysis.parts(&self.layering, request),
+            _ => None,
+        };
+        let is_switched = self.layering.modules().is_none();
+        layering
+            .map(|layering| {
+                self.analysis
+                    .finer(layering, request, is_switched, are_parts)
+            })
+            .transpose()
+    }
+
+    /// Returns the modules of the model as layers, to try in place of `self`, the layers that the
+    /// default regex found. Returns `None` if the user chose how to find layers or names layers that
+    /// are not modules, if modules are the layers already, or if there are fewer modules than layers.
+    fn other_modules(&self, request: &Request) -> Option<Layering> {
+        if !is_best(request) || self.layering.modules().is_some() {
+            return None;
+        }
+        let modules = by_modules(self.model());
+        let is_finer = modules.len() >= self.layering.len();
+        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
     }
 
     /// Returns whether `other` has the same layers as `self`, with the same operations in each
@@ -137,40 +168,6 @@ impl<'a> Layers<'a> {
 }
 
 impl Analysis {
-    /// Returns finer layers than `whole`, the layers of `request`, to try if no split of `whole`
-    /// fits. `number` is the index of the alternative, from 1. If the default regex found `whole`,
-    /// alternative 1 has the modules of the model. The last alternative has the modules inside the
-    /// layers. Layers that options name are not divided. Returns `None` beyond the last
-    /// alternative, for the classic rules, and for the greedy solver.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of the finer layers than in any real model.
-    pub(super) fn finer_layers(
-        &self,
-        whole: &Layers<'_>,
-        request: &Request,
-        number: usize,
-    ) -> Result<Option<Layers<'_>>> {
-        let is_original =
-            request.rules == Rules::Classic || request.options.solver == Solver::Greedy;
-        if is_original {
-            return Ok(None);
-        }
-        let modules = self.other_modules(whole, request);
-        let (layering, are_parts) = match (number, modules) {
-            (1, Some(modules)) => (Some(modules), false),
-            (2, Some(modules)) => (self.parts(&modules, request), true),
-            (1, None) => (self.parts(&whole.layering, request), true),
-            _ => return Ok(None),
-        };
-        let Some(layering) = layering else {
-            return Ok(None);
-        };
-        let is_switched = whole.layering.modules().is_none();
-        self.finer(layering, request, (is_switched, are_parts))
-            .map(Some)
-    }
-
     /// Returns an error if `--untie` names a weight that neither layers of `whole` nor parts of
     /// these layers share, or if `--out-on` is combined with the classic rules, which have no Out.
     fn check_ties(&self, request: &Request, whole: &Layers<'_>) -> Result<()> {
@@ -184,18 +181,19 @@ impl Analysis {
         let Untied::Weights(named) = &request.placement.untie else {
             return Ok(());
         };
-        let is_tied =
-            |placement: &Placement, name: &str| placement.ties.iter().any(|tie| tie.weight == name);
-        let mut unknown: Vec<&String> = named.iter().collect();
-        unknown.retain(|name| !is_tied(placement, name));
+        let untied = |placement: &Placement, mut names: Vec<String>| {
+            names.retain(|name| placement.ties.iter().all(|tie| tie.weight != *name));
+            names
+        };
+        let mut unknown = untied(placement, named.clone());
         for number in 1.. {
-            let Some(&first) = unknown.first() else {
-                return Ok(());
+            let Some(first) = unknown.first() else {
+                break;
             };
-            let Some(finer) = self.finer_layers(whole, request, number)? else {
+            let Some(finer) = whole.finer_layers(request, number)? else {
                 return Err(no_tie(first, placement));
             };
-            unknown.retain(|name| !is_tied(&finer.placement, name));
+            unknown = untied(&finer.placement, unknown);
         }
         Ok(())
     }
@@ -208,22 +206,21 @@ impl Analysis {
         names: &[String],
     ) -> Result<Layers<'_>> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let whole = find_layers(&self.model, request);
-        let is_switched = whole.modules().is_none();
-        let base = if is_switched {
-            Layering::new(&self.model, &LayerOptions::modules())
-        } else {
-            whole
-        };
+        let mut base = find_layers(&self.model, request);
+        let is_switched = base.modules().is_none();
+        if is_switched {
+            base = by_modules(&self.model);
+        }
         let layering = base.with_named(&self.model, &names);
-        self.finer(layering, request, (is_switched, false))
+        self.finer(layering, request, is_switched, false)
     }
 
     fn finer(
         &self,
         layering: Layering,
         request: &Request,
-        (is_switched, are_parts): (bool, bool),
+        is_switched: bool,
+        are_parts: bool,
     ) -> Result<Layers<'_>> {
         let layers = self.placed(layering, request)?;
         Ok(Layers {
@@ -235,19 +232,6 @@ impl Analysis {
             are_parts,
             ..layers
         })
-    }
-
-    /// Returns the modules of the model as layers, which replace `whole`, the layers that the
-    /// default regex found. Returns `None` if the user chose how to find layers or names layers
-    /// that are not modules, if modules are the layers already, or if there are fewer modules than
-    /// layers.
-    fn other_modules(&self, whole: &Layers<'_>, request: &Request) -> Option<Layering> {
-        if !is_best(request) || whole.layering.modules().is_some() {
-            return None;
-        }
-        let modules = Layering::new(&self.model, &LayerOptions::modules());
-        let is_finer = modules.len() >= whole.layering.len();
-        (is_finer && has_all(&modules, &request.named_layers())).then_some(modules)
     }
 
     /// Divides layers into the modules inside them until no layer contains further modules; `None`
@@ -262,11 +246,7 @@ impl Analysis {
                 .refined(&self.model.operations, |position| !whole.contains(position))
                 .filter(|refined| refined.len() <= MAX_PARTS)
         };
-        let mut finest = once(layering)?;
-        while let Some(finer) = once(&finest) {
-            finest = finer;
-        }
-        Some(finest)
+        std::iter::successors(once(layering), once).last()
     }
 }
 
@@ -276,20 +256,26 @@ const MAX_PARTS: usize = 400;
 
 /// Returns the message about layers that were found without a regex: the number of layers, and how
 /// they were found. They come from modules or, if the profile names no modules, from the flow of
-/// data. `modules` are the modules of `layering`.
-fn modules_note(layering: &Layering, modules: &ModuleLayers) -> String {
+/// data. Returns `None` for layers that a regex found.
+fn modules_note(layering: &Layering) -> Option<String> {
     let layers = counted(layering.len() - 1, "layer");
-    if modules.are_by_flow() {
-        return format!(
+    Some(if layering.modules()?.are_by_flow() {
+        format!(
             "{layers}, runs of steps between which little data flows, since the profile names no \
              modules; set --layer-name-regex if other names give the layers"
-        );
-    }
-    format!(
-        "{layers} by the modules of the model ({}), which describe it better than the default \
-         --layer-name-regex",
-        sample(&layering.names[1..])
-    )
+        )
+    } else {
+        format!(
+            "{layers} by the modules of the model ({}), which describe it better than the default \
+             --layer-name-regex",
+            sample(&layering.names[1..])
+        )
+    })
+}
+
+/// Returns the modules of the model as layers.
+fn by_modules(model: &Model) -> Layering {
+    Layering::new(model, &LayerOptions::modules())
 }
 
 fn check_count(layering: &Layering) -> Result<()> {
@@ -343,7 +329,7 @@ fn sample(names: &[String]) -> String {
 /// layers.
 pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
-    let modules = Layering::new(model, &LayerOptions::modules());
+    let modules = by_modules(model);
     if modules.is_empty() {
         return usage(format!(
             "no operation matched the layer regex {regex}, and the modules of the model are \
@@ -372,8 +358,8 @@ fn names(model: &Model) -> String {
             names.push(name);
         }
     }
-    match names.as_slice() {
-        [] => "\nthe model has no operations with a name".to_string(),
-        names => format!("\nsome names in this model:{}", names.concat()),
+    if names.is_empty() {
+        return "\nthe model has no operations with a name".to_string();
     }
+    format!("\nsome names in this model:{}", names.concat())
 }

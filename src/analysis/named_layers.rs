@@ -60,12 +60,11 @@ impl LayerConstraint {
     }
 
     /// Returns the names of the layers in the constraint: two for `Together`, otherwise one.
-    pub(super) fn layers(&self) -> impl Iterator<Item = &str> {
-        let (first, second) = match self {
-            Self::Together(first, last) => (first, Some(last)),
-            Self::Pin(layer, _) | Self::CutBefore(layer) => (layer, None),
-        };
-        [first].into_iter().chain(second).map(String::as_str)
+    pub(super) fn layers(&self) -> Vec<&str> {
+        match self {
+            Self::Together(first, last) => vec![first, last],
+            Self::Pin(layer, _) | Self::CutBefore(layer) => vec![layer],
+        }
     }
 
     /// Returns the constraint with an index into the layer order in place of each layer name. If
@@ -161,9 +160,7 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
 /// Returns whether the layer that `option` names becomes the first layer of a stage. Such an option
 /// cannot name the first position.
 fn begins_stage(option: &str) -> bool {
-    ["--splits", "--cut-before"]
-        .iter()
-        .any(|name| option.starts_with(name))
+    option.starts_with("--splits") || option.starts_with("--cut-before")
 }
 
 /// Returns up to three names that resemble `text` in the name or module path, the most similar

@@ -2,19 +2,21 @@
 //!
 //! The command makes a [`Request`] from its options before it reads the model. Everything that
 //! depends on the model is resolved here: memory limits, the number of IPUs, the positions of named
-//! layers, the objective, and the pipeline. The result is a [`SearchRequest`].
+//! layers, the objective, and the pipeline. The result is a [`Question`].
 
 use super::Analysis;
+use super::answer::Level;
 use super::judged::JudgedSplit;
 use super::named_layers::LayerConstraint;
-use crate::memory::{Accumulator, Pipeline, Recompute, Schedule, StatePlace};
+use crate::memory::{Accumulator, Pipeline, Recompute, Schedule};
 use crate::message::{refused, usage};
-use crate::model::{LayerOptions, Model, NoCycles, PlacementOptions, Positions, Rules};
+use crate::model::{LayerOptions, NoCycles, PlacementOptions, Rules};
 use crate::report::Detail;
-use crate::search::{IpuCount, SearchOptions, SearchRequest, Solver};
+use crate::search::{IpuCount, Question, SearchOptions, SearchRequest, Solver};
 use crate::solve::Goal;
 use crate::wording::option_name;
 use anyhow::Result;
+use std::sync::Arc;
 
 /// Everything that the user requests about one model: how to find layers, the limits of a stage,
 /// the pipeline, the constraints, and the results to report. The default request asks for the best
@@ -104,14 +106,13 @@ impl Request {
             }
             return Ok(false);
         }
-        let Some(judged) = self.judged.as_ref().filter(|judged| judged.may_list_ipus()) else {
+        let judged = self.judged.as_ref();
+        let Some(judged) = judged.filter(|judged| judged.ipus_of_layers().is_some()) else {
             return Ok(false);
         };
         let layers = analysis.layers(self)?;
         let (counts, is_both) = judged.counted(&layers.placement.positions);
-        if let Some(counts) = counts {
-            self.judged = Some(counts);
-        }
+        self.judged = counts.or(self.judged.take());
         Ok(is_both)
     }
 
@@ -122,43 +123,6 @@ impl Request {
         let judged = judged.map(String::as_str);
         let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
         judged.chain(constraints).collect()
-    }
-
-    /// Translates the request into a search request about `positions`, for a target with
-    /// `bytes_per_tile` bytes of memory on each tile. `has_cycles` tells whether the profile has
-    /// cycle counts.
-    ///
-    /// # Errors
-    /// If options contradict each other, name layers that the model does not have, or need cycle
-    /// counts that the profile does not have.
-    pub(super) fn search(
-        &self,
-        positions: &Positions,
-        bytes_per_tile: u64,
-        has_cycles: bool,
-    ) -> Result<SearchRequest> {
-        let limits = self.limits(bytes_per_tile)?;
-        let ipus_and_amounts = (self.ipus, self.memory_per_tile.len());
-        let ipus = self.all_ipus()?;
-        if self.options.solver == Solver::Greedy {
-            self.refuse_greedy(ipus, limits.len())?;
-        }
-        Ok(SearchRequest {
-            options: self.options.clone(),
-            ipus,
-            limits,
-            goal: self.goal(has_cycles)?,
-            constraints: self
-                .constraints
-                .iter()
-                .map(|own| own.at(positions))
-                .collect::<Result<_>>()?,
-            given: self
-                .judged
-                .as_ref()
-                .map(|judged| judged.plan(positions, ipus_and_amounts))
-                .transpose()?,
-        })
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
@@ -201,7 +165,16 @@ impl Request {
     /// # Errors
     /// If an option needs cycle counts, and the profile has none.
     fn goal(&self, has_cycles: bool) -> Result<Goal> {
-        if let Some(option) = self.needing_cycles().filter(|_| !has_cycles) {
+        let goal = self.goal.filter(|goal| goal.needs_cycles());
+        let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
+        let step = &self.options.step;
+        let option = first_true(&[
+            (step.micro_batches.is_some(), "--micro-batches"),
+            (step.micro_batch.is_some(), "--micro-batch"),
+            (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
+        ]);
+        let needing_cycles = goal.or(option.map(str::to_owned));
+        if let Some(option) = needing_cycles.filter(|_| !has_cycles) {
             return Err(refused(&NoCycles).context(option));
         }
         let usual = match self.of_original() {
@@ -211,95 +184,8 @@ impl Request {
         Ok(self.goal.unwrap_or(usual))
     }
 
-    /// Returns the first option of the request that needs cycle counts in the profile; `None` if
-    /// there is no such option.
-    fn needing_cycles(&self) -> Option<String> {
-        let goal = self.goal.filter(|goal| goal.needs_cycles());
-        let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
-        let step = &self.options.step;
-        let option = first_true(&[
-            (step.micro_batches.is_some(), "--micro-batches"),
-            (step.micro_batch.is_some(), "--micro-batch"),
-            (step.streaming_bandwidth.is_some(), "--streaming-bandwidth"),
-        ]);
-        goal.or(option.map(str::to_owned))
-    }
-
-    /// Returns the pipelines that the request allows, in groups to try in order
-    /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). `has_state` tells
-    /// whether training has optimizer state. `repeats` tells whether a micro-batch runs through
-    /// some layers several times; if so, pipelines whose stages take turns come after pipelines
-    /// whose stages work side by side. The only pipeline is the empty default pipeline if no search
-    /// is requested, or if the solver or the rules of the original tool are selected.
-    ///
-    /// # Errors
-    /// If a pipeline is requested together with the solver or the rules of the original tool, or if
-    /// replicas are to share optimizer state and there is only one replica.
-    pub(super) fn pipelines(
-        &self,
-        model: &Model,
-        (has_state, repeats): (bool, bool),
-    ) -> Result<Vec<Vec<Pipeline>>> {
-        let asked = &self.options.pipeline;
-        if let Some(original) = self.of_original() {
-            let option = first_true(&[
-                (
-                    asked.schedule.is_some_and(|own| own != Schedule::None),
-                    "--schedule",
-                ),
-                (
-                    asked.recompute.is_some_and(|own| own != Recompute::None),
-                    "--recompute",
-                ),
-                (asked.accumulator != Accumulator::default(), "--accumulator"),
-                (asked.state.is_some(), "--optimizer-state"),
-            ]);
-            return match option {
-                Some(option) => Err(usage(format!(
-                    "{option}: {original}, as in the original tool, has no pipeline; leave one of \
-                     the two out"
-                ))),
-                None => Ok(vec![vec![Pipeline::default()]]),
-            };
-        }
-        let usual = asked.choose(model);
-        let is_training = model.backward_start.is_some();
-        let open = usual.open(*asked, is_training);
-        let in_turns = usual.taking_turns(*asked);
-        let in_turns = in_turns
-            .filter(|own| repeats && !open.contains(own) && !usual.takes_turns(is_training));
-        let mut groups = asked.states(self.options.step.streaming_bandwidth.is_some());
-        if !has_state || !usual.is_on() {
-            groups.truncate(1);
-            groups[0].truncate(1);
-        }
-        let (own, sharing) = ([self.options.replicas()], self.sharing_replicas()?);
-        let in_states = |states: &[StatePlace], open: &[Pipeline]| {
-            let mut pipelines = Vec::new();
-            for &state in states {
-                for &replicas in if state.is_sharded() { &*sharing } else { &own } {
-                    pipelines.extend(open.iter().map(|open| open.with_state(state, replicas)));
-                }
-            }
-            pipelines
-        };
-        let groups: Vec<Vec<Pipeline>> = groups
-            .iter()
-            .flat_map(|states| [&*open, in_turns.as_slice()].map(|open| in_states(states, open)))
-            .filter(|pipelines| !pipelines.is_empty())
-            .collect();
-        match asked.state {
-            Some(state) if groups.is_empty() => Err(usage(format!(
-                "--optimizer-state {state}: state can only be shared by several replicas; give \
-                 --num-ipus with 2 or more, or use off-chip"
-            ))),
-            _ => Ok(groups),
-        }
-    }
-
     /// Returns the numbers of replicas to try for sharing optimizer state: the number of replicas
-    /// in the request or, if the request has none, those of 2 and 4 for which there are enough
-    /// IPUs.
+    /// in the request or, if the request has none, 2 and 4, as far as there are enough IPUs.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
@@ -346,6 +232,105 @@ impl Request {
                  it out"
             )))
         })
+    }
+}
+
+/// The translation of a request into a search in one layering.
+impl Level<'_> {
+    /// Translates `request` into a search request about the positions of this layering.
+    ///
+    /// # Errors
+    /// If options contradict each other, name layers that the model does not have, or need cycle
+    /// counts that the profile does not have.
+    pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
+        let placement = &self.layers.placement;
+        let positions = &placement.positions;
+        let limits = request.limits(self.layers.model().target.bytes_per_tile)?;
+        let ipus = request.all_ipus()?;
+        if request.options.solver == Solver::Greedy {
+            request.refuse_greedy(ipus, limits.len())?;
+        }
+        let mut search = SearchRequest {
+            options: request.options.clone(),
+            ipus,
+            limits,
+            goal: request.goal(self.space.has_cycles())?,
+            constraints: request
+                .constraints
+                .iter()
+                .map(|own| own.at(positions))
+                .collect::<Result<_>>()?,
+            given: request
+                .judged
+                .as_ref()
+                .map(|judged| judged.plan(positions, request))
+                .transpose()?,
+        };
+        search.options.step = search.options.step.with_size(self.samples);
+        Ok(Question::new(search, placement))
+    }
+
+    /// Returns the pipelines that `request` allows, in groups to try in order
+    /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). If a micro-batch runs
+    /// through some layers several times, pipelines whose stages take turns come after pipelines
+    /// whose stages work side by side. The only pipeline is the empty default pipeline if no search
+    /// is requested, or if the solver or the rules of the original tool are selected.
+    ///
+    /// # Errors
+    /// If a pipeline is requested together with the solver or the rules of the original tool, or if
+    /// replicas are to share optimizer state and there is only one replica.
+    pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
+        let (asked, model) = (request.options.pipeline, self.layers.model());
+        if let Some(original) = request.of_original() {
+            let has_schedule = asked.schedule.is_some_and(|own| own != Schedule::None);
+            let has_recompute = asked.recompute.is_some_and(|own| own != Recompute::None);
+            let option = first_true(&[
+                (has_schedule, "--schedule"),
+                (has_recompute, "--recompute"),
+                (asked.accumulator != Accumulator::default(), "--accumulator"),
+                (asked.state.is_some(), "--optimizer-state"),
+            ]);
+            return match option {
+                Some(option) => Err(usage(format!(
+                    "{option}: {original}, as in the original tool, has no pipeline; leave one of \
+                     the two out"
+                ))),
+                None => Ok(vec![vec![Pipeline::default()]]),
+            };
+        }
+        let usual = asked.choose(model);
+        let is_training = model.backward_start.is_some();
+        let open = usual.open(asked, is_training);
+        let repeats = !self.layers.placement.repeats.is_empty();
+        let in_turns = usual
+            .taking_turns(asked)
+            .filter(|own| repeats && !open.contains(own) && !usual.takes_turns(is_training));
+        let mut states = asked.states(request.options.step.streaming_bandwidth.is_some());
+        if !self.space.has_state()? || !usual.is_on() {
+            states.truncate(1);
+            states[0].truncate(1);
+        }
+        let (own, sharing) = ([request.options.replicas()], request.sharing_replicas()?);
+        let mut groups = Vec::new();
+        for states in states {
+            for open in [&*open, in_turns.as_slice()] {
+                let mut group = Vec::new();
+                for &state in &states {
+                    for &replicas in if state.is_sharded() { &*sharing } else { &own } {
+                        group.extend(open.iter().map(|open| open.with_state(state, replicas)));
+                    }
+                }
+                groups.push(group);
+            }
+        }
+        groups.retain(|group| !group.is_empty());
+        match asked.state {
+            Some(state) if groups.is_empty() => Err(usage(format!(
+                "--optimizer-state {state}: state can only be shared by several replicas; give \
+                 --num-ipus with 2 or more, or use off-chip"
+            ))),
+            _ => Ok(groups),
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 //! memory of its stages in full, and answers changed requests.
 
 use super::answer::{Answer, Answers, Level};
+use super::claims::TRIED_IPUS;
+use super::further::check_same;
 use super::layers::no_layers;
 use super::{Analysis, Layers, Request};
 use crate::memory::{MemoryModel, StageMemory, StatePlace};
@@ -36,17 +38,6 @@ impl<'a> Layers<'a> {
         MemoryModel::new(&self.analysis.model, &self.placement)
             .with_context(|| self.analysis.displayed())
     }
-
-    /// Returns the origin of a report: the files, the arguments of the command line, the layer
-    /// regex and the memory model.
-    fn provenance(&self, request: &Request) -> Provenance {
-        Provenance {
-            arguments: request.arguments.clone(),
-            layer_name_regex: self.layering.regex().map(ToString::to_string),
-            memory_model: request.rules.name().to_owned(),
-            ..self.analysis.provenance.clone()
-        }
-    }
 }
 
 impl Analysis {
@@ -79,13 +70,14 @@ impl<'s> Answers<'s> {
 
     fn searched(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         let whole = self.whole_layers(request)?;
-        self.check_sizes(request)?;
+        for profile in self.profiles(request) {
+            check_same(whole.layers, self.whole_layers_of(profile, request)?.layers)?;
+        }
         if !request.options.split && !request.options.sweep {
             return Ok(SearchedLayers {
                 layers: whole.layers,
                 memory: whole.space.memory().clone(),
                 result: None,
-                profile: 0,
                 others: Vec::new(),
             });
         }
@@ -97,20 +89,20 @@ impl<'s> Answers<'s> {
             Solver::Ilp => self.solved(request)?,
         };
         let (costs, shown) = (&result.costs, &result.shown);
-        let alone = |profile| SearchedLayers {
-            layers: level.in_each_profile[profile],
-            memory: costs.memory_in(profile).clone(),
-            result: Some(SearchResult::alone(
-                costs.in_profile(profile),
-                Outcome::Given,
-                shown.in_profile(costs, profile),
-            )),
-            profile,
-            others: Vec::new(),
+        let alone = |profile| {
+            let shown = shown.in_profile(costs, profile);
+            let result = SearchResult::alone(costs.in_profile(profile), Outcome::Given, shown);
+            let searched = SearchedLayers {
+                layers: level.in_each_profile[profile],
+                memory: costs.memory_in(profile).clone(),
+                result: Some(result),
+                others: Vec::new(),
+            };
+            (profile, searched)
         };
         let used = costs.profiles().skip(1);
         let used = used.filter(|profile| shown.profiles.contains(profile));
-        let others: Vec<SearchedLayers<'s>> = used.map(alone).collect();
+        let others: Vec<_> = used.map(alone).collect();
         if !others.is_empty() {
             result.shown.memory = shown.in_profile(costs, 0).memory;
         }
@@ -118,7 +110,6 @@ impl<'s> Answers<'s> {
             layers: level.layers,
             memory: result.costs.memory().clone(),
             result: Some(result),
-            profile: 0,
             others,
         })
     }
@@ -137,7 +128,7 @@ impl<'s> Answers<'s> {
         let Some(answer) = self.answer(&one)? else {
             return Ok(None);
         };
-        let shown = ShownSplit::of(&answer.costs()?, Some(&answer.best))?;
+        let shown = ShownSplit::of(&answer.costs(None)?, &answer.best)?;
         Ok(shown.memory.into_iter().next())
     }
 
@@ -146,9 +137,10 @@ impl<'s> Answers<'s> {
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
-        let greedy = solve::greedy(costs.ranges(), asked.highest_limit(), asked.ipus.highest());
+        let ranges = &costs.by_profile[0].ranges;
+        let greedy = solve::greedy(ranges, asked.highest_limit(), asked.ipus.highest());
         let profiles = vec![0; greedy.stages.len()];
-        let shown = ShownSplit::new(&costs, (greedy.stages.clone(), profiles))?;
+        let shown = ShownSplit::new(&costs, greedy.stages.clone(), profiles)?;
         let result = SearchResult::alone(costs, Outcome::Greedy(greedy), shown);
         Ok((level, result))
     }
@@ -163,7 +155,7 @@ impl<'s> Answers<'s> {
             bytes: u64::MAX,
             stages: question.request.ipus.highest(),
         };
-        let costs = level.space.on_all_tiles(&question, (pipeline, reach))?;
+        let costs = level.space.in_pipeline(&question, pipeline, Some(reach))?;
         Ok((level, costs))
     }
 
@@ -174,21 +166,30 @@ impl<'s> Answers<'s> {
             return self.contradicted(request);
         };
         let numbers = numbers_to_try(request, &answer)?;
-        let costs = self.costs(&answer, answer.reach(&numbers))?;
+        // The report needs the costs of all ranges of layers if it shows moved cuts, or other splits
+        // on `numbers` of IPUs; otherwise only the costs of the ranges within the memory limits.
+        let has_others = request.options.moves || !numbers.is_empty();
+        let (best, limit) = (&answer.best, answer.question.request.highest_limit());
+        let stages = best.ipus.max(best.solution.score.stages);
+        let costs = answer.costs(Some(Reach {
+            bytes: if has_others { u64::MAX } else { limit },
+            stages: numbers.iter().copied().fold(stages, usize::max),
+        }))?;
         let task = self.progress.begin("computing stages", 0);
-        let shown = ShownSplit::of(&costs, Some(&answer.best))?;
+        let shown = ShownSplit::of(&costs, best)?;
         drop(task);
         let outcome = match request.judged {
             Some(_) => Outcome::Given,
-            None if answer.best.fits => Outcome::Best(Box::new(costs.prove(&answer.best)?)),
+            None if best.fits => Outcome::Best(Box::new(costs.prove(best)?)),
             None => Outcome::Refused(Box::new(costs.refused(&shown)?)),
         };
         let has_near = request.options.what_if && numbers.is_empty() && !shown.stages.is_empty();
         let result = SearchResult {
-            near: has_near
-                .then(|| costs.near(&shown.stages, &self.progress))
-                .transpose()?
-                .unwrap_or_default(),
+            near: if has_near {
+                costs.near(&shown.stages, &self.progress)?
+            } else {
+                Vec::new()
+            },
             outcome,
             shown,
             open_pipelines: self.pipelines(request)?.iter().map(Vec::len).sum(),
@@ -207,7 +208,7 @@ impl<'s> Answers<'s> {
     fn contradicted(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         solve::unproven(&costs.problem())?;
-        let shown = ShownSplit::of(&costs, None)?;
+        let shown = ShownSplit::new(&costs, Vec::new(), Vec::new())?;
         let outcome = Outcome::Refused(Box::new(costs.refused(&shown)?));
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
@@ -231,7 +232,7 @@ impl<'s> Answers<'s> {
                 .with_ipus(ipus * best.replicas)
                 .request;
             let found = match level.best(&request, &pipelines)? {
-                None => level.lowest(&request, (&pipelines, None))?,
+                None => level.lowest(&request, &pipelines, None)?,
                 fitting => fitting,
             };
             candidates.extend(found.map(|answer| answer.best));
@@ -246,7 +247,6 @@ impl<'s> Answers<'s> {
 /// `answer`. Returns no numbers if `request` does not ask for other splits, or if the model is too
 /// large to compute all ranges of layers.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
-    const TRIED: usize = 16;
     let positions = answer.level.layers.placement.positions.len();
     if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
         return Ok(Vec::new());
@@ -256,26 +256,10 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
         IpuCount::UpTo(_) => answer.best.ipus,
     };
     let is_open = request.memory_per_tile.len() <= 1;
-    let most = if is_open { now.max(TRIED) } else { now };
+    let most = if is_open { now.max(TRIED_IPUS) } else { now };
     let is_tried =
-        |&ipus: &usize| ipus <= TRIED || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
+        |&ipus: &usize| ipus <= TRIED_IPUS || ipus.is_power_of_two() || ipus.abs_diff(now) <= 1;
     Ok((1..=most).filter(is_tried).collect())
-}
-
-impl Answer<'_, '_> {
-    /// Returns the ranges of layers whose costs the report needs. These are all ranges if the
-    /// report shows moved cuts, or other splits on `numbers` of IPUs; otherwise only the ranges
-    /// within the memory limits.
-    fn reach(&self, numbers: &[usize]) -> Reach {
-        let (best, request) = (&self.best, &self.question.request);
-        let has_others = request.options.moves || !numbers.is_empty();
-        let highest = request.highest_limit();
-        let stages = best.ipus.max(best.solution.score.stages);
-        Reach {
-            bytes: if has_others { u64::MAX } else { highest },
-            stages: numbers.last().map_or(stages, |&most| stages.max(most)),
-        }
-    }
 }
 
 /// The layers of a model, and the answer to a request that cuts them into stages.
@@ -288,11 +272,9 @@ pub(crate) struct SearchedLayers<'s> {
     pub memory: MemoryModel<'s>,
     /// The answer to the request; `None` if no search was requested.
     pub result: Option<SearchResult<'s>>,
-    /// Index of the profile from which `layers` come; 0 for the main profile.
-    pub profile: usize,
-    /// One entry per further profile whose compilation a stage of the answer uses: the layers of
-    /// the answer in that profile.
-    pub others: Vec<SearchedLayers<'s>>,
+    /// One entry per further profile whose compilation a stage of the answer uses: the index of the
+    /// profile, and the layers of the answer in that profile.
+    pub others: Vec<(usize, SearchedLayers<'s>)>,
 }
 
 impl SearchedLayers<'_> {
@@ -342,7 +324,12 @@ impl SearchedLayers<'_> {
             peaks: Peaks::new(model, memory, result, request.detail),
             limit: Limits::new(&request.limits(bytes_per_tile)?).highest(),
             detail: request.detail,
-            provenance: layers.provenance(request),
+            provenance: Provenance {
+                arguments: request.arguments.clone(),
+                layer_name_regex: layers.layering.regex().map(ToString::to_string),
+                memory_model: request.rules.name().to_owned(),
+                ..layers.analysis.provenance.clone()
+            },
             warnings: warnings.chain(self.warnings()).collect(),
             command,
         };

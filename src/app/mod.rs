@@ -204,10 +204,14 @@ impl Run {
         let tables = output::tables(&self.options, layers, &memory)?;
         let model = layers.model();
         let peak = model.memory_peak.as_ref();
-        let idle = layers.idle_ipus(&self.request);
+        let positions = &layers.placement.positions;
+        let judged = self.request.judged.iter();
+        let idle: Vec<String> = judged
+            .flat_map(|judged| judged.idle_ipus(positions))
+            .map(|ipu| ipu.to_string())
+            .collect();
         if !idle.is_empty() {
-            let idle: Vec<String> = idle.iter().map(usize::to_string).collect();
-            self.messages.summary(format!(
+            self.messages.summary(format_args!(
                 "idle IPUs, which run nothing but still count: {}; stages are numbered without \
                  them",
                 idle.join(", ")
@@ -264,9 +268,8 @@ impl Run {
             self.check_verdict(&report).map(|()| report)
         };
         let mut report = of(searched)?;
-        for other in &searched.others {
-            let profile = other.profile;
-            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == profile);
+        for (profile, other) in &searched.others {
+            report.take_stages(of(other)?, |stage| searched.profile_of(stage) == *profile);
         }
         if let Some(what_if) = &mut report.what_if {
             let by_modules = searched

@@ -3,8 +3,8 @@
 
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, LayerNames, VariableSum};
-use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
-use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
+use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
+use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
 use serde::{Deserialize, Serialize};
 
@@ -145,10 +145,13 @@ impl Inputs<'_> {
         let (refusal, claims) = (&refused.refusal, &search.claims);
         let certificate = &refusal.certificate;
         let changed = |claim: &Claim<'_>| self.changed(claim, search);
-        let relaxation = |relaxed: &Relaxed<'_>| RelaxationFacts {
-            constraints: relaxed.constraints.clone(),
-            weights: relaxed.weights.clone(),
-            answer: changed(&relaxed.claim),
+        let relaxation = |relaxed: &Claim<'_>| {
+            let (constraints, weights) = relaxed.given_up();
+            RelaxationFacts {
+                constraints,
+                weights,
+                answer: changed(relaxed),
+            }
         };
         let with_memory = claims.with_memory.as_ref();
         let on_more_ipus = claims.on_more_ipus.as_ref();
@@ -157,10 +160,7 @@ impl Inputs<'_> {
             limit: search.costs.request().highest_limit(),
             ranges: refused.over_limit.clone(),
             cuts_before: self.names(certificate.cuts_before.iter().copied()),
-            stages_needed: match certificate.needed {
-                Needed::Stages(stages) => Some(stages as u32),
-                Needed::Unsplittable => None,
-            },
+            stages_needed: certificate.needed.map(|stages| stages as u32),
             smallest_limit: with_memory.map(|claim| claim.costs.request().highest_limit()),
             smallest_tile_memory: with_memory.and_then(Claim::memory),
             with_memory: with_memory.map(changed),

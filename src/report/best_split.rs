@@ -190,7 +190,7 @@ impl Inputs<'_> {
             cut_bytes: narrow(score.cut_bytes),
             slowest_stage_cycles: score.slowest_cycles.map(narrow),
             step: StepFacts::of_claim(claim),
-            lacks_time: best.lacks_time(costs.request().options.step.streaming_bandwidth),
+            lacks_time: best.lacks_time,
             stages: plan
                 .stages()
                 .iter()

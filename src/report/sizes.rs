@@ -22,7 +22,7 @@ impl Inputs<'_> {
     /// or an empty list if there is only one size.
     pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
         let of_size = search.claims.sizes.iter().map(|size| SizeAnswer {
-            micro_batch: size.samples,
+            micro_batch: size.claim.best.samples as u64,
             profile: size.profile.clone(),
             answer: BestSplit {
                 command: String::new(),

@@ -61,7 +61,8 @@ pub struct OverLimit {
 impl OverLimit {
     pub(super) fn new(
         costs: &PipelineCosts<'_>,
-        (positions, limit): (Range<usize>, u64),
+        positions: Range<usize>,
+        limit: u64,
         memory: &StageMemory,
     ) -> Self {
         Self {
@@ -81,20 +82,16 @@ pub(super) fn most_over(
     costs: &PipelineCosts<'_>,
     split: &ShownSplit,
 ) -> Option<(OverLimit, Vec<Advice>)> {
-    let over = |ipu: usize| {
-        split.memory[ipu]
-            .max_tile_bytes()
-            .saturating_sub(costs.limit_of(ipu))
-    };
-    let most = (0..split.memory.len()).rev().max_by_key(|&ipu| over(ipu))?;
+    let over = |ipu: usize| split.peaks[ipu].saturating_sub(costs.limit_of(ipu));
+    let most = (0..split.peaks.len()).rev().max_by_key(|&ipu| over(ipu))?;
     let stage = PlacedStage::of_split(&split.stages).into_iter().nth(most)?;
     if over(most) == 0 {
         return None;
     }
     let memory = &split.memory[most];
-    let positions = (stage.positions.clone(), costs.limit_of(most));
+    let positions = stage.positions.clone();
     Some((
-        OverLimit::new(costs, positions, memory),
+        OverLimit::new(costs, positions, costs.limit_of(most), memory),
         advice(costs.memory_in(split.profiles[most]), &stage, memory),
     ))
 }
@@ -105,17 +102,15 @@ fn advice(memory: &MemoryModel<'_>, stage: &PlacedStage, fullest: &StageMemory) 
     let reducible = memory.reducible(stage, fullest);
     let (weight, of_weight) = reducible.by_weight.unzip();
     [
-        (Change::SerializedWeight, of_weight.unwrap_or(0) / 2),
-        (Change::MemoryProportion, reducible.temporaries),
-        (Change::HalfPrecision, reducible.wide / 2),
+        (Change::SerializedWeight, weight, of_weight.unwrap_or(0) / 2),
+        (Change::MemoryProportion, None, reducible.temporaries),
+        (Change::HalfPrecision, None, reducible.wide / 2),
     ]
     .into_iter()
-    .filter(|(_, frees)| *frees > fullest.max_tile_bytes() / MIN_SHARE)
-    .map(|(change, frees)| Advice {
-        weight: weight
-            .clone()
-            .filter(|_| change == Change::SerializedWeight),
+    .filter(|(.., frees)| *frees > fullest.max_tile_bytes() / MIN_SHARE)
+    .map(|(change, weight, frees)| Advice {
         change,
+        weight,
         frees,
     })
     .collect()

@@ -11,8 +11,6 @@
 //! reports use to show the effect of other options, limits and numbers of IPUs.
 
 mod advice;
-mod candidate;
-mod cost_tables;
 mod pipeline_costs;
 mod profile_tables;
 mod request;
@@ -23,12 +21,13 @@ mod space;
 mod testing;
 
 pub use advice::{Advice, Change, OverLimit};
-pub use candidate::{Candidate, free_bytes};
+pub use pipeline_costs::PipelineCosts;
 pub(crate) use pipeline_costs::near_cuts;
-pub use pipeline_costs::{PipelineCosts, Question};
 pub use profile_tables::{ProfileTables, Reach};
-pub use request::{IpuCount, Reserve, SearchOptions, SearchRequest, Solver};
-pub use result::{Claim, Claims, Front, OfSize, Outcome, Refused, Relaxed, SearchResult, Word};
+pub use request::{IpuCount, Question, Reserve, SearchOptions, SearchRequest, Solver};
+pub use result::{
+    Candidate, Claim, Claims, Front, OfSize, Outcome, Refused, SearchResult, Word, free_bytes,
+};
 pub use shown_split::ShownSplit;
 pub use space::Space;
 
@@ -51,7 +50,7 @@ impl PipelineCosts<'_> {
             over_limit: ranges
                 .into_iter()
                 .zip(&memory)
-                .map(|(range, memory)| OverLimit::new(self, (range, limit), memory))
+                .map(|(range, memory)| OverLimit::new(self, range, limit, memory))
                 .collect(),
             most_over,
             advice: advice.unwrap_or_default(),

@@ -1,89 +1,22 @@
 //! A search request in one pipeline, with the memory and time of ranges of positions (In, layers,
 //! Out).
 
-use super::candidate::Candidate;
-use super::profile_tables::{KnownCosts, Reach};
-use super::request::{IpuCount, SearchRequest, Solver, of_repeats, of_ties};
+use super::profile_tables::KnownCosts;
+use super::request::{IpuCount, Question, SearchRequest};
+use super::result::Candidate;
 use crate::memory::{MemoryModel, Pipeline, RangeCosts};
-use crate::model::Placement;
 use crate::progress::Progress;
 use crate::solve::{self, Constraint, Limits, Problem, ProfileCosts, Solution, SolveError};
 use crate::time::StageTimes;
 use anyhow::Result;
-use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Minimum of the number of stages for which ranges are computed. With more IPUs, ranges are
-/// computed for splits into as many stages as the next power of 2, so that requests about similar
-/// numbers of IPUs share the results.
-const LEAST_STAGES: usize = 4;
 
 /// For models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, other splits are
 /// shown only from ranges that begin at certain positions. The number of these positions, apart
 /// from position 0, is less than this.
 const MAX_TRIED_STARTS: usize = 160;
-
-/// A search request about one layering of a model, with all data that do not depend on the
-/// pipeline.
-#[derive(Debug)]
-pub struct Question {
-    /// The request: number of IPUs, limits, goal, constraints and options.
-    pub request: SearchRequest,
-    /// The constraints of the request, and one constraint for each weight that several positions
-    /// share.
-    pub(super) constraints: Vec<Constraint>,
-    /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one constraint for each stretch of positions that a micro-batch runs
-    /// through several times.
-    side_by_side: Vec<Constraint>,
-}
-
-impl Question {
-    pub(super) fn new(request: SearchRequest, placement: &Placement) -> Self {
-        let mut constraints = request.constraints.clone();
-        if request.options.solver == Solver::Ilp {
-            constraints.extend(of_ties(placement));
-        }
-        let repeats = of_repeats(placement);
-        Self {
-            side_by_side: constraints.iter().cloned().chain(repeats).collect(),
-            constraints,
-            request,
-        }
-    }
-
-    /// Returns the limits of the ranges that can be part of a split within the memory limits: the
-    /// maximum bytes of a range, and the maximum number of stages of a split.
-    pub(super) fn reach_of_limits(&self) -> Reach {
-        Reach {
-            bytes: self.request.highest_limit(),
-            stages: self
-                .request
-                .ipus
-                .highest()
-                .next_power_of_two()
-                .max(LEAST_STAGES),
-        }
-    }
-
-    /// Returns the maximum number of IPUs of one replica if there are `replicas` replicas.
-    pub(super) fn ipus_of_replica(&self, replicas: usize) -> usize {
-        self.request.ipus.highest() / replicas.max(1)
-    }
-
-    /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
-    /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
-    /// numbers of IPUs are equal, the goal decides.
-    pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
-        let by_ipus = match self.request.ipus {
-            IpuCount::Exactly(_) => Ordering::Equal,
-            IpuCount::UpTo(_) => one.all_ipus().cmp(&other.all_ipus()),
-        };
-        by_ipus.then_with(|| one.compare(other, self.request.goal))
-    }
-}
 
 /// A search request in one pipeline, with all data that the solver needs.
 #[derive(Debug, Clone)]
@@ -106,18 +39,18 @@ impl<'a> PipelineCosts<'a> {
     /// best split.
     pub const MAX_TRIED_POSITIONS: usize = 402;
 
-    pub(super) fn new(question: Arc<Question>, profiles: Vec<KnownCosts<'a>>) -> Self {
-        let (memory_by_profile, by_profile) = profiles
-            .into_iter()
-            .map(|known| (known.memory, known.costs))
-            .unzip();
+    pub(super) fn new(
+        question: &Arc<Question>,
+        profiles: impl Iterator<Item = KnownCosts<'a>>,
+    ) -> Self {
+        let (memory_by_profile, by_profile) = profiles.unzip();
         let mut costs = Self {
-            question,
+            question: Arc::clone(question),
             memory_by_profile,
             ipus: 0,
             by_profile,
         };
-        costs.ipus = costs.question.ipus_of_replica(costs.replicas());
+        costs.ipus = costs.request().ipus.highest() / costs.replicas().max(1);
         costs
     }
 
@@ -135,12 +68,6 @@ impl<'a> PipelineCosts<'a> {
     /// costs.
     pub fn memory_in(&self, profile: usize) -> &MemoryModel<'a> {
         &self.memory_by_profile[profile]
-    }
-
-    /// Returns the bytes of the ranges of positions that are computed so far, in the main profile
-    /// (index 0).
-    pub fn ranges(&self) -> &RangeCosts {
-        &self.by_profile[0].ranges
     }
 
     /// Returns the times of stages in the main profile (index 0), or `None` if this profile has no
@@ -201,11 +128,6 @@ impl<'a> PipelineCosts<'a> {
     /// number of these replicas, otherwise the number in the request.
     pub fn replicas(&self) -> usize {
         self.request().options.replicas_in(self.pipeline())
-    }
-
-    /// Returns the number of positions (In, layers, Out), even if no ranges are computed.
-    pub(super) fn positions(&self) -> usize {
-        self.by_profile[0].cut_bytes.len() + 1
     }
 
     /// Returns the constraints on splits in this pipeline: the constraints of the request, and the
@@ -283,7 +205,7 @@ impl<'a> PipelineCosts<'a> {
     fn best_on(&self, ipus: Option<usize>) -> Result<Option<Candidate>> {
         let Some(ipus) = ipus else { return Ok(None) };
         let best = obedient(solve::unproven(&self.problem_on(ipus)))?;
-        Ok(best.map(|best| Candidate::new(self, ipus, true, self.with_peaks(best))))
+        Ok(best.map(|best| Candidate::new(self, ipus, true, best)))
     }
 
     /// Proves that `best`, a split that fits, is the best split in this pipeline on its number of
@@ -301,13 +223,7 @@ impl<'a> PipelineCosts<'a> {
     /// The split may exceed the memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
-        Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, self.with_peaks(lowest))))
-    }
-
-    /// Returns `solution` with one entry per stage: the bytes on its fullest tile.
-    fn with_peaks(&self, solution: Solution) -> (Solution, Vec<u64>) {
-        let peaks = self.problem().peaks(&solution.plan).unwrap_or_default();
-        (solution, peaks)
+        Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
     }
 
     /// Returns one entry per profile: the bytes of all ranges that begin near the cuts between
@@ -316,7 +232,7 @@ impl<'a> PipelineCosts<'a> {
     pub fn near(&self, stages: &[Range<usize>], progress: &Progress) -> Result<Vec<RangeCosts>> {
         let cuts = stages.iter().skip(1).map(|stage| stage.start as u32);
         let cuts: BTreeSet<u32> = cuts.collect();
-        let inner: Vec<u32> = (1..self.positions() as u32).collect();
+        let inner: Vec<u32> = (1..self.memory().layers() as u32).collect();
         let fits = |count| count < MAX_TRIED_STARTS;
         let starts = near_cuts(&inner, &cuts, MAX_TRIED_STARTS as u32 / 2, fits)
             .unwrap_or_else(|| cuts.into_iter().collect())

@@ -8,13 +8,13 @@
 //! ([`ProfileTables::exact_peaks`]).
 
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
-use crate::model::{CyclesByLayer, Placement};
+use crate::model::CyclesByLayer;
 use crate::progress::Progress;
 use crate::solve::ProfileCosts;
 use crate::time::{StageTimes, StepOptions};
 use anyhow::Result;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Maximum number of values that are kept at a time, over all pipelines. Each value takes 8 bytes,
@@ -31,33 +31,16 @@ pub struct Reach {
     pub stages: usize,
 }
 
-impl Reach {
-    fn covers(self, other: Self) -> bool {
-        self.bytes >= other.bytes && self.stages >= other.stages
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            bytes: self.bytes.max(other.bytes),
-            stages: self.stages.max(other.stages),
-        }
-    }
-}
-
 /// If more than one of every `TILES_OF_A_CRITICAL_ONE` tiles is critical, ranges are computed on
 /// all tiles, since one pass over neighbouring tiles takes less time than several passes over
 /// single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
-/// Maximum number of positions for which computing all ranges on all tiles takes only about as long
-/// as computing the stages of one split.
-const FEW_POSITIONS: usize = 32;
-
 /// Value of [`Computed::tiles`] if ranges were computed on all tiles, not only on critical ones.
 const ALL_TILES: usize = usize::MAX;
 
 /// Selects the tiles on which a request needs the bytes of ranges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) enum Tiles {
     /// The tiles on which the ranges are already computed.
     Known,
@@ -67,22 +50,17 @@ pub(super) enum Tiles {
     All,
 }
 
-/// The already computed costs of one profile in one pipeline.
-#[derive(Debug, Clone)]
-pub(super) struct KnownCosts<'a> {
-    /// The memory model of the profile, set to the pipeline.
-    pub memory: Arc<MemoryModel<'a>>,
-    /// Bytes of ranges, bytes that flow over cuts, and times of stages.
-    pub costs: ProfileCosts,
-}
+/// The already computed costs of one profile in one pipeline: the memory model of the profile, set
+/// to the pipeline, and the bytes of ranges, the bytes that flow over cuts, and the times of
+/// stages.
+pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 
 /// Costs of the ranges of positions of one layering in one profile, in each pipeline that the
 /// search tries.
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
     /// The memory model without a pipeline.
-    memory: MemoryModel<'a>,
-    pub(super) placement: &'a Placement,
+    pub(super) memory: MemoryModel<'a>,
     /// One entry per position except the last: the bytes of the variables that flow over a cut
     /// after this position.
     cut_bytes: Arc<[u64]>,
@@ -99,9 +77,12 @@ pub struct ProfileTables<'a> {
 struct Computed<'a> {
     /// The pipeline as requested. Some of its settings may have no effect.
     pipeline: Pipeline,
-    known: KnownCosts<'a>,
+    /// The memory model of the profile, set to the pipeline.
+    memory: Arc<MemoryModel<'a>>,
+    /// Bytes of ranges, bytes that flow over cuts, and times of stages.
+    costs: ProfileCosts,
     reach: Reach,
-    /// Number of critical tiles on which the ranges in `known` were computed, in the order in which
+    /// Number of critical tiles on which the ranges in `costs` were computed, in the order in which
     /// critical tiles were found; [`ALL_TILES`] if the ranges were computed on all tiles of the
     /// model.
     tiles: usize,
@@ -114,17 +95,11 @@ impl<'a> ProfileTables<'a> {
     /// Prepares tables without computed ranges for the layering in `memory`, a memory model that is
     /// not set to a pipeline. `cycles` are the cycles of the layering's positions, and `step` has
     /// the other numbers that the time of a step depends on.
-    pub fn new(
-        memory: MemoryModel<'a>,
-        placement: &'a Placement,
-        cycles: Option<CyclesByLayer>,
-        step: StepOptions,
-    ) -> Self {
+    pub fn new(memory: MemoryModel<'a>, cycles: Option<CyclesByLayer>, step: StepOptions) -> Self {
         let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
             cut_bytes: memory.cut_bytes().into(),
             memory,
-            placement,
             cycles,
             step,
             critical: RefCell::new(fullest.into_iter().collect()),
@@ -132,45 +107,36 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Returns the memory model without a pipeline.
-    pub fn memory(&self) -> &MemoryModel<'a> {
-        &self.memory
-    }
-
     /// Returns one entry per stage of `stages`, the bytes on its fullest tile. `stages` are stages
-    /// of a split in `pipeline`, and `known` has one entry per stage, the bytes that the search
-    /// assumed. The fullest tiles of stages that need more bytes than assumed become critical.
+    /// of a split in `pipeline`, each with the bytes that the search assumed. The fullest tiles of
+    /// stages that need more bytes than assumed become critical.
     pub(super) fn exact_peaks(
         &self,
         pipeline: Pipeline,
-        (stages, known): (&[PlacedStage], &[u64]),
+        stages: &[(PlacedStage, u64)],
     ) -> Result<Vec<u64>> {
         let index = self.index_of(pipeline)?;
         let one = &mut self.computed.borrow_mut()[index];
         if one.tiles == ALL_TILES {
-            return Ok(known.to_vec());
+            return Ok(stages.iter().map(|(_, assumed)| *assumed).collect());
         }
-        let is_new = |stage: &&PlacedStage| !one.fullest.contains_key(stage);
-        let new: Vec<PlacedStage> = stages.iter().filter(is_new).cloned().collect();
-        let of_new = one.known.memory.fullest_tiles(&new);
+        let new: Vec<PlacedStage> = stages
+            .iter()
+            .map(|(stage, _)| stage.clone())
+            .filter(|stage| !one.fullest.contains_key(stage))
+            .collect();
+        let of_new = one.memory.fullest_tiles(&new);
         one.fullest.extend(new.into_iter().zip(of_new));
-        let fullest: Vec<(u32, u64)> = stages.iter().map(|stage| one.fullest[stage]).collect();
-        let more = fullest.iter().zip(known);
-        let more = more.filter(|((_, bytes), known)| bytes > known);
-        let more: BTreeSet<u32> = more.map(|((tile, _), _)| *tile).collect();
         let mut critical = self.critical.borrow_mut();
-        for tile in more {
-            if !critical.contains(&tile) {
+        let mut peaks = Vec::new();
+        for (stage, assumed) in stages {
+            let (tile, bytes) = one.fullest[stage];
+            if bytes > *assumed && !critical.contains(&tile) {
                 critical.push(tile);
             }
+            peaks.push(bytes);
         }
-        Ok(fullest.into_iter().map(|(_, bytes)| bytes).collect())
-    }
-
-    /// Returns the costs in `pipeline`, with only the ranges that are already computed.
-    pub(super) fn known(&self, pipeline: Pipeline) -> Result<KnownCosts<'a>> {
-        let index = self.index_of(pipeline)?;
-        Ok(self.computed.borrow()[index].known.clone())
+        Ok(peaks)
     }
 
     /// Returns for how many pipelines ranges can be computed in one pass over the tiles without
@@ -181,28 +147,26 @@ impl<'a> ProfileTables<'a> {
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns whether the layering has so few positions that computing ranges on all tiles takes
-    /// about as long as on a few tiles.
-    pub(super) fn is_small(&self) -> bool {
-        self.memory.layers() <= FEW_POSITIONS
-    }
-
     /// Returns one entry per pipeline of `pipelines`: its costs, with at least the ranges of
     /// positions within `reach`, and with their bytes on at least the tiles that `tiles` selects.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
-        (reach, tiles): (Reach, Tiles),
+        reach: Reach,
+        tiles: Tiles,
         progress: &Progress,
     ) -> Result<Vec<KnownCosts<'a>>> {
         let indices = pipelines
             .iter()
             .map(|&pipeline| self.index_of(pipeline))
             .collect::<Result<Vec<_>>>()?;
-        self.compute(&indices, (reach, tiles), progress)?;
+        self.compute(&indices, reach, tiles, progress)?;
         let computed = self.computed.borrow();
-        let known = |&index: &usize| computed[index].known.clone();
-        Ok(indices.iter().map(known).collect())
+        let known = indices.iter().map(|&index| {
+            let Computed { memory, costs, .. } = &computed[index];
+            (Arc::clone(memory), costs.clone())
+        });
+        Ok(known.collect())
     }
 
     /// Computes the bytes of ranges for the pipelines at the indices `indices` into `computed`, on
@@ -211,7 +175,8 @@ impl<'a> ProfileTables<'a> {
     fn compute(
         &self,
         indices: &[usize],
-        (reach, tiles): (Reach, Tiles),
+        reach: Reach,
+        tiles: Tiles,
         progress: &Progress,
     ) -> Result<()> {
         let critical = self.critical.borrow();
@@ -223,36 +188,40 @@ impl<'a> ProfileTables<'a> {
             Tiles::All => ALL_TILES,
         };
         let mut computed = self.computed.borrow_mut();
-        let mut lacking = indices.to_vec();
-        lacking
-            .retain(|&index| !computed[index].reach.covers(reach) || computed[index].tiles < least);
+        let is_lacking = |&index: &usize| {
+            let Computed {
+                reach: own, tiles, ..
+            } = computed[index];
+            own.bytes < reach.bytes || own.stages < reach.stages || tiles < least
+        };
+        let lacking: Vec<usize> = indices.iter().copied().filter(is_lacking).collect();
         if lacking.is_empty() {
             return Ok(());
         }
-        let reach = lacking
-            .iter()
-            .fold(reach, |reach, &index| reach.and(computed[index].reach));
+        let reach = lacking.iter().fold(reach, |reach, &index| Reach {
+            bytes: reach.bytes.max(computed[index].reach.bytes),
+            stages: reach.stages.max(computed[index].reach.stages),
+        });
         let tiles = least.max(all);
         // If the reach of a pipeline stays the same, the bytes on already computed tiles are kept,
         // and only the critical tiles found later are computed.
-        let is_kept = |one: &Computed<'_>| one.reach == reach && tiles < ALL_TILES;
-        let known = |&index: &usize| match &computed[index] {
-            one if is_kept(one) => one.tiles,
-            _ => 0,
+        let kept = |one: &Computed<'_>| match one.reach == reach && tiles < ALL_TILES {
+            true => one.tiles,
+            false => 0,
         };
-        let known = lacking.iter().map(known).min().unwrap_or(0);
-        let added = critical.get(known..tiles);
+        let known = lacking.iter().map(|&index| kept(&computed[index])).min();
+        let added = critical.get(known.unwrap_or(0)..tiles);
         let models: Vec<_> = lacking
             .iter()
-            .map(|&index| (&*computed[index].known.memory, reach.bytes))
+            .map(|&index| (&*computed[index].memory, reach.bytes))
             .collect();
         let costs = MemoryModel::costs_in_all((&models, reach.stages), added, progress)?;
         for (index, ranges) in lacking.into_iter().zip(costs) {
             let one = &mut computed[index];
-            if is_kept(one) && one.tiles > 0 {
-                Arc::make_mut(&mut one.known.costs.ranges).raise_to(&ranges)
+            if kept(one) > 0 {
+                Arc::make_mut(&mut one.costs.ranges).raise_to(&ranges);
             } else {
-                one.known.costs.ranges = ranges.into()
+                one.costs.ranges = ranges.into();
             }
             (one.reach, one.tiles) = (reach, tiles);
         }
@@ -274,10 +243,13 @@ impl<'a> ProfileTables<'a> {
             .iter()
             .find(|known| known.pipeline.recompute == pipeline.recompute);
         let memory = like
-            .map_or(&self.memory, |like| &*like.known.memory)
+            .map_or(&self.memory, |like| &*like.memory)
             .in_pipeline(pipeline)?;
-        let times = match computed.first().map(|first| &first.known.costs.times) {
-            Some(times) => times.as_ref().map(|times| times.in_pipeline(pipeline)),
+        let times = match computed.first() {
+            Some(Computed { costs, .. }) => {
+                let times = costs.times.as_ref();
+                times.map(|times| times.in_pipeline(pipeline))
+            }
             None => self.times(&memory)?,
         };
         let costs = ProfileCosts {
@@ -285,10 +257,10 @@ impl<'a> ProfileTables<'a> {
             cut_bytes: Arc::clone(&self.cut_bytes),
             times: times.map(Arc::new),
         };
-        let memory = Arc::new(memory);
         computed.push(Computed {
             pipeline,
-            known: KnownCosts { memory, costs },
+            memory: Arc::new(memory),
+            costs,
             reach: Reach::default(),
             tiles: 0,
             fullest: HashMap::new(),
@@ -319,17 +291,17 @@ impl<'a> ProfileTables<'a> {
 }
 
 /// If more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines in `computed`
-/// except those at `indices`.
+/// except the pipelines at `indices`.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
     let numbers = computed
         .iter()
-        .map(|one| one.known.costs.ranges.iter().count() * (one.reach.stages + 1));
+        .map(|one| one.costs.ranges.iter().count() * (one.reach.stages + 1));
     if numbers.sum::<usize>() <= MAX_NUMBERS {
         return;
     }
     for (index, one) in computed.iter_mut().enumerate() {
         if !indices.contains(&index) {
-            one.known.costs.ranges = Arc::default();
+            one.costs.ranges = Arc::default();
             (one.reach, one.tiles) = (Reach::default(), 0);
         }
     }

@@ -1,6 +1,8 @@
 //! The request of a search, and the constraints that the model itself imposes: constraints for
 //! weights that several layers share, and for layers that a micro-batch runs through several times.
 
+use super::profile_tables::Reach;
+use super::result::Candidate;
 use crate::escape::shell;
 use crate::memory::{Pipeline, PipelineOptions};
 use crate::message::BadValue;
@@ -8,8 +10,15 @@ use crate::model::{Placement, Positions, WeightTie};
 use crate::solve::{Constraint, Goal, Limits, Origin, Plan, Rule, TiedWeight};
 use crate::time::StepOptions;
 use clap::ValueEnum;
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+/// Minimum of the number of stages for which ranges are computed. With more IPUs, ranges are
+/// computed for splits into as many stages as the next power of 2, so that requests about similar
+/// numbers of IPUs share the results.
+const LEAST_STAGES: usize = 4;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
 /// compute.
@@ -65,6 +74,83 @@ pub struct SearchRequest {
     pub constraints: Vec<Constraint>,
     /// The user's split, which is to be evaluated; `None` to search for the best split.
     pub given: Option<Plan>,
+}
+
+/// A search request about one layering of a model, with all data that do not depend on the
+/// pipeline.
+#[derive(Debug)]
+pub struct Question {
+    /// The request: number of IPUs, limits, goal, constraints and options.
+    pub request: SearchRequest,
+    /// The constraints of the request, and one constraint for each weight that several positions
+    /// share.
+    pub(super) constraints: Vec<Constraint>,
+    /// The constraints for pipelines whose stages work at the same time: all entries of
+    /// `constraints`, and one constraint for each stretch of positions that a micro-batch runs
+    /// through several times.
+    pub(super) side_by_side: Vec<Constraint>,
+}
+
+impl Question {
+    /// Adds to `request` the constraints that the layering with the positions of `placement`
+    /// imposes.
+    pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
+        let mut constraints = request.constraints.clone();
+        if request.options.solver == Solver::Ilp {
+            let positions = &placement.positions;
+            constraints.extend(placement.ties.iter().filter_map(|tie| {
+                let (first, last) = tie.binds(positions)?;
+                Some(Constraint::tie(first, last, weight(tie, positions)))
+            }));
+        }
+        let repeats = placement.repeats.iter().map(|repeat| Constraint {
+            rule: Rule::Together {
+                first: repeat.first,
+                last: repeat.last,
+            },
+            origin: Origin::Repeat(repeat.runs),
+        });
+        Arc::new(Self {
+            side_by_side: constraints.iter().cloned().chain(repeats).collect(),
+            constraints,
+            request,
+        })
+    }
+
+    /// Returns the limits of the ranges that can be part of a split within the memory limits: the
+    /// maximum bytes of a range, and the maximum number of stages of a split.
+    pub(super) fn reach_of_limits(&self) -> Reach {
+        Reach {
+            bytes: self.request.highest_limit(),
+            stages: self
+                .request
+                .ipus
+                .highest()
+                .next_power_of_two()
+                .max(LEAST_STAGES),
+        }
+    }
+
+    /// Compares two candidates that fit; returns `Less` if `one` is better. If the request is for
+    /// as few IPUs as possible, the candidate with fewer IPUs is better. Otherwise, and if the
+    /// numbers of IPUs are equal, the goal decides. For [`Goal::Time`], the candidate whose
+    /// replicas together process more samples per unit of time is better; if these rates are equal,
+    /// and for other goals, the scores of the splits decide.
+    pub fn compare(&self, one: &Candidate, other: &Candidate) -> Ordering {
+        let by_ipus = match self.request.ipus {
+            IpuCount::Exactly(_) => Ordering::Equal,
+            IpuCount::UpTo(_) => one.all_ipus().cmp(&other.all_ipus()),
+        };
+        let goal = self.request.goal;
+        let by_rate = match goal {
+            Goal::Time => one.by_rate(other),
+            _ => Ordering::Equal,
+        };
+        let scores = [one, other].map(|candidate| &candidate.solution.score);
+        by_ipus
+            .then(by_rate)
+            .then_with(|| scores[0].compare(scores[1], goal))
+    }
 }
 
 impl SearchOptions {
@@ -194,11 +280,7 @@ impl fmt::Display for Reserve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reserve::Bytes(bytes) => write!(f, "{bytes}"),
-            Reserve::PerCent(thousandths) => {
-                let number = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
-                let number = number.trim_end_matches('0').trim_end_matches('.');
-                write!(f, "{number}%")
-            }
+            Reserve::PerCent(thousandths) => write!(f, "{}%", *thousandths as f64 / 1000.0),
         }
     }
 }
@@ -225,30 +307,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns a constraint for each weight that several positions share and that the user did not
-/// untie: the first and the last position that use the weight, and all positions between them, must
-/// be on one IPU.
-pub(super) fn of_ties(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
-    let positions = &placement.positions;
-    placement.ties.iter().filter_map(|tie| {
-        let (first, last) = tie.binds(positions)?;
-        Some(Constraint::tie(first, last, weight(tie, positions)))
-    })
-}
-
-/// Returns a constraint for each stretch of positions that a micro-batch runs through several
-/// times: one IPU must run the whole stretch. These constraints do not hold in pipelines whose
-/// stages take turns.
-pub(super) fn of_repeats(placement: &Placement) -> impl Iterator<Item = Constraint> + '_ {
-    placement.repeats.iter().map(|repeat| Constraint {
-        rule: Rule::Together {
-            first: repeat.first,
-            last: repeat.last,
-        },
-        origin: Origin::Repeat(repeat.runs),
-    })
-}
-
+/// Returns the shared weight `tie` with the names of the positions that use it, and with the
+/// options that allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));

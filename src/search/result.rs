@@ -1,13 +1,89 @@
-//! The result of a search: the answer to the user's request, and the answers to changed requests
-//! (such as one with fewer IPUs) that the report mentions.
+//! The results of searches: the best split in one pipeline on a number of IPUs (a candidate), and
+//! the answer to the user's request with the answers to changed requests (such as one with fewer
+//! IPUs) that the report mentions.
 
 use super::advice::{Advice, OverLimit};
-use super::candidate::Candidate;
 use super::pipeline_costs::PipelineCosts;
 use super::shown_split::ShownSplit;
 use crate::memory::{Pipeline, RangeCosts};
 use crate::solve::{Greedy, Refusal, Solution};
+use std::cmp::Ordering;
 use std::fmt;
+
+/// The best split in one pipeline on a number of IPUs or, if no split fits, the split with the
+/// lowest peak.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The pipeline of the split: its schedule, recomputation and place of optimizer state.
+    pub pipeline: Pipeline,
+    /// Number of IPUs of each replica; the framework supports this number. The split may have fewer
+    /// stages.
+    pub ipus: usize,
+    /// Number of replicas of the pipeline, at least 1.
+    pub replicas: usize,
+    /// Number of samples in a micro-batch; 1 if unknown.
+    pub samples: usize,
+    /// Whether every stage of the split is within its memory limit.
+    pub fits: bool,
+    /// Whether part of the step time is unknown. This is so if optimizer state is gathered from
+    /// replicas, or if it is off the chip and the bandwidth of streaming is unknown.
+    pub lacks_time: bool,
+    /// The stages of the split, with its score.
+    pub solution: Solution,
+    /// One entry per stage: the peak bytes on its fullest tile.
+    pub peaks: Vec<u64>,
+}
+
+impl Candidate {
+    /// Builds the candidate with the split `solution`, found in the pipeline of `costs` for `ipus`
+    /// IPUs in each replica. The peaks of its stages are taken from `costs`.
+    pub(super) fn new(
+        costs: &PipelineCosts<'_>,
+        ipus: usize,
+        fits: bool,
+        solution: Solution,
+    ) -> Self {
+        let (pipeline, step) = (costs.pipeline(), costs.request().options.step);
+        let state = pipeline.state;
+        Self {
+            pipeline,
+            ipus,
+            replicas: costs.replicas(),
+            samples: step.micro_batch.unwrap_or(1) as usize,
+            fits,
+            lacks_time: state.is_sharded()
+                || state.is_off_chip() && step.streaming_bandwidth.is_none(),
+            peaks: costs.problem().peaks(&solution.plan).unwrap_or_default(),
+            solution,
+        }
+    }
+
+    /// Returns the number of IPUs over all replicas.
+    pub fn all_ipus(&self) -> usize {
+        self.ipus * self.replicas
+    }
+
+    /// Returns the highest number of bytes on the fullest tile of any stage.
+    pub fn peak_bytes(&self) -> u64 {
+        self.solution.score.peak
+    }
+
+    /// Compares the cycles that all replicas together take per sample. Returns `Less` if `self` is
+    /// faster, and `Equal` if the step time of either candidate is unknown.
+    pub fn by_rate(&self, other: &Self) -> Ordering {
+        let rate = |own: &Self| Some(own.solution.score.step?.rate(own.replicas * own.samples));
+        rate(self)
+            .zip(rate(other))
+            .map_or(Ordering::Equal, |(mine, theirs)| mine.compare(theirs))
+    }
+}
+
+/// Returns `limit - bytes`, the bytes that stay free on a tile, which is negative if the limit is
+/// exceeded. Saturates at the bounds of `i64`.
+pub fn free_bytes(limit: u64, bytes: u64) -> i64 {
+    let free = i128::from(limit) - i128::from(bytes);
+    i64::try_from(free).unwrap_or(if free < 0 { i64::MIN } else { i64::MAX })
+}
 
 /// The answer to the user's request, with all data that reports show about this answer.
 #[derive(Debug)]
@@ -57,17 +133,14 @@ impl<'a> SearchResult<'a> {
     /// answer fit with optimizer state in the same place as in the answer. Returns `None` if the
     /// user gave the split or no split fits.
     pub fn fewest_ipus(&self) -> Option<usize> {
-        let Outcome::Best(best) = &self.outcome else {
-            return None;
-        };
-        let fewer = self.claims.fewest.as_ref();
-        let own =
-            self.costs.memory().framework().supported(best.score.stages) * self.costs.replicas();
-        self.costs
-            .request()
-            .options
-            .split
-            .then(|| fewer.map_or(own, |claim| claim.best.all_ipus()))
+        let framework = self.costs.memory().framework();
+        match (&self.outcome, &self.claims.fewest) {
+            (Outcome::Best(_), Some(claim)) => Some(claim.best.all_ipus()),
+            (Outcome::Best(best), None) => {
+                Some(framework.supported(best.score.stages) * self.costs.replicas())
+            }
+            _ => None,
+        }
     }
 }
 
@@ -146,19 +219,20 @@ impl Claim<'_> {
             _ => None,
         })
     }
-}
 
-/// An answer with a split that fits only if some constraints are left out or some shared weights
-/// are untied.
-#[derive(Debug, Clone)]
-pub struct Relaxed<'a> {
-    /// The constraints that must be left out, each as the option that the user typed. The answer
-    /// obeys all other constraints.
-    pub constraints: Vec<String>,
-    /// The names of the shared weights that must be untied.
-    pub weights: Vec<String>,
-    /// The answer to the request without `constraints`, and with `weights` untied.
-    pub claim: Claim<'a>,
+    /// Returns the constraints that the changed request leaves out, each as the option that the
+    /// user typed, and the names of the shared weights that the changed request unties.
+    pub fn given_up(&self) -> (Vec<String>, Vec<String>) {
+        let (mut constraints, mut weights) = (Vec::new(), Vec::new());
+        for word in &self.change {
+            match word {
+                Word::Drop(constraint) => constraints.push(constraint.clone()),
+                Word::Add(_, weight) => weights.push(weight.clone()),
+                Word::Set(..) | Word::Without(_) => {}
+            }
+        }
+        (constraints, weights)
+    }
 }
 
 /// The answers to changed requests. A field is empty or `None` if its answer was not requested or
@@ -179,8 +253,9 @@ pub struct Claims<'a> {
     /// The answers with other schedules, recomputations and places of optimizer state, in the order
     /// in which a user would try them.
     pub with_options: Vec<Claim<'a>>,
-    /// If no split fits: the answers that fit without some constraints or tied weights.
-    pub relaxed: Vec<Relaxed<'a>>,
+    /// If no split fits: the answers that fit without some constraints or tied weights. Their
+    /// changes are the constraints to leave out and the weights to untie.
+    pub relaxed: Vec<Claim<'a>>,
     /// If the user gave the split: the best split, for comparison with the given split.
     pub without_given: Option<Claim<'a>>,
     /// If the numbers of blocks on the IPUs do not describe the split of the answer: the split that
@@ -201,8 +276,6 @@ pub struct Claims<'a> {
 /// The answer with one micro-batch size.
 #[derive(Debug, Clone)]
 pub struct OfSize<'a> {
-    /// Number of samples in a micro-batch.
-    pub samples: u64,
     /// Path of the profile with this micro-batch size, escaped for a message.
     pub profile: String,
     /// The answer to the request with this micro-batch size only.
@@ -210,14 +283,26 @@ pub struct OfSize<'a> {
 }
 
 /// The configurations of a plan (`--plan`) that fit, and what was tried to find them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Front<'a> {
     /// The configurations: first the answer to the user's request, then the fastest configurations
-    /// (or, without cycle counts, those on the fewest IPUs). Each configuration differs from the
-    /// one before it in the number of IPUs, or by 5 % in time or memory.
+    /// (or, without cycle counts, the configurations on the fewest IPUs). Each configuration differs
+    /// from the one before it in the number of IPUs, or by 5 % in time or memory.
     pub rows: Vec<Claim<'a>>,
     /// Numbers of IPUs that were tried, in ascending order.
     pub ipus: Vec<usize>,
     /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that were tried.
     pub pipelines: Vec<Pipeline>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_bytes_keep_their_sign() {
+        assert_eq!(free_bytes(5, 7), -2);
+        assert_eq!(free_bytes(u64::MAX, 0), i64::MAX);
+        assert_eq!(free_bytes(0, u64::MAX), i64::MIN);
+    }
 }

@@ -1,7 +1,7 @@
 //! The split that reports show, with the memory of its stages computed in full.
 
-use super::candidate::Candidate;
 use super::pipeline_costs::PipelineCosts;
+use super::result::Candidate;
 use crate::memory::{Pipeline, PlacedStage, Recompute, StageMemory};
 use crate::solve::{self, Constraint};
 use anyhow::Result;
@@ -42,10 +42,11 @@ impl ShownSplit {
     /// profile. `costs` has the costs in the pipeline of the answer.
     pub fn new(
         costs: &PipelineCosts<'_>,
-        (stages, profiles): (Vec<Range<usize>>, Vec<usize>),
+        stages: Vec<Range<usize>>,
+        profiles: Vec<usize>,
     ) -> Result<Self> {
         let (request, problem) = (costs.request(), costs.problem());
-        let (highest, positions) = (request.highest_limit(), costs.positions());
+        let (highest, positions) = (request.highest_limit(), costs.memory().layers());
         let broken = match &request.given {
             Some(plan) => solve::broken(&problem, plan)?,
             None => Vec::new(),
@@ -79,13 +80,13 @@ impl ShownSplit {
     }
 
     /// Makes the shown split from the split `best`, with the memory of its stages. The result has
-    /// no stages if `best` is `None` or no split was requested.
-    pub fn of(costs: &PipelineCosts<'_>, best: Option<&Candidate>) -> Result<Self> {
-        let is_wanted = costs.request().options.split;
-        let best = best.filter(|_| is_wanted);
-        let plan = best.map(|best| &best.solution.plan);
-        let split = plan.map(|plan| (plan.stages().to_vec(), plan.profiles().to_vec()));
-        Self::new(costs, split.unwrap_or_default())
+    /// no stages if no split was requested.
+    pub fn of(costs: &PipelineCosts<'_>, best: &Candidate) -> Result<Self> {
+        if !costs.request().options.split {
+            return Self::new(costs, Vec::new(), Vec::new());
+        }
+        let plan = &best.solution.plan;
+        Self::new(costs, plan.stages().to_vec(), plan.profiles().to_vec())
     }
 
     /// Returns the split with the memory of all stages in the profile with index `profile`, as if
@@ -111,8 +112,9 @@ pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Ve
             .min_by_key(StageMemory::max_tile_bytes)
     };
     costs
-        .profiles()
-        .map(|profile| costs.memory_in(profile).stages(ranges))
+        .memory_by_profile
+        .iter()
+        .map(|memory| memory.stages(ranges))
         .reduce(|least, other| least.into_iter().zip(other).filter_map(lower).collect())
         .unwrap_or_default()
 }

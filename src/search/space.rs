@@ -3,7 +3,7 @@
 //! The command answers many requests about one model: the user's request, and changed requests that
 //! a report mentions. These requests differ in limits, IPUs, constraints and pipelines, none of
 //! which changes the tables of memory and time of ranges of layers. So all requests share these
-//! tables (`cost_tables.rs`).
+//! tables (`profile_tables.rs`).
 //!
 //! Few tiles decide which split is the best, so the search first computes ranges only on some
 //! *critical* tiles. The best split on these tiles is no worse than the best split on all tiles,
@@ -12,14 +12,15 @@
 //! tiles of its stages become critical, and the search begins again in the pipelines in which a
 //! split has fit so far.
 
-use super::candidate::Candidate;
-use super::pipeline_costs::{PipelineCosts, Question};
+use super::pipeline_costs::PipelineCosts;
 use super::profile_tables::{ProfileTables, Reach, Tiles};
-use super::request::SearchRequest;
-use crate::memory::{Pipeline, PlacedStage};
+use super::request::Question;
+use super::result::Candidate;
+use crate::memory::{MemoryModel, Pipeline, PlacedStage};
 use crate::progress::Progress;
 use crate::solve::{self, Plan, Problem, Score, Solution};
 use anyhow::Result;
+use rayon::prelude::*;
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,13 +28,17 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
+/// Maximum number of positions for which computing all ranges on all tiles takes only about as long
+/// as computing the stages of one split.
+const FEW_POSITIONS: usize = 32;
+
 /// One layering of a model, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]
 pub struct Space<'a> {
     /// One entry per profile: the costs of ranges of positions, by the pipelines that the search
     /// tries. All profiles have the same positions, and there is at least one.
-    pub(super) profiles: Vec<ProfileTables<'a>>,
-    pub(super) progress: Progress,
+    profiles: Vec<ProfileTables<'a>>,
+    progress: Progress,
     has_state: OnceCell<bool>,
 }
 
@@ -59,10 +64,14 @@ impl<'a> Space<'a> {
         Ok(self.has_state.get() == Some(&true))
     }
 
-    /// Returns `request` together with all data about this layering that the solver needs, for any
-    /// pipeline.
-    pub fn question(&self, request: SearchRequest) -> Arc<Question> {
-        Arc::new(Question::new(request, self.profiles[0].placement))
+    /// Returns whether all profiles have cycle counts.
+    pub fn has_cycles(&self) -> bool {
+        self.profiles.iter().all(|own| own.cycles.is_some())
+    }
+
+    /// Returns the memory model of the main profile (index 0), without a pipeline.
+    pub fn memory(&self) -> &MemoryModel<'a> {
+        &self.profiles[0].memory
     }
 
     /// Returns the best split by the goal of `question` that fits in one of `pipelines`; `None` if
@@ -72,10 +81,13 @@ impl<'a> Space<'a> {
         question: &Arc<Question>,
         pipelines: &[Pipeline],
     ) -> Result<Option<Candidate>> {
-        let reach = question.reach_of_limits();
-        let by_goal = |one: &Candidate, other: &Candidate| question.compare(one, other);
-        let find = |costs: PipelineCosts<'a>| costs.best();
-        self.first(question, (pipelines, reach), (find, by_goal))
+        self.first(
+            question,
+            pipelines,
+            question.reach_of_limits(),
+            |costs| costs.best(),
+            |one, other| question.compare(one, other),
+        )
     }
 
     /// Returns the smallest number of stages of any split that fits in one of `pipelines`, if a
@@ -83,15 +95,20 @@ impl<'a> Space<'a> {
     pub fn fewest_stages(
         &self,
         question: &Arc<Question>,
-        (pipelines, stages): (&[Pipeline], usize),
+        pipelines: &[Pipeline],
+        stages: usize,
     ) -> Result<Option<usize>> {
         let reach = Reach {
             stages: stages.next_power_of_two(),
             ..question.reach_of_limits()
         };
-        let by_stages = |one: &Candidate, other: &Candidate| one.ipus.cmp(&other.ipus);
-        let find = |costs: PipelineCosts<'a>| costs.on_fewest(stages);
-        let fewest = self.first(question, (pipelines, reach), (find, by_stages))?;
+        let fewest = self.first(
+            question,
+            pipelines,
+            reach,
+            |costs| costs.on_fewest(stages),
+            |one, other| one.ipus.cmp(&other.ipus),
+        )?;
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
@@ -101,15 +118,14 @@ impl<'a> Space<'a> {
     fn first(
         &self,
         question: &Arc<Question>,
-        (pipelines, reach): (&[Pipeline], Reach),
-        (find, compare): (
-            impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>> + Sync,
-            impl Fn(&Candidate, &Candidate) -> Ordering,
-        ),
+        pipelines: &[Pipeline],
+        reach: Reach,
+        find: impl Fn(PipelineCosts<'a>) -> Result<Option<Candidate>> + Sync,
+        compare: impl Fn(&Candidate, &Candidate) -> Ordering,
     ) -> Result<Option<Candidate>> {
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         loop {
-            let found = self.in_each(question, (&open, reach, tiles), &find)?;
+            let found = self.in_each(question, &open, reach, tiles, &find)?;
             let (fitting, found): (Vec<Pipeline>, Vec<Candidate>) = open
                 .iter()
                 .zip(found)
@@ -117,9 +133,7 @@ impl<'a> Space<'a> {
                 .unzip();
             open = fitting;
             match found.into_iter().min_by(&compare) {
-                Some(first) if self.more_bytes(&first)?.is_some() => {
-                    tiles = Tiles::Critical;
-                }
+                Some(first) if self.more_bytes(&first)?.is_some() => tiles = Tiles::Critical,
                 first => return Ok(first),
             }
         }
@@ -132,12 +146,13 @@ impl<'a> Space<'a> {
     pub fn lowest(
         &self,
         question: &Arc<Question>,
-        (pipelines, below): (&[Pipeline], Option<u64>),
+        pipelines: &[Pipeline],
+        below: Option<u64>,
     ) -> Result<Option<Candidate>> {
         let limits = question.reach_of_limits();
         let recorded = self.memory().recorded_fullest_tile();
         let recorded = recorded.map_or(0, |(_, bytes)| bytes);
-        let share = recorded / question.ipus_of_replica(1).max(1) as u64;
+        let share = recorded / question.request.ipus.highest().max(1) as u64;
         let mut highest = below.map_or(u64::MAX, |below| below.saturating_sub(1));
         let (mut open, mut tiles) = (pipelines.to_vec(), Tiles::Known);
         let mut reach = Reach {
@@ -145,8 +160,9 @@ impl<'a> Space<'a> {
             ..limits
         };
         loop {
-            let find = |costs: PipelineCosts<'a>| Ok((costs.lowest()?, costs.has_all()));
-            let found = self.in_each(question, (&open, reach, tiles), find)?;
+            let found = self.in_each(question, &open, reach, tiles, |costs| {
+                Ok((costs.lowest()?, costs.has_all()))
+            })?;
             let is_done = reach.bytes >= highest || found.iter().all(|(_, has_all)| *has_all);
             let lowest = found
                 .iter()
@@ -182,11 +198,12 @@ impl<'a> Space<'a> {
     pub fn given(
         &self,
         question: &Arc<Question>,
-        (plan, pipelines): (&Plan, &[Pipeline]),
+        plan: &Plan,
+        pipelines: &[Pipeline],
     ) -> Result<Option<Candidate>> {
-        let mut best: Option<Candidate> = None;
+        let mut tried: Vec<Candidate> = Vec::new();
         for &pipeline in pipelines {
-            let costs = self.known(question, pipeline)?;
+            let costs = self.in_pipeline(question, pipeline, None)?;
             let plan = &self.with_profiles(&costs, plan)?;
             let placed = PlacedStage::of_split(plan.stages());
             let peaks =
@@ -196,24 +213,23 @@ impl<'a> Space<'a> {
             };
             let fits = costs.are_within_limits(&peaks);
             let solution = Solution::unproven(plan.clone(), score);
-            let found = Candidate {
+            tried.push(Candidate {
                 pipeline,
-                ..Candidate::new(&costs, costs.ipus, fits, (solution, peaks))
-            };
-            if best.as_ref().is_none_or(|best| {
-                let by_fit = best.fits.cmp(&found.fits);
-                let by_peak = found.peak_bytes().cmp(&best.peak_bytes());
-                let by_goal = if found.fits {
-                    found.by_rate(best)
-                } else {
-                    Ordering::Equal
-                };
-                by_fit.then(by_goal).then(by_peak).is_lt()
-            }) {
-                best = Some(found);
-            }
+                peaks,
+                ..Candidate::new(&costs, costs.ipus, fits, solution)
+            });
         }
-        Ok(best)
+        Ok(tried.into_iter().min_by(|one, other| {
+            let by_rate = match one.fits {
+                true => one.by_rate(other),
+                false => Ordering::Equal,
+            };
+            other
+                .fits
+                .cmp(&one.fits)
+                .then(by_rate)
+                .then(one.peak_bytes().cmp(&other.peak_bytes()))
+        }))
     }
 
     /// Returns `plan` with the same stages, where each stage has the profile that is best for it in
@@ -223,33 +239,124 @@ impl<'a> Space<'a> {
             return Ok(plan.clone());
         }
         let (stages, placed) = (plan.stages().len(), PlacedStage::of_split(plan.stages()));
-        let peaks = costs
-            .profiles()
-            .flat_map(|profile| costs.memory_in(profile).peaks(&placed));
+        let memories = costs.memory_by_profile.iter();
+        let peaks = memories.flat_map(|memory| memory.peaks(&placed));
         let reach = Reach {
             bytes: peaks.max().unwrap_or(0),
             stages: costs.ipus.max(stages),
         };
-        let asked = (costs.pipeline(), reach);
-        let costs = self.on_all_tiles(&costs.question, asked)?;
+        let costs = self.in_pipeline(&costs.question, costs.pipeline(), Some(reach))?;
         let constraints = plan.as_constraints();
         let problem = Problem {
             constraints: &constraints,
             ..costs.problem()
         };
-        let at_any_limit = Problem {
-            ipus: stages,
-            ..problem.at_any_limit()
-        };
-        let fitting = if stages <= costs.ipus {
-            solve::unproven(&problem)?
-        } else {
-            None
-        };
-        let found = match fitting {
-            None => solve::unproven(&at_any_limit)?,
-            fitting => fitting,
-        };
+        let mut found = None;
+        if stages <= costs.ipus {
+            found = solve::unproven(&problem)?;
+        }
+        if found.is_none() {
+            found = solve::unproven(&Problem {
+                ipus: stages,
+                ..problem.at_any_limit()
+            })?;
+        }
         Ok(found.map_or_else(|| plan.clone(), |found| found.plan))
+    }
+}
+
+/// The memory and time of ranges of the layering in all profiles of the model. Each stage of a
+/// split takes its memory and time from one of these profiles.
+impl<'a> Space<'a> {
+    /// Computes the bytes of the stages of `found` on all tiles. If any stage needs more bytes than
+    /// `found` assumes, returns the highest number of bytes on the fullest tile of any stage;
+    /// otherwise `None`. The fullest tiles of stages that need more bytes than assumed become
+    /// critical.
+    fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
+        let plan = &found.solution.plan;
+        let placed = PlacedStage::of_split(plan.stages());
+        let (mut highest, mut is_more) = (0, false);
+        for (number, tables) in self.profiles.iter().enumerate() {
+            let stages = placed.iter().cloned().zip(found.peaks.iter().copied());
+            let own: Vec<(PlacedStage, u64)> = stages
+                .zip(plan.profiles())
+                .filter(|(_, profile)| **profile == number)
+                .map(|(stage, _)| stage)
+                .collect();
+            let peaks = tables.exact_peaks(found.pipeline, &own)?;
+            for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
+                is_more |= peak > assumed;
+                highest = highest.max(peak);
+            }
+        }
+        Ok(is_more.then_some(highest))
+    }
+
+    /// Computes the memory of ranges on all tiles in advance, for many requests like `question`
+    /// about splits in `pipelines`, if the layering has so few positions that this saves time.
+    pub fn prepare(&self, question: &Arc<Question>, pipelines: &[Pipeline]) -> Result<()> {
+        if self.memory().layers() <= FEW_POSITIONS {
+            let reach = question.reach_of_limits();
+            self.in_each(question, pipelines, reach, Tiles::All, |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the costs (memory and time) in `pipeline`. If `reach` is given, the costs include at
+    /// least the ranges of positions within `reach`, with their bytes on all tiles; otherwise, only
+    /// the ranges that are already computed.
+    pub fn in_pipeline(
+        &self,
+        question: &Arc<Question>,
+        pipeline: Pipeline,
+        reach: Option<Reach>,
+    ) -> Result<PipelineCosts<'a>> {
+        let tiles = reach.map_or(Tiles::Known, |_| Tiles::All);
+        let costs = self.in_some(question, &[pipeline], reach.unwrap_or_default(), tiles)?;
+        Ok(costs.into_iter().next().expect("the costs in one pipeline"))
+    }
+
+    /// Calls `of` with the costs (memory and time) in each of `pipelines`, and returns the results
+    /// in the order of `pipelines`. The costs include at least the ranges of positions within
+    /// `reach`, with their bytes on at least the tiles that `tiles` selects.
+    fn in_each<R: Send>(
+        &self,
+        question: &Arc<Question>,
+        pipelines: &[Pipeline],
+        reach: Reach,
+        tiles: Tiles,
+        of: impl Fn(PipelineCosts<'a>) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let mut results = Vec::new();
+        for some in pipelines.chunks(self.profiles[0].at_once(reach)) {
+            let costs = self.in_some(question, some, reach, tiles)?;
+            let task = self
+                .progress
+                .begin("choosing the pipeline", costs.len() as u64);
+            let found = costs.into_par_iter().map(|costs| {
+                task.add(1);
+                of(costs)
+            });
+            results.extend(found.collect::<Result<Vec<R>>>()?);
+        }
+        Ok(results)
+    }
+
+    fn in_some(
+        &self,
+        question: &Arc<Question>,
+        pipelines: &[Pipeline],
+        reach: Reach,
+        tiles: Tiles,
+    ) -> Result<Vec<PipelineCosts<'a>>> {
+        let by_profile = self
+            .profiles
+            .iter()
+            .map(|tables| tables.in_each(pipelines, reach, tiles, &self.progress))
+            .collect::<Result<Vec<_>>>()?;
+        let in_pipeline = |place: usize| by_profile.iter().map(move |costs| costs[place].clone());
+        Ok((0..pipelines.len())
+            .map(|place| PipelineCosts::new(question, in_pipeline(place)))
+            .collect())
     }
 }

@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::conflict;
 use super::constraints::{Constraint, CutRule, cuts_before};
 use super::objectives::Objective;
-use super::plan::Plan;
+use super::plan::{Plan, Score};
 use super::problem::{CompiledStage, Problem, SolveError};
+use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
 /// The maximum number of edges (ranges of positions that may be stages) that the integer program
@@ -62,8 +63,8 @@ impl<'a> CheckedProblem<'a> {
         Ok(Self {
             problem: *problem,
             stages: problem
-                .profiles()
-                .map(|profile| problem.costs_in(profile).stages())
+                .all_ranges()
+                .map(RangeCosts::stages)
                 .fold(problem.ipus.min(most), usize::min),
             max_edges: MAX_EDGES,
             required_until: cuts_before
@@ -86,7 +87,8 @@ impl<'a> CheckedProblem<'a> {
     /// Returns whether it matters which IPU a stage runs on, because of pins or of limits that
     /// differ between IPUs.
     pub fn is_numbered(&self) -> bool {
-        !self.pins.is_empty() || self.problem.limits.differs()
+        let limits = self.problem.limits.by_ipu().unwrap_or_default();
+        !self.pins.is_empty() || limits.windows(2).any(|pair| pair[0] != pair[1])
     }
 
     /// Returns whether the bytes or cycles of a stage depend on the number of stages after it.
@@ -107,12 +109,6 @@ impl<'a> CheckedProblem<'a> {
             .iter()
             .copied()
             .filter(move |&objective| has_cycles || objective != Objective::Cycles)
-    }
-
-    /// Returns the highest limit, in bytes on one tile, of the IPUs that a split may use (the first
-    /// `stages` IPUs).
-    pub fn highest_limit(&self) -> u64 {
-        self.problem.limits.first(self.stages).highest()
     }
 
     /// Returns whether constraints allow cuts at both ends of `range`, and require no cut inside
@@ -139,20 +135,31 @@ impl<'a> CheckedProblem<'a> {
             .all(|pin| pin.1 == stage)
     }
 
-    /// Returns whether `plan` obeys all limits and constraints and has an allowed number of stages.
-    pub fn allows(&self, plan: &Plan) -> bool {
-        let stage_of = plan.stage_of();
-        let mut constraints = self.problem.constraints.iter();
-        plan.stages().len() <= self.stages
-            && plan
-                .with_after()
-                .enumerate()
-                .all(|(number, (stage, after))| {
-                    let peak = self.problem.peak(&stage, after);
-                    let limit = self.problem.limits.of(number);
-                    peak.zip(limit).is_some_and(|(peak, limit)| peak <= limit)
-                })
-            && constraints.all(|constraint| constraint.is_obeyed(&stage_of))
+    /// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split
+    /// into `stages` stages; `None` if limits or constraints rule this out.
+    pub fn peak_at(&self, number: usize, stages: usize, stage: &CompiledStage) -> Option<u64> {
+        let positions = &stage.positions;
+        let peak = self.problem.peak(stage, stages - 1 - number)?;
+        (self.may_stand(number, positions, peak) && self.obeys_cuts(positions)).then_some(peak)
+    }
+
+    /// Returns the score of `plan`; `None` if `plan` has too many stages, is over a limit, breaks a
+    /// constraint, or lacks cycles that the other splits have.
+    pub fn score(&self, plan: &Plan) -> Option<Score> {
+        let peaks = self.problem.peaks(plan)?;
+        let mut stages = plan.stages().iter().zip(&peaks).enumerate();
+        let is_allowed = stages.all(|(ipu, (range, &peak))| self.may_stand(ipu, range, peak))
+            && self.problem.broken_by(plan).next().is_none();
+        is_allowed
+            .then(|| Score::of_peaks(&self.problem, plan, &peaks))
+            .flatten()
+    }
+
+    /// Returns the internal error that a split is not proven to be the best by the goal of the
+    /// problem, for the reason `reason`.
+    pub fn unproven(&self, reason: &str) -> SolveError {
+        let objective = self.problem.goal.main();
+        SolveError::Internal(format!("no proven {objective}: {reason}"))
     }
 
     /// Returns the value of a stage in `objective`. The stage is followed by `after` stages, and
@@ -162,7 +169,8 @@ impl<'a> CheckedProblem<'a> {
     pub fn value(
         &self,
         objective: Objective,
-        (stage, after): (&CompiledStage, usize),
+        stage: &CompiledStage,
+        after: usize,
         peak: u64,
     ) -> u128 {
         match objective {
@@ -170,12 +178,7 @@ impl<'a> CheckedProblem<'a> {
             Objective::Stages => 1,
             Objective::Squares => u128::from(peak).pow(2),
             Objective::CutBytes => u128::from(self.problem.bytes_over_cut_after(stage)),
-            Objective::Cycles => {
-                let times = self.problem.times_in(stage.profile);
-                times
-                    .and_then(|times| times.cycles(&stage.positions, after))
-                    .unwrap_or(0)
-            }
+            Objective::Cycles => self.problem.stage_cycles(stage, after).unwrap_or(0),
         }
     }
 }

@@ -43,30 +43,14 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// A position that must be on one IPU. `constraint` is the constraint that pins the position, or
-/// `None` for position 0, which is on IPU 0 even without a constraint.
-#[derive(Clone, Copy, Default)]
-struct Pinned<'a> {
-    position: usize,
-    ipu: usize,
-    constraint: Option<&'a Constraint>,
-}
-
 /// Returns a contradiction among `constraints`; `None` if some split of `layers` positions into at
 /// most `ipus` stages obeys all constraints. All positions in `constraints` must exist.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
-    let pinned = |constraint| {
-        let (position, ipu) = Constraint::pin(constraint)?;
-        Some(Pinned {
-            position,
-            ipu,
-            constraint: Some(constraint),
-        })
-    };
-    let mut pins: Vec<Pinned<'_>> = constraints.iter().filter_map(pinned).collect();
-    if let Some(pin) = pins.iter().find(|pin| pin.ipu >= ipus) {
+    let pins = constraints.iter().filter_map(|own| Some((own.pin()?, own)));
+    let mut pins: Vec<_> = pins.collect();
+    if let Some(&(_, pin)) = pins.iter().find(|((_, ipu), _)| *ipu >= ipus) {
         let reason = format!("IPUs are counted from 0, and there are {ipus}");
-        return conflict(reason, pin.constraint);
+        return conflict(reason, [pin]);
     }
     for cut in constraints {
         if let Rule::CutBefore { position } = cut.rule
@@ -75,38 +59,47 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
             return conflict("one cut is both required and forbidden", [cut, no_cut]);
         }
     }
-    pins.sort_by_key(|pin| (pin.position, pin.ipu));
+    pins.sort_by_key(|&(place, _)| place);
     let cuts = cuts_before(constraints, layers);
-    let mut before = Pinned::default();
-    for pin in pins {
+    let mut before = None;
+    for (_, pin) in pins {
         if let Some(conflict) = between(constraints, &cuts, before, pin) {
             return Some(conflict);
         }
-        before = pin;
+        before = Some(pin);
     }
-    let left = ipus.saturating_sub(1 + before.ipu);
-    let boundaries = before.position + 1..layers;
-    too_many((constraints, &cuts), boundaries, left, before.constraint)
+    let (position, ipu) = pinned_to(before);
+    let left = ipus.saturating_sub(1 + ipu);
+    too_many(constraints, &cuts, position + 1..layers, left, before)
 }
 
-/// Returns the contradiction between the pin `before`, the next pin `pin`, and the cuts that are
-/// required or forbidden between these pins; `None` if there is no contradiction. `cuts` has one
-/// entry per position: the rule for a cut before this position.
+/// Returns the position that `pin` pins, and the index of its IPU. Without a pin, returns position
+/// 0, which is on IPU 0 even without a constraint.
+fn pinned_to(pin: Option<&Constraint>) -> (usize, usize) {
+    pin.and_then(Constraint::pin).unwrap_or_default()
+}
+
+/// Returns the contradiction between the pin `before` (`None` for position 0, which is on IPU 0),
+/// the next pin `pin`, and the cuts that are required or forbidden between these pins; `None` if
+/// there is no contradiction. `cuts` has one entry per position: the rule for a cut before this
+/// position.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
-    before: Pinned<'_>,
-    pin: Pinned<'_>,
+    before: Option<&Constraint>,
+    pin: &Constraint,
 ) -> Option<Conflict> {
-    let both = pin.constraint.into_iter().chain(before.constraint);
-    let same_place = before.constraint.is_some() && before.position == pin.position;
-    if pin.ipu < before.ipu || (same_place && pin.ipu > before.ipu) {
+    let both = [pin].into_iter().chain(before);
+    let (start, start_ipu) = pinned_to(before);
+    let (position, ipu) = pinned_to(Some(pin));
+    let is_same_place = before.is_some() && start == position;
+    if ipu < start_ipu || (is_same_place && ipu > start_ipu) {
         let reason = "stages follow the layers, so a layer is on one IPU and a later one never on an \
                       earlier IPU";
         return conflict(reason, both);
     }
-    let needed = pin.ipu - before.ipu;
-    let boundaries = before.position + 1..pin.position + 1;
+    let needed = ipu - start_ipu;
+    let boundaries = start + 1..position + 1;
     let possible = cuts[boundaries.clone()]
         .iter()
         .filter(|&&cut| cut != CutRule::Forbidden)
@@ -120,10 +113,9 @@ fn between(
         let is_long = needed <= boundaries.len();
         let forbidding = is_long.then(|| forbidding(constraints, boundaries));
         let forbidding = forbidding.into_iter().flatten();
-        let all = pin.constraint.into_iter().chain(forbidding);
-        return conflict(reason, all.chain(before.constraint));
+        return conflict(reason, [pin].into_iter().chain(forbidding).chain(before));
     }
-    too_many((constraints, cuts), boundaries, needed, both)
+    too_many(constraints, cuts, boundaries, needed, both)
 }
 
 /// Returns the contradiction that constraints require more than `allowed` cuts before the positions
@@ -131,7 +123,8 @@ fn between(
 /// rule for a cut before this position. `pins` has the constraints, if any, that pin the positions
 /// around `boundaries`.
 fn too_many<'a>(
-    (constraints, cuts): (&'a [Constraint], &[CutRule]),
+    constraints: &'a [Constraint],
+    cuts: &[CutRule],
     boundaries: Range<usize>,
     allowed: usize,
     pins: impl IntoIterator<Item = &'a Constraint>,

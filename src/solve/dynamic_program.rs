@@ -8,8 +8,6 @@
 //! difference in the end, and be worse in later objectives. So each bottleneck ends a pass, and
 //! later passes only use stages whose value is at most the optimum of this bottleneck.
 
-use std::ops::Range;
-
 use super::checked_problem::CheckedProblem;
 use super::objectives::Objective;
 use super::plan::Plan;
@@ -92,19 +90,12 @@ impl PassResult {
     /// split in order; `None` if no split is allowed. Among equal splits, the one with the fewest
     /// stages is returned.
     pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
-        let whole = |rests: &'_ Rests| {
-            rests
-                .iter()
-                .enumerate()
-                .skip(1)
-                .filter_map(|(stages, rests)| Some((rests[0]?.values, stages)))
-                .min()
-        };
-        let best = self
+        let (rests, stages, values) = self
             .0
             .iter()
-            .filter_map(|rests| Some((whole(rests)?, rests)));
-        let ((values, stages), rests) = best.min_by_key(|(best, _)| *best)?;
+            .flat_map(|rests| (1..rests.len()).map(move |stages| (rests, stages)))
+            .filter_map(|(rests, stages)| Some((rests, stages, rests[stages][0]?.values)))
+            .min_by_key(|&(_, stages, values)| (values, stages))?;
         let mut start = 0;
         let firsts = rests[..=stages].iter().rev().map_while(|rests| {
             let Rest { end, profile, .. } = rests.get(start)?.filter(|rest| rest.end > start)?;
@@ -131,7 +122,7 @@ impl<'a> StagePass<'a> {
             objectives,
             caps,
             bottleneck: objectives.iter().position(|of| of.is_bottleneck()),
-            limit: checked.highest_limit(),
+            limit: checked.problem.limits.highest(),
         }
     }
 
@@ -218,15 +209,6 @@ impl<'a> StagePass<'a> {
             values,
         } in candidates
         {
-            // If the bottleneck is the only objective, a stage whose value is at least that of the
-            // best split so far makes no better split, unless bytes or cycles depend on the number
-            // of stages after a stage.
-            if self.bottleneck == Some(0)
-                && !self.checked.is_by_depth()
-                && best.is_some_and(|best| best.values[0] <= values[0])
-            {
-                continue;
-            }
             let CompiledStage { positions, profile } = stage;
             let Some(rest) = &rest[positions.end] else {
                 continue;
@@ -267,52 +249,46 @@ impl<'a> StagePass<'a> {
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
             // If a range is over a limit or a cap, so are all longer ranges in the same profile.
+            let compiled = |profile| CompiledStage {
+                positions: start..end,
+                profile,
+            };
             open.retain(|&profile| {
                 let least = problem.costs_in(profile).least(start..end);
-                least.is_some_and(|least| {
-                    !self.is_over(&compiled(start..end, profile), after, least)
-                })
+                least.is_some_and(|least| !self.is_over(&compiled(profile), after, least))
             });
             if open.is_empty() {
                 break;
             }
-            if self.checked.obeys_cuts(&(start..end)) {
-                let stages = open.iter().map(|&profile| compiled(start..end, profile));
-                candidates.extend(stages.filter_map(|stage| self.candidate(stage, after)));
+            if !self.checked.obeys_cuts(&(start..end)) {
+                continue;
+            }
+            for stage in open.iter().copied().map(compiled) {
+                let peak = problem.peak(&stage, after);
+                let Some(peak) = peak.filter(|&peak| !self.is_over(&stage, after, peak)) else {
+                    continue;
+                };
+                let mut values = Values::default();
+                for (number, &objective) in values.iter_mut().zip(self.objectives) {
+                    *number = self.checked.value(objective, &stage, after, peak);
+                }
+                candidates.push(StageCandidate {
+                    stage,
+                    peak,
+                    values,
+                });
             }
         }
         candidates
-    }
-
-    /// Returns `stage`, followed by `after` stages, as a candidate; `None` if it is over a limit or
-    /// a cap.
-    fn candidate(&self, stage: CompiledStage, after: usize) -> Option<StageCandidate> {
-        let peak = self.checked.problem.peak(&stage, after)?;
-        if self.is_over(&stage, after, peak) {
-            return None;
-        }
-        let mut values = Values::default();
-        for (number, &objective) in values.iter_mut().zip(self.objectives) {
-            *number = self.checked.value(objective, (&stage, after), peak);
-        }
-        Some(StageCandidate {
-            stage,
-            peak,
-            values,
-        })
     }
 
     /// Returns whether a stage with `peak` bytes, followed by `after` stages, is over the highest
     /// limit of any IPU or over a cap.
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
-            |&(objective, cap)| self.checked.value(objective, (stage, after), peak) > cap;
+            |&(objective, cap)| self.checked.value(objective, stage, after, peak) > cap;
         peak > self.limit || self.caps.iter().any(is_over_cap)
     }
-}
-
-fn compiled(positions: Range<usize>, profile: usize) -> CompiledStage {
-    CompiledStage { positions, profile }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
 use super::problem::{Limits, Problem, ProfileCosts};
 use super::{SolveError, dynamic_program, unproven};
+use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -68,16 +69,15 @@ pub enum Cause {
 pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     let certificate = certificate(problem)?;
     let cause = match certificate.needed {
-        Needed::Unsplittable => Cause::TooLarge,
-        Needed::Stages(needed) if needed > problem.ipus => Cause::TooFewIpus,
-        Needed::Stages(_) if fits_at_least(problem)? => Cause::Pipeline,
-        Needed::Stages(_) => Cause::PinsOrLimits,
+        None => Cause::TooLarge,
+        Some(needed) if needed > problem.ipus => Cause::TooFewIpus,
+        Some(_) if fits_at_least(problem)? => Cause::Pipeline,
+        Some(_) => Cause::PinsOrLimits,
     };
-    let inside = certificate
-        .ranges
-        .first()
-        .filter(|_| cause == Cause::TooLarge)
-        .map_or(0..0, |range| range.start + 1..range.end);
+    let inside = match &certificate.ranges[..] {
+        [range] if cause == Cause::TooLarge => range.start + 1..range.end,
+        _ => 0..0,
+    };
     let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,
@@ -93,16 +93,11 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
 /// # Errors
 /// If the problem contradicts itself, or its constraints contradict each other.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
-    if !problem
-        .by_profile
-        .iter()
-        .any(|own| own.ranges.is_by_depth())
-    {
+    if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
     }
-    let at_least: Vec<ProfileCosts> = problem
-        .by_profile
-        .iter()
+    let profiles = problem.by_profile.iter();
+    let at_least: Vec<ProfileCosts> = profiles
         .map(|own| ProfileCosts {
             ranges: own.ranges.at_least().into(),
             ..own.clone()
@@ -146,19 +141,10 @@ pub struct Certificate {
     pub ranges: Vec<Range<usize>>,
     /// Positions before which a constraint requires a cut, in ascending order.
     pub cuts_before: Vec<usize>,
-    /// The number of stages that the ranges and required cuts prove to be necessary.
-    pub needed: Needed,
-}
-
-/// The number of stages that a certificate proves to be necessary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needed {
-    /// At least this number of stages is needed: one for each range, one for each required cut, and
-    /// one more.
-    Stages(usize),
-    /// No number of stages is enough: the certificate has one range, which is a single position or
-    /// inside which constraints forbid every cut.
-    Unsplittable,
+    /// The number of stages that a split needs at least: one for each range, one for each required
+    /// cut, and one more. `None` if no number of stages is enough; then the certificate has one
+    /// range, which is a single position or inside which constraints forbid every cut.
+    pub needed: Option<usize>,
 }
 
 /// Returns the certificate that proves the largest number of stages. This number is exactly the
@@ -170,57 +156,39 @@ pub enum Needed {
 /// [`solve`](super::solve()), but not here.
 pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     problem.check()?;
-    let limit = problem.highest_limit();
-    let cuts = cuts_before(problem.constraints, problem.layers());
+    let (limit, layers) = (problem.limits.highest(), problem.layers());
+    let cuts = cuts_before(problem.constraints, layers);
     let mut certificate = Certificate {
         limit,
         ranges: Vec::new(),
-        cuts_before: (0..problem.layers())
+        cuts_before: (0..layers)
             .filter(|&position| cuts[position] == CutRule::Required)
             .collect(),
-        needed: Needed::Unsplittable,
+        needed: None,
     };
-    let mut start = 0;
-    while start < problem.layers() {
-        let (end, over) = longest(problem, limit, &cuts, start);
-        if let Some(over) = over {
-            if end == start {
-                certificate.ranges = vec![over];
-                certificate.cuts_before.clear();
-                return Ok(certificate);
-            }
-            certificate.ranges.push(over);
+    // The first position of a stage, and the end of the longest stage from there that is within the
+    // limit and ends where a cut is allowed; both are equal if no such stage is known yet.
+    let (mut start, mut longest) = (0, 0);
+    for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
+        let is_over = |start| {
+            let peak = problem.least(&(start..end));
+            peak.is_none_or(|peak| peak > limit)
+        };
+        if is_over(start) && longest > start {
+            certificate.ranges.push(start..end);
+            start = longest;
         }
-        start = end;
+        if is_over(start) {
+            certificate.ranges.clear();
+            certificate.ranges.push(start..end);
+            certificate.cuts_before.clear();
+            return Ok(certificate);
+        }
+        longest = end;
+        if cuts[end] == CutRule::Required {
+            start = end;
+        }
     }
-    certificate.needed =
-        Needed::Stages(certificate.ranges.len() + certificate.cuts_before.len() + 1);
+    certificate.needed = Some(certificate.ranges.len() + certificate.cuts_before.len() + 1);
     Ok(certificate)
-}
-
-/// Returns the end (exclusive) of the longest stage that starts at `start`, is within `limit`
-/// bytes, has no required cut inside, and ends where a cut is allowed; `start` if there is no such
-/// stage. If `limit` rules out a longer stage, the second item is the next longer range; otherwise
-/// it is `None`. `cuts` has one entry per boundary: the rule for a cut there.
-fn longest(
-    problem: &Problem<'_>,
-    limit: u64,
-    cuts: &[CutRule],
-    start: usize,
-) -> (usize, Option<Range<usize>>) {
-    let mut fits = start;
-    for (end, &cut) in cuts.iter().enumerate().skip(start + 1) {
-        if cut == CutRule::Forbidden {
-            continue;
-        }
-        let peak = problem.least(&(start..end));
-        if peak.is_none_or(|peak| peak > limit) {
-            return (fits, Some(start..end));
-        }
-        fits = end;
-        if cut == CutRule::Required {
-            break;
-        }
-    }
-    (fits, None)
 }

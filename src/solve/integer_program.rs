@@ -23,6 +23,7 @@ use good_lp::{
 use std::collections::BTreeMap;
 
 use super::dynamic_program::{Rests, StagePass, Values};
+use super::plan::Plan;
 use super::problem::CompiledStage;
 
 /// A node of a path: the position `start` where the next stage starts, with at most `left` of
@@ -45,24 +46,28 @@ struct Edge {
     is_best: bool,
 }
 
-/// Solves the integer program for the sums that `pass` compares: returns the stages, in order, of a
-/// split with the least sums, or `None` if there is no split.
+/// Solves the integer program for the sums that `pass` compares: returns a split with the least
+/// sums, or `None` if there is no split.
 ///
 /// # Errors
 /// If the integer program contradicts the result of `pass`, or if the solver fails or stops without
 /// a proof. The error is the reason, as text for the user.
-pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, String> {
+pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
     let best = found.best().map(|(values, _)| values);
     let mut edges = Vec::new();
     for rests in &found.0 {
-        add_edges(pass, (rests, best), &mut edges)?;
+        add_edges(pass, rests, best, &mut edges)?;
     }
     let path = cheapest_path(&edges)?;
     if path.as_ref().map(|(_, cost)| *cost) != best.map(|_| 0) {
         return Err("the split of the dynamic program is not the cheapest path".to_owned());
     }
-    Ok(path.map(|(stages, _)| stages))
+    path.map(|(stages, _)| {
+        Plan::new(stages, pass.checked.layers()).ok_or("the chosen ranges do not form a split")
+    })
+    .transpose()
+    .map_err(str::to_owned)
 }
 
 /// Adds an edge to `edges` for each stage of splits into at most as many stages as `rests` has. If
@@ -75,7 +80,8 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Vec<CompiledStage>>, 
 /// If a stage begins a better split than `rests` has from the same position.
 fn add_edges(
     pass: &StagePass<'_>,
-    (rests, best): (&Rests, Option<Values>),
+    rests: &Rests,
+    best: Option<Values>,
     edges: &mut Vec<Edge>,
 ) -> Result<(), String> {
     let (checked, total) = (pass.checked, rests.len() - 1);
@@ -99,8 +105,10 @@ fn add_edges(
             let Some(mut is_needed) = starts[start] else {
                 continue;
             };
-            let rest = rests[left][start].map(|rest| rest.values);
-            let from = if start == 0 { best } else { rest };
+            let from = match start {
+                0 => best,
+                _ => rests[left][start].map(|rest| rest.values),
+            };
             for candidate in candidates.get_or_insert_with(|| pass.candidates(start, after)) {
                 let range = &candidate.stage.positions;
                 let rest = rests[after][range.end];
@@ -119,10 +127,9 @@ fn add_edges(
                 let is_needed = is_best && std::mem::replace(&mut is_needed, false);
                 if is_needed || edges.len() < checked.max_edges {
                     let node = |left, start| Node { total, left, start };
-                    let is_first = start == 0;
                     edges.push(Edge {
-                        from: (!is_first).then(|| node(left, start)),
-                        to: (!is_last).then(|| node(after, range.end)),
+                        from: (start > 0).then_some(node(left, start)),
+                        to: (!is_last).then_some(node(after, range.end)),
                         stage: candidate.stage.clone(),
                         is_best,
                     });
@@ -153,8 +160,7 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        // The caller checks later, from the ranges of the chosen edges, whether these edges form a
-        // path.
+        // `Plan::new` checks whether the chosen edges form a path.
         if solution.value(binary) > 0.5 {
             stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);
@@ -241,7 +247,7 @@ mod tests {
         let right = found.0[0].clone();
         let add = |rests: &Rests| {
             let best = found.best().map(|(values, _)| values);
-            add_edges(&pass, (rests, best), &mut Vec::new())
+            add_edges(&pass, rests, best, &mut Vec::new())
         };
         assert_eq!(add(&right), Ok(()));
         let mut worse = right.clone();

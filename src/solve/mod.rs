@@ -37,7 +37,7 @@ mod testing;
 pub use conflict::Conflict;
 pub use constraints::{Constraint, Origin, Rule, TiedWeight};
 pub use greedy::{Greedy, greedy};
-pub use infeasible::{Cause, Certificate, Needed, Refusal, certificate, explain, fewest_stages};
+pub use infeasible::{Cause, Certificate, Refusal, certificate, explain, fewest_stages};
 pub use objectives::{Goal, Objective};
 pub use plan::{ObjectiveProof, Plan, Score, Solution, broken};
 pub use problem::{CompiledStage, Limits, Problem, ProfileCosts, SolveError};
@@ -56,11 +56,7 @@ use fastest::{MAX_SLOTS, fastest};
 /// ([`SolveError::Contradiction`]), costs are too large for exact arithmetic, or a program gives no
 /// proof or contradicts the other program.
 pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
-    let checked = CheckedProblem::new(problem)?;
-    let found = by_order(&checked)?;
-    let proofs = prove(&checked, found.as_ref())?;
-    let found = found.map(|found| Solution { proofs, ..found });
-    Ok(found.map(|found| with_shortest_step(&checked, found)))
+    best(problem, prove)
 }
 
 /// Finds the best split like [`solve`], but only by the dynamic program, without proofs. This is
@@ -71,9 +67,33 @@ pub fn solve(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 /// If the problem contradicts itself, its constraints contradict each other, or costs are too large
 /// for exact arithmetic.
 pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
+    best(problem, |_, _| Ok(Vec::new()))
+}
+
+/// Finds the best split by the goal of `problem`. `proofs_of` returns the proofs that the split is
+/// the best by the objectives of the goal.
+fn best(
+    problem: &Problem<'_>,
+    proofs_of: impl FnOnce(
+        &CheckedProblem<'_>,
+        Option<&Solution>,
+    ) -> Result<Vec<ObjectiveProof>, SolveError>,
+) -> Result<Option<Solution>, SolveError> {
     let checked = CheckedProblem::new(problem)?;
     let found = by_order(&checked)?;
-    Ok(found.map(|found| with_shortest_step(&checked, found)))
+    let mut proofs = proofs_of(&checked, found.as_ref())?;
+    let Some(mut found) = found else {
+        return Ok(None);
+    };
+    if problem.goal == Goal::Time
+        && let Some(shortest) = fastest(&checked, &found.plan, MAX_SLOTS)
+    {
+        // Of the proofs, only the first holds for the split with the shortest step: no split has a
+        // slowest stage with fewer cycles.
+        proofs.truncate(1);
+        found = shortest;
+    }
+    Ok(Some(Solution { proofs, ..found }))
 }
 
 /// Finds the best split by the objectives of the goal with the dynamic program. The time of a
@@ -81,24 +101,6 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
 fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
     let plan = dynamic_program::solve(checked);
     plan.map(|plan| scored(checked, plan)).transpose()
-}
-
-/// Returns the split with the shortest step if the goal is [`Goal::Time`], else `found`, the best
-/// split by the objectives of the goal.
-fn with_shortest_step(checked: &CheckedProblem<'_>, found: Solution) -> Solution {
-    if checked.problem.goal != Goal::Time {
-        return found;
-    }
-    let shortest = fastest(checked, &found.plan, MAX_SLOTS);
-    let Some(shortest) = shortest else {
-        return found;
-    };
-    // Only the first proof is kept, which shows that no split has a slowest stage with fewer
-    // cycles.
-    Solution {
-        proofs: found.proofs.into_iter().take(1).collect(),
-        ..shortest
-    }
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the
@@ -113,7 +115,7 @@ fn prove(
     found: Option<&Solution>,
 ) -> Result<Vec<ObjectiveProof>, SolveError> {
     let order: Vec<Objective> = checked.order().collect();
-    let rank = |found: Option<&Solution>| Some(found?.score.rank(checked.problem.goal));
+    let rank = |split: &Solution| split.score.rank(checked.problem.goal);
     let (mut sums, mut caps) = (Vec::new(), Vec::new());
     for (n, &objective) in order.iter().enumerate() {
         if !objective.is_bottleneck() {
@@ -124,27 +126,20 @@ fn prove(
             continue;
         };
         if !sums.is_empty() {
-            agree(
-                &order[..n],
-                by_integer_program(checked, &sums, &caps)?.as_ref(),
-                found,
-            )?;
+            let other = by_integer_program(checked, &sums, &caps)?;
+            agree(&order[..n], other.as_ref(), found)?;
         }
         if let Some(below) = value.checked_sub(1) {
-            caps.push((objective, below));
-            let other = by_integer_program(checked, &sums, &caps)?;
-            if other.is_some() && rank(other.as_ref()) < rank(found) {
+            let below = [&caps[..], &[(objective, below)]].concat();
+            let other = by_integer_program(checked, &sums, &below)?;
+            if other.is_some() && other.as_ref().map(rank) < found.map(rank) {
                 agree(&order, other.as_ref(), found)?;
             }
-            caps.pop();
         }
         caps.push((objective, value));
     }
-    agree(
-        &order,
-        by_integer_program(checked, &sums, &caps)?.as_ref(),
-        found,
-    )
+    let other = by_integer_program(checked, &sums, &caps)?;
+    agree(&order, other.as_ref(), found)
 }
 
 /// Returns the value of `found` in `objective`; `None` if there is no split, or if the objective
@@ -164,14 +159,9 @@ fn by_integer_program(
     sums: &[Objective],
     caps: &[(Objective, u128)],
 ) -> Result<Option<Solution>, SolveError> {
-    let unproven = |reason: String| SolveError::unproven(checked.problem.goal.main(), reason);
-    let stages = integer_program::solve(&StagePass::new(checked, sums, caps)).map_err(unproven)?;
-    let plan = |stages| {
-        Plan::new(stages, checked.layers())
-            .ok_or_else(|| unproven("the chosen ranges do not form a split".to_owned()))
-    };
-    stages
-        .map(|stages| scored(checked, plan(stages)?))
+    integer_program::solve(&StagePass::new(checked, sums, caps))
+        .map_err(|reason| checked.unproven(&reason))?
+        .map(|plan| scored(checked, plan))
         .transpose()
 }
 
@@ -180,10 +170,11 @@ fn by_integer_program(
 /// # Errors
 /// If the plan is over a limit or breaks a constraint.
 fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveError> {
-    let score = Score::of(&checked.problem, &plan).filter(|_| checked.allows(&plan));
     let reason = "a split was chosen that is over a limit or breaks a constraint";
-    let score = score.ok_or_else(|| SolveError::unproven(checked.problem.goal.main(), reason))?;
-    Ok(Solution::unproven(plan, score))
+    match checked.score(&plan) {
+        Some(score) => Ok(Solution::unproven(plan, score)),
+        None => Err(checked.unproven(reason)),
+    }
 }
 
 /// Returns the values of the two solutions in each of `objectives`: `integer` of the integer
@@ -200,9 +191,10 @@ fn agree(
     for &objective in objectives {
         let values = [integer, dynamic].map(|found| value_of(found, objective));
         if values[0] != values[1] {
-            let shown = |value: Option<u128>| value.map(|value| value.to_string());
-            let [integer, dynamic] =
-                values.map(|value| shown(value).unwrap_or("no split".to_owned()));
+            let [integer, dynamic] = values.map(|value| match value {
+                Some(value) => value.to_string(),
+                None => "no split".to_owned(),
+            });
             return Err(SolveError::Internal(format!(
                 "the integer program found {integer} as {objective}, the dynamic program {dynamic}"
             )));

@@ -82,15 +82,6 @@ impl Plan {
             .map(|rule| Constraint::option(rule, "--splits"))
             .collect()
     }
-
-    /// Returns one entry per position: the index of the stage of the position.
-    pub(super) fn stage_of(&self) -> Vec<usize> {
-        self.stages
-            .iter()
-            .enumerate()
-            .flat_map(|(stage, range)| range.clone().map(move |_| stage))
-            .collect()
-    }
 }
 
 /// The values of a plan in all objectives, as exact integers. [`Goal::order`] has the order in
@@ -114,15 +105,10 @@ pub struct Score {
 }
 
 impl Score {
-    /// Computes the score of `plan`, whether the plan is within the limits or not. Returns `None`
-    /// if `problem` lacks the bytes of a stage, or has cycle counts but lacks those of a stage.
-    pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
-        Self::of_peaks(problem, plan, &problem.peaks(plan)?)
-    }
-
-    /// Computes the score of `plan`. `peaks` has one entry per stage: the bytes on its fullest
-    /// tile. Only the bytes over cuts and the cycles are taken from `problem`. Returns `None` if
-    /// `problem` has cycle counts but lacks those of a stage.
+    /// Computes the score of `plan`, whether the plan is within the limits or not. `peaks` has one
+    /// entry per stage: the bytes on its fullest tile. Only the bytes over cuts and the cycles are
+    /// taken from `problem`. Returns `None` if `problem` has cycle counts but lacks those of a
+    /// stage.
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
@@ -239,13 +225,7 @@ pub fn broken(problem: &Problem<'_>, plan: &Plan) -> Result<Vec<Constraint>, Sol
             "the split has {end} layers, but the model has {layers}"
         )));
     }
-    let stage_of = plan.stage_of();
-    Ok(problem
-        .constraints
-        .iter()
-        .filter(|constraint| !constraint.is_obeyed(&stage_of))
-        .cloned()
-        .collect())
+    Ok(problem.broken_by(plan).cloned().collect())
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! The input of the solver: costs of ranges of positions, bytes over cuts, limits, constraints and
 //! the goal.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::conflict::Conflict;
 use super::constraints::{Constraint, Origin};
-use super::objectives::{Goal, Objective};
+use super::objectives::Goal;
 use super::plan::Plan;
 use crate::memory::RangeCosts;
 use crate::message::{OVER_BOUND, REPORT_THIS};
@@ -118,15 +117,6 @@ impl<'a> Limits<'a> {
             Self::ByIpu(bytes) => Some(bytes),
         }
     }
-
-    /// Returns whether any two IPUs have different limits, so that it matters which IPU a stage
-    /// runs on.
-    pub(super) fn differs(self) -> bool {
-        self.by_ipu()
-            .unwrap_or_default()
-            .windows(2)
-            .any(|pair| pair[0] != pair[1])
-    }
 }
 
 impl<'a> Problem<'a> {
@@ -140,10 +130,6 @@ impl<'a> Problem<'a> {
         }
     }
 
-    pub(super) fn highest_limit(&self) -> u64 {
-        self.limits.first(self.ipus).highest()
-    }
-
     /// Returns the number of positions in the layer order, including In and Out or None.
     pub(super) fn layers(&self) -> usize {
         self.by_profile.first().map_or(0, |own| own.ranges.layers())
@@ -151,6 +137,11 @@ impl<'a> Problem<'a> {
 
     pub(super) fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
+    }
+
+    /// Iterates over the bytes of ranges in each profile.
+    pub(super) fn all_ranges(&self) -> impl Iterator<Item = &'a RangeCosts> + use<'a> {
+        self.by_profile.iter().map(|own| &*own.ranges)
     }
 
     pub(super) fn costs_in(&self, profile: usize) -> &'a RangeCosts {
@@ -170,14 +161,15 @@ impl<'a> Problem<'a> {
     }
 
     /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive), as far
-    /// as the costs of any profile reach: for each range, one stage per profile, even if the costs of
-    /// this profile have no entry for the range.
+    /// as the costs of any profile reach: for each range, one stage per profile, even if the costs
+    /// of this profile have no entry for the range.
     pub(super) fn stages(
         &self,
         start: usize,
         ends: Range<usize>,
     ) -> impl Iterator<Item = CompiledStage> + use<> {
-        let ends = ends.start..ends.end.min(self.reach(start) + 1);
+        let reach = self.all_ranges().map(|ranges| ranges.reach(start)).max();
+        let ends = ends.start..ends.end.min(reach.unwrap_or(start) + 1);
         let profiles = self.profiles();
         ends.flat_map(move |end| {
             profiles.clone().map(move |profile| CompiledStage {
@@ -187,20 +179,11 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// Returns the end (exclusive) of the longest range from `start` that has an entry in the costs
-    /// of any profile; `start` if there is no such range.
-    fn reach(&self, start: usize) -> usize {
-        let reaches = self
-            .profiles()
-            .map(|profile| self.costs_in(profile).reach(start));
-        reaches.max().unwrap_or(start)
-    }
-
     /// Returns the lower bound on the bytes of `range` in the profile where this bound is lowest;
     /// `None` if the range exceeds the limit in all profiles.
     pub fn least(&self, range: &Range<usize>) -> Option<u64> {
-        self.profiles()
-            .filter_map(|profile| self.costs_in(profile).least(range.clone()))
+        self.all_ranges()
+            .filter_map(|ranges| ranges.least(range.clone()))
             .min()
     }
 
@@ -231,11 +214,17 @@ impl<'a> Problem<'a> {
     /// Returns the cycles of each stage of `plan` for one micro-batch, including recomputation;
     /// empty if the profile of any stage has no cycle counts.
     pub fn cycles(&self, plan: &Plan) -> Vec<u128> {
-        let cycles = plan.with_after().map(|(stage, after)| {
-            self.times_in(stage.profile)?
-                .cycles(&stage.positions, after)
-        });
-        cycles.collect::<Option<_>>().unwrap_or_default()
+        plan.with_after()
+            .map(|(stage, after)| self.stage_cycles(&stage, after))
+            .collect::<Option<_>>()
+            .unwrap_or_default()
+    }
+
+    /// Returns the cycles of `stage` for one micro-batch, including recomputation, if it is
+    /// followed by `after` stages; `None` if its profile has no cycle counts.
+    pub(super) fn stage_cycles(&self, stage: &CompiledStage, after: usize) -> Option<u128> {
+        self.times_in(stage.profile)?
+            .cycles(&stage.positions, after)
     }
 
     /// Returns the time of a pipeline step of `plan`; `None` if the profile of any stage has no
@@ -246,6 +235,16 @@ impl<'a> Problem<'a> {
             .map(|(positions, &profile)| Some((self.times_in(profile)?, positions)))
             .collect();
         StageTimes::step(&timed?)
+    }
+
+    /// Iterates over the constraints that `plan` breaks.
+    pub(super) fn broken_by(&self, plan: &Plan) -> impl Iterator<Item = &'a Constraint> + use<'a> {
+        let stages = plan.stages().iter().enumerate();
+        let stage_of: Vec<usize> = stages
+            .flat_map(|(stage, range)| range.clone().map(move |_| stage))
+            .collect();
+        let constraints = self.constraints.iter();
+        constraints.filter(move |constraint| !constraint.is_obeyed(&stage_of))
     }
 
     /// Checks the conditions on the problem that the solvers rely on.
@@ -259,8 +258,7 @@ impl<'a> Problem<'a> {
         self.check_size()?;
         self.check_monotone()?;
         let layers = self.layers();
-        let outside = self.constraints.iter().find(|own| !own.is_within(layers));
-        match outside {
+        match self.constraints.iter().find(|own| !own.is_within(layers)) {
             Some(found) => Err(SolveError::NoSuchPosition(found.origin.clone(), layers)),
             None => Ok(()),
         }
@@ -300,9 +298,7 @@ impl<'a> Problem<'a> {
                 .pow(2)
                 .checked_mul(4 * self.layers() as u128)
         };
-        let highest = self
-            .profiles()
-            .filter_map(|profile| self.costs_in(profile).highest());
+        let highest = self.all_ranges().filter_map(RangeCosts::highest);
         match highest.max_by_key(|&(_, peak)| peak) {
             Some((range, peak)) if sum(peak).is_none() => Err(SolveError::TooLarge(range, peak)),
             _ => Ok(()),
@@ -316,9 +312,9 @@ impl<'a> Problem<'a> {
     /// # Errors
     /// [`SolveError::Internal`] with the first range that violates this condition.
     fn check_monotone(&self) -> Result<(), SolveError> {
-        let all = self.profiles().map(|profile| self.costs_in(profile));
-        let ranges =
-            all.flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
+        let ranges = self
+            .all_ranges()
+            .flat_map(|costs| costs.iter().map(move |(range, peak)| (costs, range, peak)));
         for (costs, range, peak) in ranges.filter(|(_, range, _)| range.len() > 1) {
             for inner in [range.start..range.end - 1, range.start + 1..range.end] {
                 let least = costs.least(inner.clone());
@@ -340,8 +336,9 @@ fn not_monotone(
     inner: Range<usize>,
     inner_peak: Option<u64>,
 ) -> SolveError {
-    let need = inner_peak.map(|peak| format!("need {peak}"));
-    let inner_peak = need.unwrap_or("are over the limit".to_owned());
+    let inner_peak = inner_peak.map_or("are over the limit".to_owned(), |peak| {
+        format!("need {peak}")
+    });
     SolveError::Internal(format!(
         "the layers at positions {range:?} need {peak} bytes, but those at {inner:?} inside them \
          {inner_peak}"
@@ -376,14 +373,6 @@ pub enum SolveError {
     /// together, or a result contradicts another result or its proof.
     #[error("internal error: {0}; {REPORT_THIS}")]
     Internal(String),
-}
-
-impl SolveError {
-    /// Returns the internal error that a split is not proven to be the best in `objective`. The
-    /// error message ends with `reason`.
-    pub(super) fn unproven(objective: Objective, reason: impl fmt::Display) -> Self {
-        Self::Internal(format!("no proven {objective}: {reason}"))
-    }
 }
 
 #[cfg(test)]

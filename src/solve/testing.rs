@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-use super::{Constraint, Goal, Limits, Problem, ProfileCosts, Rule, TiedWeight};
+use super::{Constraint, Goal, Limits, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
 /// Costs of one tile on which each position has bytes of its own.
@@ -44,6 +44,14 @@ impl ProfileCosts {
             cut_bytes: cut_bytes.into(),
             times: None,
         }
+    }
+}
+
+impl Score {
+    /// Computes the score of `plan` with the bytes of `problem`; `None` if `problem` lacks the
+    /// bytes of a stage, or has cycle counts but lacks those of a stage.
+    pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
+        Self::of_peaks(problem, plan, &problem.peaks(plan)?)
     }
 }
 

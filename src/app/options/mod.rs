@@ -5,7 +5,7 @@
 //! `--help`, `short_help` its text in `-h`, and `group` the results that it affects, if it does not
 //! affect all ([`effects`]). What an option changes in a split goes on into a field of a
 //! [`Request`] (`Options::request`). The next step is `src/analysis/request.rs`: when the model is
-//! read, `Request::search` there makes the request of the solver, `SearchRequest`.
+//! read, `Level::question` there makes the request of the solver, `SearchRequest`.
 
 mod command_line;
 mod effects;

@@ -3,8 +3,9 @@
 use super::*;
 use crate::memory::testing::seeds;
 use crate::memory::{MemoryModel, Recompute, Schedule, StatePlace};
+use crate::model::Placement;
 use crate::search::testing::{Case, Peaks, Random, peaks, splits};
-use crate::search::{IpuCount, SearchOptions};
+use crate::search::{IpuCount, SearchOptions, SearchRequest};
 use crate::solve::{CompiledStage, Constraint, Goal, Limits, Problem, ProfileCosts, Rule, Score};
 use crate::time::StepOptions;
 use clap::ValueEnum;
@@ -100,6 +101,7 @@ impl<'a> Tried<'a> {
                 replicas: replicas as usize,
                 samples: 1,
                 fits: fits(&own.peaks),
+                lacks_time: pipeline.state != StatePlace::OnChip,
                 solution: Solution::unproven(own.plan.clone(), own.score),
                 peaks: own.peaks.clone(),
             })
@@ -184,6 +186,7 @@ fn all_pipelines() -> Vec<Pipeline> {
 /// A random model with some of its pipelines.
 struct Model<'a> {
     space: Space<'a>,
+    placement: &'a Placement,
     tried: Vec<Tried<'a>>,
     random: Random,
 }
@@ -206,13 +209,18 @@ impl<'a> Model<'a> {
         let tables = case.all().map(|case| {
             let memory = MemoryModel::new(&case.model, &case.placement).expect("few places");
             let cycles = Some(case.cycles.clone());
-            ProfileTables::new(memory, &case.placement, cycles, StepOptions::default())
+            ProfileTables::new(memory, cycles, StepOptions::default())
         });
         Self {
             space: Space::new(tables.collect(), Progress::new()),
+            placement: &case.placement,
             tried,
             random,
         }
+    }
+
+    fn question(&self, request: SearchRequest) -> Arc<Question> {
+        Question::new(request, self.placement)
     }
 
     fn pipelines(&self) -> Vec<Pipeline> {
@@ -310,8 +318,8 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
             "{at}: {best:?} {expected:?}"
         );
         assert_eq!(best.all_ipus(), expected.all_ipus(), "{at}");
-        let asked = (best.pipeline, question.reach_of_limits());
-        let costs = model.space.on_all_tiles(question, asked);
+        let reach = Some(question.reach_of_limits());
+        let costs = model.space.in_pipeline(question, best.pipeline, reach);
         let proven = costs.expect(at).prove(best).expect(at);
         let by_goal = proven
             .score
@@ -325,7 +333,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let expected = all.map(|found| found.peak_bytes()).min();
     let highest = expected.map(|peak| peak.saturating_add(1));
     for below in [None, highest, expected.filter(|&peak| peak > 0)] {
-        let lowest = model.space.lowest(question, (&pipelines, below));
+        let lowest = model.space.lowest(question, &pipelines, below);
         let lowest = lowest.expect(at);
         let expected = expected.filter(|&peak| below.is_none_or(|below| peak < below));
         assert_eq!(
@@ -356,11 +364,11 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
             let pipeline = tried.memory.pipeline();
             let replicas = pipeline.replicas.max(request.options.replicas()) as usize;
             request.ipus = IpuCount::Exactly(stages * replicas);
-            let all = tried.candidates(&model.space.question(request));
+            let all = tried.candidates(&model.question(request));
             let fitting = all.iter().filter(|found| found.fits);
             let expected = fitting.map(|found| found.solution.score.stages).min();
-            let (space, asked) = (&model.space, (&[pipeline][..], stages));
-            let fewest = space.fewest_stages(question, asked);
+            let space = &model.space;
+            let fewest = space.fewest_stages(question, &[pipeline], stages);
             assert_eq!(fewest.expect(at), expected, "{at} {pipeline:?} {stages}");
         }
     }
@@ -380,7 +388,7 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     if !model.pipelines().into_iter().all(tried) {
         return;
     }
-    let given = model.space.given(question, (&plan, &model.pipelines()));
+    let given = model.space.given(question, &plan, &model.pipelines());
     let given = given.expect(at).expect(at);
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
@@ -408,7 +416,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
         for number in 0..8 {
             let mut request = model.request();
             let at = format!("{} {number} {request:?}", case.again());
-            let question = model.space.question(request.clone());
+            let question = model.question(request.clone());
             let [fits, is_mixed] = check(&model, &question, &at);
             fitting[usize::from(fits)] += 1;
             mixed += usize::from(is_mixed);
@@ -425,7 +433,7 @@ fn a_space_finds_what_trying_all_splits_finds() {
                 if request.limits.len() > 1 {
                     request.limits.truncate(of_replica);
                 }
-                let question = model.space.question(request.clone());
+                let question = model.question(request.clone());
                 check(&model, &question, &format!("{at} {fewer}"));
             }
         }
@@ -444,7 +452,7 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
         let mut model = Model::new(&case, seed);
         let pipelines = model.pipelines();
         let request = model.request();
-        let question = model.space.question(request);
+        let question = model.question(request);
         for _ in 0..4 {
             let tried = model
                 .random
@@ -458,8 +466,7 @@ fn costs_of_several_pipelines_are_the_bytes_of_their_stages() {
                 stages: 1 + model.random.below(6) as usize,
             };
             for (tried, &pipeline) in model.tried.iter().zip(&pipelines) {
-                let asked = (pipeline, reach);
-                let costs = model.space.on_all_tiles(&question, asked);
+                let costs = model.space.in_pipeline(&question, pipeline, Some(reach));
                 let costs = costs.expect("few places");
                 let at = format!("{} {reach:?} {:?}", case.again(), costs.pipeline());
                 let all = tried
@@ -501,14 +508,14 @@ fn more_ipus_or_more_bytes_never_make_an_answer_worse() {
         let replicas = request.options.replicas() as usize;
         for step in 0..2 * IPUS as usize {
             let bytes = request.limits.iter().max().expect("a limit") / 4;
-            let question = model.space.question(SearchRequest {
+            let question = model.question(SearchRequest {
                 ipus: IpuCount::Exactly(replicas * (1 + step / 2)),
                 limits: vec![bytes * (2 + (step as u64).div_ceil(2))],
                 constraints: Vec::new(),
                 ..request.clone()
             });
             let best = model.space.best(&question, &pipelines).expect(&at);
-            let lowest = model.space.lowest(&question, (&pipelines, None));
+            let lowest = model.space.lowest(&question, &pipelines, None);
             let Some(lowest) = lowest.expect(&at) else {
                 continue;
             };

@@ -26,12 +26,11 @@ pub(super) const MAX_SLOTS: u64 = 20_000_000;
 /// from. Each of these splits has another number of stages.
 const MAX_CLIMBS: usize = 8;
 /// If there are more positions than this number, or more stages than `MAX_STAGES`, the search does
-/// not try all splits, only those near the splits whose slowest stage is the fastest.
+/// not try all splits, only splits near the ones whose slowest stage is the fastest.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
 /// A split that is within the limits and obeys the constraints, with the time of its step.
-#[derive(Clone)]
 struct TimedSplit {
     plan: Plan,
     score: Score,
@@ -45,8 +44,8 @@ impl TimedSplit {
         checked: &CheckedProblem<'_>,
         stages: impl IntoIterator<Item = CompiledStage>,
     ) -> Option<Self> {
-        let plan = Plan::new(stages, checked.layers()).filter(|plan| checked.allows(plan))?;
-        let score = Score::of(&checked.problem, &plan)?;
+        let plan = Plan::new(stages, checked.layers())?;
+        let score = checked.score(&plan)?;
         Some(Self {
             plan,
             score,
@@ -72,7 +71,15 @@ impl TimedSplit {
                 let moves = [at.wrapping_sub(1), at + 1].map(Move::Cut);
                 let profiles = checked.problem.profiles().map(Move::Profile);
                 for change in moves.into_iter().filter(|_| number > 0).chain(profiles) {
-                    let next = Self::new(checked, self.changed(number, change));
+                    let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
+                    match change {
+                        Move::Cut(at) => {
+                            stages[number - 1].positions.end = at;
+                            stages[number].positions.start = at;
+                        }
+                        Move::Profile(profile) => stages[number].profile = profile,
+                    }
+                    let next = Self::new(checked, stages);
                     if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
                         self = next;
                         is_better = true;
@@ -82,24 +89,9 @@ impl TimedSplit {
         }
         self
     }
-
-    /// Returns the stages of the split after `change` is made to the stage with index `number`. If
-    /// this makes a stage empty, the result is not a valid split.
-    fn changed(&self, number: usize, change: Move) -> Vec<CompiledStage> {
-        let mut stages: Vec<CompiledStage> = self.plan.compiled().collect();
-        match change {
-            Move::Cut(at) => {
-                stages[number - 1].positions.end = at;
-                stages[number].positions.start = at;
-            }
-            Move::Profile(profile) => stages[number].profile = profile,
-        }
-        stages
-    }
 }
 
 /// A move from one split to a similar split.
-#[derive(Clone, Copy)]
 enum Move {
     /// The cut before a stage moves to this position.
     Cut(usize),
@@ -116,15 +108,10 @@ pub(super) fn fastest(
     start: &Plan,
     max_slots: u64,
 ) -> Option<Solution> {
-    let problem = &checked.problem;
-    let times: Vec<&StageTimes> = problem
-        .profiles()
-        .filter_map(|profile| problem.times_in(profile))
-        .collect();
-    let start = TimedSplit::new(checked, start.compiled())?;
-    let stages = checked.stages.min(MAX_STAGES);
-    let bounds = Bounds::of_all(checked, stages);
-    let start = start.climb(checked);
+    let profiles = checked.problem.by_profile.iter();
+    let times: Vec<&StageTimes> = profiles.filter_map(|own| own.times.as_deref()).collect();
+    let start = TimedSplit::new(checked, start.compiled())?.climb(checked);
+    let bounds = Bounds::of_all(checked, checked.stages.min(MAX_STAGES));
     Some(search(checked, &times, bounds, start, max_slots))
 }
 
@@ -276,11 +263,9 @@ impl<'a> StageSearch<'a> {
             after => start + 1..(layers + 1).saturating_sub(after),
         };
         for next in checked.problem.stages(start, ends) {
-            let leads_on = self.bounds.leads_on(stage + 1, next.positions.end);
+            let leads_on = self.bounds.rest(stage + 1, next.positions.end).is_some();
             let peak = self.peak(&next).filter(|_| leads_on);
-            let has_others = self.times.len() > 1;
-            let Some(peak) = peak.filter(|&peak| !has_others || !self.is_beaten(&next, peak))
-            else {
+            let Some(peak) = peak.filter(|_| !self.is_beaten(&next)) else {
                 continue;
             };
             let Some(less) = left.checked_sub(self.kinds.len() as u64) else {
@@ -301,31 +286,26 @@ impl<'a> StageSearch<'a> {
     /// Returns the bytes on the fullest tile of `next` if it is placed as the next stage; `None` if
     /// limits or constraints rule this out.
     fn peak(&self, next: &CompiledStage) -> Option<u64> {
-        bounds::peak(self.checked, (self.placed.len(), self.stages), next)
+        self.checked.peak_at(self.placed.len(), self.stages, next)
     }
 
-    /// Returns whether another profile is no worse for `next`, the next stage with `peak` bytes, in
-    /// every cost that the time and the peak of a split depend on. If all costs are equal in two
-    /// profiles, only the profile with the lower index counts as no worse.
-    fn is_beaten(&self, next: &CompiledStage, peak: u64) -> bool {
-        let Some(mine) = self.costs_of(next, peak) else {
+    /// Returns whether another profile is no worse for `next`, the next stage, in every cost that
+    /// the time and the peak of a split depend on. If all costs are equal in two profiles, only the
+    /// profile with the lower index counts as no worse.
+    fn is_beaten(&self, next: &CompiledStage) -> bool {
+        if self.times.len() < 2 {
+            return false;
+        }
+        let Some(mine) = self.costs_of(next) else {
             return false;
         };
-        let mut others = self
-            .checked
-            .problem
-            .profiles()
-            .map(|profile| CompiledStage {
+        self.checked.problem.profiles().any(|profile| {
+            let theirs = self.costs_of(&CompiledStage {
                 profile,
                 ..next.clone()
             });
-        others.any(|other| {
-            let theirs = self
-                .peak(&other)
-                .and_then(|peak| self.costs_of(&other, peak));
             theirs.is_some_and(|theirs| {
-                let is_first = other.profile < next.profile || theirs != mine;
-                is_first
+                (profile < next.profile || theirs != mine)
                     && theirs
                         .iter()
                         .zip(&mine)
@@ -334,10 +314,11 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Returns all costs of `next`, the next stage with `peak` bytes, that the time and the peak of
-    /// a split depend on: cycles, bytes that the stage sends, and its peak. Returns `None` if the
-    /// cycles are unknown.
-    fn costs_of(&self, next: &CompiledStage, peak: u64) -> Option<[u128; 9]> {
+    /// Returns all costs of `next`, the next stage, that the time and the peak of a split depend
+    /// on: cycles, bytes that the stage sends, and its peak. Returns `None` if limits or
+    /// constraints rule the stage out, or if its cycles are unknown.
+    fn costs_of(&self, next: &CompiledStage) -> Option<[u128; 9]> {
+        let peak = self.peak(next)?;
         let times = self.times[next.profile];
         let after = self.stages - 1 - self.placed.len();
         let (own, out) = times.stage_and_out(&next.positions, after)?;
@@ -365,17 +346,13 @@ impl<'a> StageSearch<'a> {
         let (parts, out) = times.stage_and_out(positions, self.stages - 1 - stage)?;
         let (taken, left) = self.taken.split_at_mut(stage + 1);
         let (before, next) = (taken.last()?, left.first_mut()?);
-        for (busiest, (kind, &before)) in next
-            .busiest
-            .iter_mut()
-            .zip(self.kinds.iter().zip(&before.busiest))
-        {
+        for (place, kind) in self.kinds.iter().enumerate() {
             let mut active = parts.active(kind.forward[stage], kind.backward[stage]);
             if let Some(out) = out {
                 let last = kind.forward.len() - 1;
                 active += out.active(kind.forward[last], kind.backward[last]);
             }
-            *busiest = before.max(active);
+            next.busiest[place] = before.busiest[place].max(active);
         }
         let previous = self
             .placed
@@ -383,7 +360,7 @@ impl<'a> StageSearch<'a> {
             .map(|previous| &self.times[previous.profile..=previous.profile]);
         let neighbours = [previous.unwrap_or(self.times), self.times];
         next.sent = times.with_copies(before.sent, (stage, positions), neighbours);
-        let update = parts.update + out.map_or(0, |out| out.update);
+        let update = parts.update + out.unwrap_or_default().update;
         next.update = before.update.max(update);
         next.peak = before.peak.max(peak);
         self.placed.push(next_stage);
@@ -404,15 +381,11 @@ impl<'a> StageSearch<'a> {
         let (stage, placed) = (self.placed.len(), self.so_far());
         let micro_batches = self.at_least.micro_batches;
         let rest = self.bounds.rest(stage, self.end());
-        let work = self
-            .kinds
-            .iter()
-            .zip(&self.rests[stage])
-            .zip(&placed.busiest)
-            .map(|((kind, &work), &busiest)| {
-                rest.map_or(busiest, |rest| busiest.max(rest.of(work)))
-                    .saturating_mul(kind.count.into())
-            });
+        let kinds = self.kinds.iter().zip(&self.rests[stage]);
+        let work = kinds.zip(&placed.busiest).map(|((kind, &work), &busiest)| {
+            rest.map_or(busiest, |rest| busiest.max(rest.of(work)))
+                .saturating_mul(kind.count.into())
+        });
         let first = self.times[0];
         let copies = first
             .copy_cycles(placed.sent, (self.slots, micro_batches))

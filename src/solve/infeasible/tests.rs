@@ -21,7 +21,7 @@ pub(crate) enum CertificateError {
     CountedTwice(usize),
     /// The number of stages does not follow from the ranges and cuts.
     #[error("it proves {0:?}")]
-    Proves(Needed),
+    Proves(Option<usize>),
 }
 
 impl Certificate {
@@ -32,7 +32,7 @@ impl Certificate {
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
-        if self.limit != problem.highest_limit()
+        if self.limit != problem.limits.highest()
             || !self.cuts_before.iter().all(is_required)
             || !self.cuts_before.is_sorted_by(|a, b| a < b)
         {
@@ -47,18 +47,22 @@ impl Certificate {
     }
 
     /// Checks each range, and returns the conclusion. `cuts_before` must have been checked.
-    fn proves(&self, problem: &Problem<'_>, cuts: &[CutRule]) -> Result<Needed, CertificateError> {
+    fn proves(
+        &self,
+        problem: &Problem<'_>,
+        cuts: &[CutRule],
+    ) -> Result<Option<usize>, CertificateError> {
         let mut counted = vec![false; cuts.len()];
         for &position in &self.cuts_before {
             counted[position] = true;
         }
-        let mut proven = Needed::Stages(self.ranges.len() + self.cuts_before.len() + 1);
+        let mut proven = Some(self.ranges.len() + self.cuts_before.len() + 1);
         for range in &self.ranges {
             check_over(problem, range, self.limit)?;
             let mut may_cut = range.start + 1..range.end;
             let is_forbidden = |position| cuts[position] == CutRule::Forbidden;
             if may_cut.clone().all(is_forbidden) {
-                proven = Needed::Unsplittable;
+                proven = None;
             }
             let twice = may_cut.find(|&position| {
                 !is_forbidden(position) && std::mem::replace(&mut counted[position], true)
@@ -101,7 +105,7 @@ fn problem<'a>(profile: &'a ProfileCosts, constraints: &'a [Constraint]) -> Prob
     }
 }
 
-fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Needed) {
+fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Option<usize>) {
     let certificate = certificate(problem).unwrap();
     assert_eq!(certificate.check(problem), Ok(()));
     let Certificate {
@@ -115,7 +119,7 @@ fn proof(problem: &Problem<'_>) -> (Vec<Range<usize>>, Vec<usize>, Needed) {
 #[test]
 fn ranges_over_the_limit_meet_only_at_their_end_positions() {
     let profile = profile([3, 2, 1, 5, 4]);
-    let stages = Needed::Stages(4);
+    let stages = Some(4);
     let expected = (vec![0..3, 2..4, 3..5], vec![], stages);
     assert_eq!(proof(&problem(&profile, &[])), expected);
 }
@@ -123,22 +127,14 @@ fn ranges_over_the_limit_meet_only_at_their_end_positions() {
 #[test]
 fn a_position_over_the_limit_is_enough_alone() {
     let profile = profile([3, 3, 6, 1, 1]);
-    let expected = (
-        std::iter::once(2..3).collect(),
-        vec![],
-        Needed::Unsplittable,
-    );
+    let expected = (std::iter::once(2..3).collect(), vec![], None);
     assert_eq!(proof(&problem(&profile, &[])), expected);
     let even = self::profile([3, 3, 2, 1, 1]);
     let constraints = [
         together(0, 1),
         Constraint::option(Rule::CutBefore { position: 4 }, ""),
     ];
-    let expected = (
-        std::iter::once(0..2).collect(),
-        vec![],
-        Needed::Unsplittable,
-    );
+    let expected = (std::iter::once(0..2).collect(), vec![], None);
     assert_eq!(proof(&problem(&even, &constraints)), expected);
 }
 
@@ -150,7 +146,7 @@ fn required_cuts_count_by_themselves() {
         together(3, 4),
     ];
     // 0 | 1, 2, 3 and 4 | : cuts before 1, inside 1..3, inside 2..5.
-    let expected = (vec![1..3, 2..5], vec![1], Needed::Stages(4));
+    let expected = (vec![1..3, 2..5], vec![1], Some(4));
     assert_eq!(proof(&problem(&profile, &constraints)), expected);
 }
 
@@ -167,7 +163,7 @@ fn what_proves_nothing_is_refused() {
         };
         changed.check(&problem)
     };
-    let stages = Needed::Stages;
+    let stages = Some;
     assert_eq!(with(&[0..3, 2..4], stages(3)), Ok(()));
     let error = CertificateError::Proves(stages(3));
     assert_eq!(with(&[0..3, 2..4], stages(4)), Err(error));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::{rank, solved};
 use crate::solve::testing::{Case, any_case, brute_force, case, obedient};
 use crate::solve::{
-    Cause, Constraint, Goal, Needed, Refusal, Rule, certificate, explain, fewest_stages, unproven,
+    Cause, Constraint, Goal, Refusal, Rule, certificate, explain, fewest_stages, unproven,
 };
 
 /// Checks that `kept_together` has exactly the constraints that keep a range together that is too
@@ -70,8 +70,8 @@ proptest! {
         let lowest = lowest.map(|found| u128::from(found.score.peak));
         prop_assert_eq!(lowest, brute_force(&free).map(|(numbers, _)| numbers[0]));
         let is_proven = match found.certificate.needed {
-            Needed::Stages(needed) => needed > case.ipus,
-            Needed::Unsplittable => true,
+            Some(needed) => needed > case.ipus,
+            None => true,
         };
         let needs_no_proof = [Cause::PinsOrLimits, Cause::Pipeline].contains(&found.cause);
         prop_assert_eq!(is_proven, !needs_no_proof);
@@ -104,10 +104,7 @@ proptest! {
         prop_assert!(found.cause != Cause::PinsOrLimits);
         let lowest = unproven(&problem.at_any_limit()).unwrap();
         prop_assert_eq!(lowest.map(|lowest| lowest.score.peak), Some(peak));
-        let fewest = match found.certificate.needed {
-            Needed::Stages(needed) => Some(needed),
-            Needed::Unsplittable => None,
-        };
+        let fewest = found.certificate.needed;
         prop_assert_eq!(fewest_stages(&problem).unwrap(), fewest);
     }
 
@@ -121,17 +118,13 @@ proptest! {
         prop_assert_eq!(certificate.check(&problem), Ok(()));
         // The highest limit on every IPU, and no pins.
         let mut tried = case.clone();
-        tried.limits = vec![problem.highest_limit()];
+        tried.limits = vec![problem.limits.highest()];
         tried.limit_by_ipu = false;
         tried.constraints.retain(|constraint| !matches!(constraint.rule, Rule::Pin { .. }));
         tried.goal = Goal::Fewest;
         tried.ipus = case.costs().layers();
         let fewest = brute_force(&tried).map(|(numbers, _)| numbers[0] as usize);
-        let proven = match certificate.needed {
-            Needed::Stages(needed) => Some(needed),
-            Needed::Unsplittable => None,
-        };
-        prop_assert_eq!(proven, fewest);
+        prop_assert_eq!(certificate.needed, fewest);
         if case.constraints.is_empty() {
             for pair in certificate.ranges.windows(2) {
                 prop_assert_eq!(pair[0].end - 1, pair[1].start);
