@@ -227,31 +227,23 @@ const BUCKETS: u64 = 20;
 /// `bytes` has one entry per tile, in ascending order.
 pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
-    let mut buckets: Vec<Bucket> = (0..BUCKETS)
-        .take_while(|number| number * width < limit)
-        .map(|number| Bucket {
-            from: (number * width)
-                .saturating_add(u64::from(number > 0))
-                .min(limit),
-            to: ((number + 1) * width).min(limit),
-            tiles: 0,
-        })
-        .collect();
-    let within = bytes.partition_point(|&bytes| bytes <= limit);
-    for &bytes in &bytes[..within] {
-        let number = bytes.saturating_sub(1) / width;
-        if let Some(bucket) = buckets.get_mut(number as usize) {
-            bucket.tiles += 1;
-        }
-    }
-    if let Some(&highest) = bytes[within..].last() {
-        buckets.push(Bucket {
-            from: limit.saturating_add(1),
-            to: highest,
-            tiles: (bytes.len() - within) as u32,
+    let within = (0..BUCKETS)
+        .map(|number| number * width)
+        .take_while(|&below| below < limit)
+        .map(|below| {
+            let from = if below == 0 { 0 } else { below + 1 };
+            (from, below.saturating_add(width).min(limit))
         });
-    }
-    buckets
+    let highest = bytes.last().filter(|&&bytes| bytes > limit);
+    within
+        .chain(highest.map(|&bytes| (limit + 1, bytes)))
+        .map(|(from, to)| {
+            let below = bytes.partition_point(|&bytes| bytes < from);
+            let tiles = bytes.partition_point(|&bytes| bytes <= to) - below;
+            let tiles = tiles as u32;
+            Bucket { from, to, tiles }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -69,10 +69,12 @@ impl<'a> ChosenSteps<'a> {
             tiles: Vec::new(),
         };
         let mut max_steps = MAX_STEPS;
-        chosen.steps = chosen.steps_of_curves(max_steps);
-        while max_steps > MIN_STEPS && chosen.largest(tiles[0]).len() > MAX_LISTED {
-            max_steps /= 2;
+        loop {
             chosen.steps = chosen.steps_of_curves(max_steps);
+            if max_steps <= MIN_STEPS || chosen.largest(tiles[0]).len() <= MAX_LISTED {
+                break;
+            }
+            max_steps /= 2;
         }
         let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
         for tile in tiles {
@@ -282,13 +284,13 @@ impl<'a> ChosenSteps<'a> {
 /// `fullest`, the fullest tile of the model; then at most [`MAX_OTHERS`] of `stages`, the fullest
 /// tile of each stage; then, until [`MIN_OTHERS`] tiles besides `fullest` are listed, tiles of
 /// `all`, which has tiles of the model, the fullest first.
-pub fn listed_tiles(fullest: u32, stages: &[u32], all: &[u32]) -> Vec<u32> {
+pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
-    for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
-        for &tile in others {
-            if tiles.len() <= limit && !tiles.contains(&tile) {
-                tiles.push(tile);
-            }
+    let stages = stages.map(|tile| (tile, MAX_OTHERS));
+    let all = all.iter().map(|&tile| (tile, MIN_OTHERS));
+    for (tile, limit) in stages.chain(all) {
+        if tiles.len() <= limit && !tiles.contains(&tile) {
+            tiles.push(tile);
         }
     }
     tiles

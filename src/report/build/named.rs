@@ -84,7 +84,9 @@ impl Inputs<'_> {
         };
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
-            listed_tiles(fullest, &self.peaks.tiles_of_stages, &tiles)
+            let of_stages = self.stages_with_steps().map(|(_, stage)| stage);
+            let of_stages = of_stages.map(|stage| stage.max_tile() as u32);
+            listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
         let wanted = (places.iter().map(|(place, _)| &place.tile))
@@ -121,7 +123,7 @@ impl Inputs<'_> {
         let of_stages =
             of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
         Ok(NamedVariables {
-            at_peak: at_peak.or_else(|| self.saved_peak()),
+            at_peak,
             at_peaks_of_stages: of_stages.collect(),
             stashed: stashed.iter().map(named).collect(),
             lacking: live
@@ -221,13 +223,9 @@ impl Inputs<'_> {
             .iter()
             .zip(self.stages_with_steps())
             .map(|(stage, (_, computed))| {
-                let copies = self.memory.copies(stage);
-                let has_copies = copies.is_some_and(|(copies, _)| copies > 0);
                 lists
                     .of(computed.max_tile() as u32)
-                    .filter(|variable| {
-                        has_copies && self.memory.is_stashed(stage, variable.class, variable.set)
-                    })
+                    .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set))
                     .take(MAX_STASHED)
                     .collect()
             })

@@ -22,9 +22,6 @@ pub struct Peaks {
     /// One entry per stage: its curves of live bytes, over all tiles and on the stage's fullest
     /// tile; `None` for a stage without steps.
     pub(super) stages: Vec<Option<LiveCurves>>,
-    /// One entry per stage: the index of the stage's fullest tile. Empty if only the split was
-    /// requested.
-    pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
@@ -47,7 +44,6 @@ impl Peaks {
             .collect();
         Self {
             whole: memory.whole_curves(tile).map(|curves| (tile, curves)),
-            tiles_of_stages: stages.iter().map(|&(.., tile)| tile).collect(),
             stages: memory.curves(&stages),
         }
     }

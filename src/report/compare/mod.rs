@@ -29,15 +29,9 @@ pub struct Comparison<'a> {
     pub warnings: Vec<Warning>,
 }
 
-/// The bytes of one layer or of one stage in the earlier and in the later report.
-#[derive(Debug, PartialEq)]
-pub struct BytesChange {
-    /// The bytes of the layer or stage in the earlier report; `None` if that report does not have
-    /// it.
-    pub before: Option<ComparedBytes>,
-    /// The bytes of the layer or stage in the later report; `None` if that report does not have it.
-    pub now: Option<ComparedBytes>,
-}
+/// The bytes of one layer or of one stage, first in the earlier report and then in the later one;
+/// `None` for a report that does not have the layer or stage.
+pub type BytesChange = [Option<ComparedBytes>; 2];
 
 /// Bytes of a stage, or of a layer as a stage of its own, in one of two compared reports.
 #[derive(Debug, PartialEq)]
@@ -57,7 +51,7 @@ impl<'a> Comparison<'a> {
     pub fn new(earlier: &'a Report, later: &'a Report) -> Self {
         Self {
             reports: [earlier, later],
-            layers: layers(earlier, later),
+            layers: layers([earlier, later]),
             stages: stages([earlier, later]),
             warnings: warnings(earlier, later),
         }
@@ -81,30 +75,24 @@ impl<'a> Comparison<'a> {
     /// fullest tile or over all tiles. Each has its name and its two growths in bytes: on the
     /// fullest tile, and over all tiles.
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
-        self.layers.iter().filter_map(|layer| {
-            let growth = layer.growth()?;
-            growth
-                .iter()
-                .any(|&bytes| bytes > 0)
-                .then_some((&*layer.now.as_ref()?.layers, growth))
-        })
+        self.layers
+            .iter()
+            .filter_map(|layer| Some((&*layer[1].as_ref()?.layers, growth(layer)?)))
+            .filter(|(_, growth)| growth.iter().any(|&bytes| bytes > 0))
     }
 }
 
-impl BytesChange {
-    /// Returns the number that `bytes` reads from this layer or stage, first in the earlier report
-    /// and then in the later one; `None` for a report that does not have the layer or stage.
-    fn both(&self, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
-        [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
-    }
+/// Returns the number that `bytes` reads from a layer or stage, first in the earlier report and then
+/// in the later one; `None` for a report that does not have the layer or stage.
+fn both(change: &BytesChange, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
+    change.each_ref().map(|memory| bytes(memory.as_ref()?))
+}
 
-    /// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles;
-    /// the numbers are below 0 if the layer shrank. `None` for a new or removed layer, and for a
-    /// stage.
-    fn growth(&self) -> Option<[i128; 2]> {
-        let on_tile = more(self.both(|memory| Some(memory.fullest_tile)))?;
-        Some([on_tile, more(self.both(|memory| memory.total))?])
-    }
+/// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles; the
+/// numbers are below 0 if the layer shrank. `None` for a new or removed layer, and for a stage.
+fn growth(layer: &BytesChange) -> Option<[i128; 2]> {
+    let on_tile = more(both(layer, |memory| Some(memory.fullest_tile)))?;
+    Some([on_tile, more(both(layer, |memory| memory.total))?])
 }
 
 /// Returns the later number of bytes minus the earlier number; `None` if either number is missing.
@@ -112,30 +100,23 @@ fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
 
-fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
-    let memory = |report: &Report, layer: &LayerMemory| ComparedBytes {
-        layers: report.pseudo_layers.name_of(&layer.name).to_string(),
-        fullest_tile: layer.fullest_tile_bytes,
-        total: Some(layer.total),
-    };
-    let mut left: Vec<ComparedBytes> = earlier
-        .layers
-        .iter()
-        .map(|layer| memory(earlier, layer))
+fn layers(reports: [&Report; 2]) -> Vec<BytesChange> {
+    let [mut left, later] = reports.map(|report| {
+        let memory = |layer: &LayerMemory| ComparedBytes {
+            layers: report.pseudo_layers.name_of(&layer.name).to_string(),
+            fullest_tile: layer.fullest_tile_bytes,
+            total: Some(layer.total),
+        };
+        Vec::from_iter(report.layers.iter().map(memory))
+    });
+    let mut changes: Vec<BytesChange> = later
+        .into_iter()
+        .map(|now| {
+            let place = left.iter().position(|before| before.layers == now.layers);
+            [place.map(|place| left.remove(place)), Some(now)]
+        })
         .collect();
-    let mut changes = Vec::new();
-    for layer in &later.layers {
-        let now = memory(later, layer);
-        let place = left.iter().position(|before| before.layers == now.layers);
-        changes.push(BytesChange {
-            before: place.map(|place| left.remove(place)),
-            now: Some(now),
-        });
-    }
-    changes.extend(left.into_iter().map(|before| BytesChange {
-        before: Some(before),
-        now: None,
-    }));
+    changes.extend(left.into_iter().map(|before| [Some(before), None]));
     changes
 }
 
@@ -148,12 +129,9 @@ fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
             total: None,
         })
     };
-    let counts = reports.map(|report| report.stages().len());
-    (0..counts[0].max(counts[1]))
-        .map(|number| BytesChange {
-            before: stage(reports[0], number),
-            now: stage(reports[1], number),
-        })
+    let [before, now] = reports.map(|report| report.stages().len());
+    (0..before.max(now))
+        .map(|number| reports.map(|report| stage(report, number)))
         .collect()
 }
 

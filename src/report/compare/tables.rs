@@ -1,38 +1,9 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::{BytesChange, ComparedBytes, Comparison, more};
+use super::{BytesChange, Comparison, both, growth, more};
 use crate::report::table::table;
 use crate::report::terminal::{Severity, TextStyle};
-use crate::report::{Cell, Report, Split, Table, printable};
-
-/// The names of the rows in the table of verdicts. The last two rows are about the time of a step,
-/// and are left out if neither report has this time.
-const VERDICT: [&str; 7] = [
-    "Fits",
-    "Limit",
-    "IPUs",
-    "Stages",
-    "Peak memory",
-    "Micro-batches of a step",
-    "Cycles of a step",
-];
-
-/// Returns the values of `report` in the table of verdicts, in the order of [`VERDICT`].
-fn verdict(report: &Report) -> [Cell; 7] {
-    let Some(split) = &report.split else {
-        return [const { Cell::Empty }; 7];
-    };
-    let step = report.step.as_ref();
-    [
-        split.fits.into(),
-        split.limit.into(),
-        split.max_stages.into(),
-        split.stages.len().into(),
-        split.peak().into(),
-        step.map(|step| step.micro_batches).into(),
-        step.map(|step| step.cycles).into(),
-    ]
-}
+use crate::report::{Cell, Split, StepFacts, Table, printable};
 
 impl Comparison<'_> {
     /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
@@ -49,12 +20,9 @@ impl Comparison<'_> {
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
-        let mut changes = self.stages.iter();
-        stages.rows.retain(|_| {
-            changes
-                .next()
-                .is_some_and(|change| change.before != change.now)
-        });
+        stages
+            .rows
+            .retain(|row| row.cells[1] != row.cells[2] || row.cells[3] != row.cells[4]);
         [verdict, stages, layers]
             .into_iter()
             .filter(|table| !table.rows.is_empty())
@@ -62,15 +30,38 @@ impl Comparison<'_> {
     }
 
     /// Returns the table of verdicts: whether the split of each report fits, and numbers of the
-    /// split such as its limit and its peak.
+    /// split such as its limit and its peak. The rows about the time of a step are left out if
+    /// neither report has this time.
     fn verdict_table(&self) -> Table {
-        let [before, now] = self.reports.map(verdict);
-        let mut rows: Vec<_> = (VERDICT.into_iter().zip(before).zip(now)).collect();
-        let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
-        if !self.reports.iter().any(has_step) {
-            rows.truncate(VERDICT.len() - 2);
-        }
-        table!("compare-verdict", rows, |((name, before), now)| {
+        let of_split = |cell: fn(&Split) -> Cell| {
+            let splits = self.reports.map(|report| report.split.as_ref());
+            splits.map(|split| Cell::from(split.map(cell)))
+        };
+        let of_step = |number: fn(&StepFacts) -> u64| {
+            let steps = self
+                .reports
+                .map(|report| report.split.as_ref().and(report.step.as_ref()));
+            steps.map(|step| Cell::from(step.map(number)))
+        };
+        let of_steps = [
+            (
+                "Micro-batches of a step",
+                of_step(|step| step.micro_batches),
+            ),
+            ("Cycles of a step", of_step(|step| step.cycles)),
+        ];
+        let rows = [
+            ("Fits", of_split(|split| split.fits.into())),
+            ("Limit", of_split(|split| split.limit.into())),
+            ("IPUs", of_split(|split| split.max_stages.into())),
+            ("Stages", of_split(|split| split.stages.len().into())),
+            ("Peak memory", of_split(|split| split.peak().into())),
+        ];
+        let has_step = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
+        let rows = rows
+            .into_iter()
+            .chain(of_steps.into_iter().filter(has_step));
+        table!("compare-verdict", rows, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
             "Now" Text (now),
@@ -78,13 +69,13 @@ impl Comparison<'_> {
     }
 
     fn stage_table(&self) -> Table {
-        let layers = |own: &Option<ComparedBytes>| own.as_ref().map(|own| own.layers.clone());
         table!("compare-stages", self.stages.iter().enumerate(), |(number, stage)|
-            let tile = stage.both(|memory| Some(memory.fullest_tile));
+            let layers = stage.each_ref().map(|own| own.as_ref().map(|own| &own.layers));
+            let tile = both(stage, |memory| Some(memory.fullest_tile));
         {
             "Stage" Count (number),
-            "Layers before" Layers (layers(&stage.before)),
-            "Layers now" Layers (layers(&stage.now)),
+            "Layers before" Layers (layers[0]),
+            "Layers now" Layers (layers[1]),
             "Peak memory before" Bytes (tile[0]),
             "Peak memory now" Bytes (tile[1]),
             "Difference" Change (more(tile)),
@@ -92,12 +83,12 @@ impl Comparison<'_> {
     }
 
     fn layer_table(&self) -> Table {
-        let changed = self.layers.iter().filter(|layer| layer.before != layer.now);
+        let changed = self.layers.iter().filter(|[before, now]| before != now);
         table!("compare-layers", changed, |layer|
-            let tile = layer.both(|memory| Some(memory.fullest_tile));
-            let total = layer.both(|memory| memory.total);
+            let tile = both(layer, |memory| Some(memory.fullest_tile));
+            let total = both(layer, |memory| memory.total);
         {
-            "Layer" Text (layer.now.as_ref().or(layer.before.as_ref()).map(|memory| &memory.layers)),
+            "Layer" Text (layer.iter().flatten().last().map(|memory| &memory.layers)),
             "Change" Text (kind(layer)),
             "Peak memory before" Bytes (tile[0]),
             "Peak memory now" Bytes (tile[1]),
@@ -157,7 +148,7 @@ impl Comparison<'_> {
 }
 
 fn kind(layer: &BytesChange) -> &'static str {
-    match (&layer.before, layer.growth()) {
+    match (&layer[0], growth(layer)) {
         (None, _) => "new",
         (_, None) => "gone",
         (_, Some(growth)) if growth > [0; 2] => "grew",
