@@ -71,11 +71,10 @@ pub fn share(bytes: u64, whole: u64) -> String {
 /// `-1,024`. The digits of a number beyond 64 bits are not grouped.
 pub fn grouped_signed(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
-    let digits = u64::try_from(number.unsigned_abs());
-    digits.map_or_else(
-        |_| number.to_string(),
-        |digits| format!("{sign}{}", grouped(digits)),
-    )
+    match u64::try_from(number.unsigned_abs()) {
+        Ok(digits) => format!("{sign}{}", grouped(digits)),
+        Err(_) => number.to_string(),
+    }
 }
 
 /// Writes `difference` as a percentage of `whole` with its sign, rounded to two decimals, such as

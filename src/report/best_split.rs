@@ -228,11 +228,9 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
         _ if ipus.is_power_of_two() => Some("a power of two"),
         _ => None,
     };
-    let empty = match ipus.saturating_sub(stages) {
-        0 => None,
-        1 => Some("1 stays empty".to_string()),
-        idle => Some(format!("{idle} stay empty")),
-    };
+    let idle = ipus.saturating_sub(stages);
+    let stay = if idle == 1 { "stays" } else { "stay" };
+    let empty = (idle > 0).then(|| format!("{idle} {stay} empty"));
     let both = Vec::from_iter(size.map(str::to_string).into_iter().chain(empty));
     (!both.is_empty()).then(|| both.join("; "))
 }

@@ -1,14 +1,9 @@
 //! The contents of a [`Report`], and whether the report may say that a model fits.
 
-use super::{
-    Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
-    PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
-    SharedVariables, SizeAnswer, Split, Stage, StepFacts, Sweep, Units, WhatIf,
-};
-use crate::escape::printable;
+use super::*;
 use crate::memory::Schedule;
 use crate::message::{FileWarnings, Warning};
-use crate::model::{Framework, PseudoLayers, WeightTie};
+use crate::model::{Framework, PseudoLayers};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use crate::wording::displayed;

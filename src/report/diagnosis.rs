@@ -33,9 +33,10 @@ const KINDS: [(OwnedKind, &str); 2] = [
 /// `diagnose-coverage`. They compare the recorded memory with the memory that all operations, or
 /// only operations with a layer, explain. `peak` is the memory peak of the whole model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
+    let by_kind = by_kind(model, memory);
     vec![
-        programs(model, memory),
-        missing_programs(model, memory),
+        programs(&by_kind),
+        missing_programs(by_kind),
         code(memory),
         at_peak(memory, peak),
         variables(memory, peak),
@@ -66,22 +67,23 @@ fn by_kind<'a>(
     })
 }
 
-fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    table!("diagnose-programs", by_kind(model, memory), |(operations, (kind, explained, missing))| {
-        "Operations" Text (operations),
-        "Kind" Text (kind),
+fn programs(by_kind: &[(&str, ProgramsOfKind<'_>)]) -> Table {
+    table!("diagnose-programs", by_kind, |(operations, (kind, explained, missing))| {
+        "Operations" Text (*operations),
+        "Kind" Text (*kind),
         "In an operation" Count (explained),
         "In none" Count (missing.len()),
     })
 }
 
-fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let by_kind = by_kind(model, memory).into_iter();
-    let largest = by_kind.flat_map(|(operations, (kind, _, mut missing))| {
-        missing.sort_by_key(|program| Reverse(program.bytes));
-        let largest = missing.into_iter().take(MISSING_SHOWN);
-        largest.map(move |program| (operations, kind, program))
-    });
+fn missing_programs(by_kind: Vec<(&str, ProgramsOfKind<'_>)>) -> Table {
+    let largest = by_kind
+        .into_iter()
+        .flat_map(|(operations, (kind, _, mut missing))| {
+            missing.sort_by_key(|program| Reverse(program.bytes));
+            let largest = missing.into_iter().take(MISSING_SHOWN);
+            largest.map(move |program| (operations, kind, program))
+        });
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         "Operations" Text (operations),
         "Kind" Text (kind),

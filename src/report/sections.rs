@@ -239,7 +239,7 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
         ));
         if fits == Some(false) {
             blocks.extend(each(Block::Under, sentences::missing_memory(report)));
-            blocks.extend(each(Block::Under, sentences::too_large(report)));
+            blocks.extend(each(Block::Under, sentences::too_large(report, split)));
         }
     }
     blocks

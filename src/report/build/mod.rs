@@ -135,18 +135,18 @@ impl Report {
     /// which is a report on the same split but on another profile. The replaced stage keeps its
     /// available memory proportion; all other data is that of the other profile.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
-        if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
-            let stages = mine.stages.iter_mut().zip(theirs.stages);
-            for (_, (mine, theirs)) in stages.enumerate().filter(|(stage, _)| is_own(*stage)) {
-                *mine = Stage {
-                    amp: mine.amp,
-                    ..theirs
-                };
+        let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
+        let others = other.split.into_iter().flat_map(|split| split.stages);
+        for (stage, (mine, theirs)) in stages.zip(others).enumerate() {
+            if is_own(stage) {
+                let amp = mine.amp;
+                *mine = Stage { amp, ..theirs };
             }
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.execution, other.execution) {
-            let stages = mine.stages.iter_mut().zip(theirs.stages);
-            for (_, (mine, theirs)) in stages.enumerate().filter(|(stage, _)| is_own(*stage)) {
+        let cycles = self.execution.iter_mut().flat_map(|own| &mut own.stages);
+        let others = other.execution.into_iter().flat_map(|own| own.stages);
+        for (stage, (mine, theirs)) in cycles.zip(others).enumerate() {
+            if is_own(stage) {
                 *mine = theirs;
             }
         }

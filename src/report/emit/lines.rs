@@ -189,13 +189,8 @@ impl Line {
             "numbers" => join(counts(), " "),
             "lists" => {
                 let mut lists = self.lists(split);
-                let rest = split.stages.last().map_or(0, |stage| stage.positions.end);
-                let rest = self
-                    .items
-                    .get(rest as usize..)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(String::as_str);
+                let end = split.stages.last().map_or(0, |stage| stage.positions.end);
+                let rest = self.items.iter().skip(end as usize).map(String::as_str);
                 match lists.last_mut() {
                     Some(last) if stages == 1 => last.extend(rest),
                     _ if rest.len() > 0 => lists.push(rest.collect()),
@@ -211,6 +206,7 @@ impl Line {
             _ => printable(&report.plain(sentences::shortfall(report, split))),
         })
     }
+
     /// Returns one list per stage of the split: the non-empty items at the positions of the stage.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split

@@ -173,19 +173,16 @@ fn attribute(root: &str, path: &str) -> String {
 
 /// The keywords of Python. A part of a module's path may be a keyword, but an attribute in a Python
 /// expression may not.
-const KEYWORDS: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield",
-];
+const KEYWORDS: &str = "False None True and as assert async await break class continue def del \
+                        elif else except finally for from global if import in is lambda nonlocal \
+                        not or pass raise return try while with yield";
 
 /// Returns true if `part` is a Python name of ASCII characters. Other characters are refused, since
 /// Python reads some letters outside ASCII as different letters.
 fn is_name(part: &str) -> bool {
     part.starts_with(|c: char| !c.is_ascii_digit())
         && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
-        && !KEYWORDS.contains(&part)
+        && KEYWORDS.split(' ').all(|keyword| keyword != part)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Sentences about a recorded compilation, and about the prediction for it.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
-use crate::report::phrases::{Amount, Bytes, Count, code, stages};
+use crate::report::phrases::*;
 use crate::wording::{counted, listed, signed_share};
 
 /// Returns the heading of a report on a compilation: whether the compilation fits, and on how many

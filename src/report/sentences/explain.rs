@@ -3,9 +3,7 @@
 
 use super::other_pipelines;
 use crate::model::PseudoLayers;
-use crate::report::phrases::{
-    Amount, Bytes, Count, Phrase, at_step, in_parentheses, layers, name, with_commas,
-};
+use crate::report::phrases::*;
 use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
 };

@@ -3,7 +3,7 @@
 
 use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
-use crate::report::phrases::{Amount, Count, code, in_parentheses, join, name, stages};
+use crate::report::phrases::*;
 use crate::report::step::three_digits;
 use crate::report::{BestSplit, PipelineFacts, Report, StepFacts};
 use crate::wording::counted;
@@ -144,8 +144,10 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
         (recording.loads_state, "loaded from outside the IPUs"),
         (recording.gathers_state, "gathered from replicas"),
     ];
-    let places = places.iter().filter(|(is_so, _)| *is_so);
-    let places = join(places.map(|(_, place)| place), " and ");
+    let places = places
+        .into_iter()
+        .filter_map(|(is_so, place)| is_so.then_some(place));
+    let places = join(places, " and ");
     let is_usual = recording.accumulates && !recording.recomputes;
     if !facts.trains() || is_usual && places.is_empty() {
         return None;

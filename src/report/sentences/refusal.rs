@@ -3,9 +3,7 @@
 
 use super::other_split;
 use super::pipeline::needing;
-use crate::report::phrases::{
-    Amount, Bytes, Phrase, at_step, code, layers, name, stages, with_commas,
-};
+use crate::report::phrases::*;
 use crate::report::step::three_digits;
 use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
@@ -14,16 +12,18 @@ use crate::wording::{counted, displayed};
 /// Returns the sentence that says why no split of the report's layers fits in the report's
 /// pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
-    match (refusal.reason, refusal.stages_needed) {
-        (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
-        (Cause::PinsOrLimits, _) => "the pins, or the lower limits of some IPUs, prevent every \
-                                     split"
-            .to_string(),
-        (Cause::Pipeline, _) => "the layers by themselves would fit, but not with what the \
-                                 pipeline keeps for the micro-batches under way"
-            .to_string(),
-        _ => "these layers must stay together, and are over the limit".to_string(),
-    }
+    let why = match (refusal.reason, refusal.stages_needed) {
+        (Cause::TooFewIpus, Some(needed)) => return too_few(refusal, needed),
+        (Cause::PinsOrLimits, _) => {
+            "the pins, or the lower limits of some IPUs, prevent every split"
+        }
+        (Cause::Pipeline, _) => {
+            "the layers by themselves would fit, but not with what the pipeline keeps for the \
+             micro-batches under way"
+        }
+        _ => "these layers must stay together, and are over the limit",
+    };
+    why.to_string()
 }
 
 /// Returns the sentences that list what prevents a split that fits: the ranges of layers that
