@@ -54,25 +54,19 @@ impl PipelineFacts {
     /// the user chose all of these, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
+        let schedule = format!("--schedule={}", own.schedule);
+        let recompute = format!("--recompute={}", own.recompute);
+        let state = format!("--optimizer-state={}", own.state);
+        let replicas = format!("--replicas={}", own.replicas);
         let is_sharded = self.state_by_default && own.state.is_sharded();
         [
-            (
-                self.schedule_by_default,
-                format!("--schedule={}", own.schedule),
-            ),
-            (
-                self.recompute_by_default,
-                format!("--recompute={}", own.recompute),
-            ),
-            (
-                self.state_by_default,
-                format!("--optimizer-state={}", own.state),
-            ),
-            (is_sharded, format!("--replicas={}", own.replicas)),
+            (self.schedule_by_default, schedule),
+            (self.recompute_by_default, recompute),
+            (self.state_by_default, state),
+            (is_sharded, replicas),
         ]
         .into_iter()
-        .filter(|_| own.is_on())
-        .filter_map(|(is_chosen, option)| is_chosen.then_some(option))
+        .filter_map(|(is_chosen, option)| (is_chosen && own.is_on()).then_some(option))
         .collect()
     }
 
@@ -202,7 +196,7 @@ impl Inputs<'_> {
         let copies = self.memory.copies(stage);
         let (copies, depth) = copies.or_else(|| update.as_ref().map(|_| (0, 0)))?;
         Some(StagePipeline {
-            depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            depth: depth as u32,
             copies,
             late_restores: memory.late_restores,
             stashed,

@@ -132,13 +132,14 @@ pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 /// Formats a number with three significant digits and at most three decimals. A number of 100 or
 /// more is rounded to a whole number, all of whose digits are shown.
 pub fn three_digits(number: f64) -> String {
-    match number {
-        _ if number >= 1000.0 => grouped(number.round() as u64),
-        _ if number >= 100.0 => format!("{number:.0}"),
-        _ if number >= 10.0 => format!("{number:.1}"),
-        _ if number >= 1.0 => format!("{number:.2}"),
-        _ => format!("{number:.3}"),
-    }
+    let decimals = match number {
+        _ if number >= 1000.0 => return grouped(number.round() as u64),
+        _ if number >= 100.0 => 0,
+        _ if number >= 10.0 => 1,
+        _ if number >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{number:.decimals$}")
 }
 
 #[cfg(test)]

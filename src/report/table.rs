@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
@@ -262,11 +262,8 @@ impl Table {
     pub fn new(name: &'static str, columns: Vec<Column>) -> Self {
         Self {
             name,
-            pseudo_layers: PseudoLayers::default(),
             columns,
-            rows: Vec::new(),
-            for_people: "",
-            has_bars: false,
+            ..Self::default()
         }
     }
 

@@ -108,7 +108,7 @@ impl WhatIf {
     /// Returns what each entry of `bytes` stands for if `boundaries` are the boundaries, in the
     /// order of the entries: the start and the end (exclusive) of a range of positions, and the
     /// number of stages after the range.
-    fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
+    pub(super) fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
             places.clone().skip(start + 1).flat_map(move |end| {
@@ -162,12 +162,11 @@ impl WhatIf {
             let is_end = |end| self.after(kept.len(), end).contains(&after);
             place(&start).is_some() && place(&end).is_some_and(is_end)
         };
-        let inner = || self.boundaries.iter().skip(1);
         let profiles = self.profiles.iter().map(|own| ProfileNumbers {
             bytes: (self.ranges(&self.boundaries).zip(&own.bytes))
                 .filter_map(|(range, &bytes)| is_kept(range).then_some(bytes))
                 .collect(),
-            cut_bytes: (inner().zip(&own.cut_bytes))
+            cut_bytes: (self.boundaries[1..].iter().zip(&own.cut_bytes))
                 .filter_map(|(at, &bytes)| place(at).map(|_| bytes))
                 .collect(),
             ..own.clone()

@@ -1,10 +1,9 @@
 //! Chooses the program steps that a page draws, and lists the variables that are live at these
 //! steps on the fullest tiles of the model and of its pipeline stages.
 
-use super::Inputs;
+use super::*;
 use crate::memory::LiveCurves;
-use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
-use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
+use crate::model::{FetchedNames, StepProgram, TileLists, TileVariable};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 

@@ -10,12 +10,11 @@ pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 pub(super) use tile_map::MAX_NUMBERS;
 
-use super::{LayerNames, Provenance, RecordedMemory, Report, answer};
+use super::*;
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
-use crate::model::{Layering, Model, Placement, ProfileLookup, WeightTie};
+use crate::model::{Layering, Model, Placement, ProfileLookup};
 use crate::profile::Recorded;
-use crate::report::{Stage, StepFacts};
 use crate::search::{SearchResult, Word};
 use std::ops::Range;
 
@@ -104,11 +103,8 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = if inputs.is_full() {
-            inputs.memory.ties()
-        } else {
-            Vec::new()
-        };
+        let shared = inputs.is_full().then(|| inputs.memory.ties());
+        let shared = shared.unwrap_or_default();
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
             pipeline: inputs.pipeline(search),

@@ -5,22 +5,15 @@
 
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
-use super::{Detail, Inputs};
+use super::*;
 use crate::memory::{PlacedStage, StageMemory};
-use crate::message::FileError;
-use crate::model::{
-    LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable, without_numbers,
-};
+use crate::model::{LivePlace, NamedVariable, TileLists, TileVariable, without_numbers};
 use crate::profile::CodeKind;
-use crate::report::{
-    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,
-};
 use crate::search::Outcome;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// Upper bound on the listed sums of variables at the peak of the model or of a stage. A sum adds
 /// up variables of one category whose names differ only in numbers.
@@ -77,11 +70,8 @@ impl Inputs<'_> {
             });
         };
         let is_page = self.detail >= Detail::Page;
-        let tiles = if is_page {
-            TileVariables::tiles(&self.model.recorded.tiles)
-        } else {
-            Vec::new()
-        };
+        let tiles = is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles));
+        let tiles = tiles.unwrap_or_default();
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
             let of_stages = self.stages_with_steps().map(|(_, stage)| stage);

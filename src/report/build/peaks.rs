@@ -1,11 +1,8 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
-use super::named::NamedVariables;
-use super::{Detail, Inputs};
-use crate::memory::{self, LiveCurves, MemoryModel};
-use crate::model::{LivePlace, Model};
-use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
-use crate::search::SearchResult;
+use super::*;
+use crate::memory::{self, LiveCurves};
+use crate::model::LivePlace;
 
 /// Approximate upper bound on points in each curve of the whole model.
 const MAX_POINTS: usize = 1000;

@@ -1,15 +1,9 @@
 //! The report's split, its stages, and the bytes that flow between the stages.
 
-use super::Inputs;
-use super::named::NamedVariables;
+use super::*;
 use crate::memory::{PlacedStage, StageMemory, VariableKinds};
-use crate::report::{
-    Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
-    TileParts, histogram,
-};
-use crate::search::{SearchResult, free_bytes};
+use crate::search::free_bytes;
 use crate::solve::{CompiledStage, Limits};
-use std::ops::Range;
 
 impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
@@ -24,7 +18,7 @@ impl Inputs<'_> {
             fits: shown.fits,
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
-            max_stages: u32::try_from(search.costs.ipus).unwrap_or(u32::MAX),
+            max_stages: search.costs.ipus as u32,
             replicas: search.costs.replicas() as u64,
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
@@ -171,11 +165,9 @@ impl Inputs<'_> {
                         .filter(|(layers, _)| crosses(layers))
                         .map(|&(_, bytes)| bytes)
                         .sum(),
-                    moves: if has_moves {
-                        self.moves(search, number, sides)
-                    } else {
-                        Vec::new()
-                    },
+                    moves: has_moves
+                        .then(|| self.moves(search, number, sides))
+                        .unwrap_or_default(),
                 }
             })
             .collect()

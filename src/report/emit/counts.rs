@@ -3,9 +3,8 @@
 //! operations before and after the blocks. The forms `examples` and `optimum` contain these
 //! numbers, and the option `--layers-per-ipu` reads them.
 
-use super::form_source::FormSource;
-use super::lines::{Draft, Lines, STAGE};
 use super::template::OF_COUNTS;
+use super::*;
 use crate::escape::{is_digits, printable};
 use crate::model::PseudoLayers;
 use crate::report::join;

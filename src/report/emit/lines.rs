@@ -1,7 +1,7 @@
 //! The lines of a form of configuration. Each line has conditions on the splits for which it is
 //! written; the page, in which the reader moves cuts, chooses lines by the same conditions.
 
-use super::form_source::FormSource;
+use super::FormSource;
 use crate::escape::printable;
 use crate::report::{Split, join, sentences, with_commas};
 use crate::wording::grouped;
@@ -153,11 +153,7 @@ impl<'a> Lines<'a> {
             begins,
             stages,
             note: self.mark == Some(""),
-            items: if has_list {
-                self.items.clone()
-            } else {
-                Vec::new()
-            },
+            items: has_list.then(|| self.items.clone()).unwrap_or_default(),
         });
     }
 }

@@ -32,7 +32,7 @@ use crate::model::Framework;
 use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;
-use lines::{Draft, Lines};
+use lines::{Draft, Lines, STAGE};
 use serde::Serialize;
 
 /// The name of the model in the user's code unless `--module-root` gives another one.

@@ -2,12 +2,11 @@
 //! all operations after it belong to the block, until the next block begins. Operations before the
 //! first block are on IPU 0. A module can begin only one block.
 
-use super::form_source::FormSource;
-use super::lines::{Draft, Lines, STAGE};
+use super::*;
 use crate::escape::{is_digits, is_obeyed, printable, quoted};
 use crate::memory::Recompute;
 use crate::message::BadValue;
-use crate::model::{Framework, ModuleCalls};
+use crate::model::ModuleCalls;
 use crate::wording::counted;
 
 impl<'a> FormSource<'a> {

@@ -7,9 +7,7 @@
 //! word after `@` is replaced by the lines that a function writes, except two words: `@text` is
 //! where the lines to paste begin, and `@end` ends the form.
 
-use super::EmitForm;
-use super::form_source::FormSource;
-use super::lines::Draft;
+use super::*;
 use crate::memory::{Recompute, Schedule};
 use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences, with_commas};

@@ -1,11 +1,10 @@
 //! Makes the report on whether a recorded compilation fits.
 
-use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
-use crate::report::{CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report};
+use crate::report::*;
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
 

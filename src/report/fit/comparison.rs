@@ -1,7 +1,6 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
-use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
-use crate::report::{Report, Split, Stage};
+use crate::report::*;
 use crate::search::free_bytes;
 use thiserror::Error;
 

@@ -1,6 +1,6 @@
 //! Sentences about a recorded compilation, and about the prediction for it.
 
-use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
+use super::*;
 use crate::report::phrases::*;
 use crate::wording::{counted, listed, signed_share};
 

@@ -119,8 +119,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     for row in &rows.rows {
         let cells = rows.columns.iter().zip(&row.cells);
         table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
-            (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
-            (Kind::Change | Kind::Free, Cell::Number(bytes)) => {
+            (Kind::Bytes | Kind::Change | Kind::Free, Cell::Number(bytes)) => {
                 let sign = if *bytes < 0 { "-" } else { "" };
                 let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
                 format!("{sign}{}", units.short(bytes))
