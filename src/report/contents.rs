@@ -99,7 +99,7 @@ pub struct Report {
 }
 
 /// The text that replaces a verdict if contradictions in the profile could change the verdict.
-pub const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
+pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
     /// Returns a report that has only the recorded memory and the provenance; all other sections

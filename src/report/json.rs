@@ -131,8 +131,8 @@ pub fn text(report: &Report) -> io::Result<String> {
 #[derive(Default)]
 struct Layout {
     depth: usize,
-    /// False after the beginning of an object, and true after the end of a field. At the end of an
-    /// object it is false only if the object has no fields.
+    /// False after the beginning of an object, and true after a key or the end of an object. At the
+    /// end of an object it is false only if the object has no fields.
     is_filled: bool,
 }
 
@@ -153,6 +153,7 @@ impl Formatter for Layout {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.is_filled = true;
         if !first {
             out.write_all(b",")?;
         }
@@ -167,16 +168,12 @@ impl Formatter for Layout {
         out.write_all(b": ")
     }
 
-    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        self.is_filled = true;
-        Ok(())
-    }
-
     fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth -= 1;
         if self.is_filled && self.depth < Self::DEEPEST {
             self.line(out)?;
         }
+        self.is_filled = true;
         out.write_all(b"}")
     }
 

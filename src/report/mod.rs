@@ -48,12 +48,11 @@ mod what_if;
 
 pub use crate::escape::printable;
 pub use crate::wording::Units;
-pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
+pub use answer::*;
 pub use best_split::*;
-pub use breakdown::{layer_list, layers, operations, totals};
+pub use breakdown::*;
 pub use build::{Detail, Inputs, Peaks};
-use contents::NO_VERDICT;
-pub use contents::{DocumentFormat, Report, VERSION};
+pub use contents::*;
 pub use diagnosis::tables as diagnosis;
 pub use fit::*;
 pub use html::{text as html, viewer};

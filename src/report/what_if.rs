@@ -166,7 +166,7 @@ impl WhatIf {
             bytes: (self.ranges(&self.boundaries).zip(&own.bytes))
                 .filter_map(|(range, &bytes)| is_kept(range).then_some(bytes))
                 .collect(),
-            cut_bytes: (self.boundaries[1..].iter().zip(&own.cut_bytes))
+            cut_bytes: (self.boundaries.iter().skip(1).zip(&own.cut_bytes))
                 .filter_map(|(at, &bytes)| place(at).map(|_| bytes))
                 .collect(),
             ..own.clone()
@@ -185,7 +185,6 @@ impl Inputs<'_> {
     /// these were not requested, if the report's split lacks layers or has more stages than the
     /// bytes were computed for, or if the bytes of any range are missing.
     pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
-        let question = &search.costs.question;
         let all_costs: Vec<_> = match &search.near[..] {
             [] => search
                 .costs
@@ -197,7 +196,7 @@ impl Inputs<'_> {
         };
         let costs = all_costs[0];
         let stages = &search.shown.stages;
-        if !question.request.options.what_if
+        if !search.costs.request().options.what_if
             || stages.last().is_none_or(|last| last.end < costs.layers())
             || stages.len() > costs.stages()
         {

@@ -80,7 +80,7 @@ impl Draft<'_> {
             (Some(nearest), count) => format!(
                 "WARNING: {} before {} in its stage belong to no module that begins there, so they \
                  stay on the IPU before. To begin the stage with them, {instead}.",
-                counted(u64::from(count), "operation"),
+                counted(count, "operation"),
                 attribute(root, nearest)
             ),
             (None, _) => format!(

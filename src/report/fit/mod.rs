@@ -340,11 +340,14 @@ impl TileParts {
     /// accumulators added to the variables unless `has_accumulators`. The result can be compared
     /// with bytes that do not distinguish the stash or the accumulators from other variables.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
-        if !has_stash {
-            self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);
-        }
-        if !has_accumulators {
-            self.variables = sum(&[self.variables, std::mem::take(&mut self.accumulators)]);
+        let parts = [
+            (has_stash, &mut self.stash),
+            (has_accumulators, &mut self.accumulators),
+        ];
+        for (is_kept, part) in parts {
+            if !is_kept {
+                self.variables = sum(&[self.variables, std::mem::take(part)]);
+            }
         }
         self
     }
