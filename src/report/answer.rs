@@ -119,7 +119,7 @@ const MAX_SHARED: usize = 100;
 
 /// Returns the proof that the split of `search` is the best. If the search was greedy, if the user
 /// gave the split, or if no split fits, the proof has only the name of the objective.
-pub(super) fn proof(search: &SearchResult<'_>) -> Proof {
+pub fn proof(search: &SearchResult<'_>) -> Proof {
     let (optimal, objectives) = match &search.outcome {
         Outcome::Best(best) => (best.is_shortest.unwrap_or(true), best.proofs.clone()),
         _ => Default::default(),
@@ -201,7 +201,7 @@ impl Inputs<'_> {
 
 /// Returns the name of a constraint that a split breaks: the option that the user typed, or the tie
 /// of the tied weight.
-pub(super) fn broken(constraint: &Constraint) -> String {
+pub fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
         None => constraint.origin.to_string(),

@@ -48,7 +48,7 @@ mod what_if;
 
 pub use crate::escape::printable;
 pub use crate::wording::Units;
-pub use answer::*;
+pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
 pub use best_split::*;
 pub use breakdown::*;
 pub use build::{Detail, Inputs, Peaks};

@@ -22,28 +22,13 @@ pub struct Comparison<'a> {
     reports: [&'a Report; 2],
     /// One entry per layer of either report, in the order of the later report. Layers that only the
     /// earlier report has come last.
-    pub layers: Vec<BytesChange>,
-    /// One entry per stage of either report, in the order of the stages.
-    pub stages: Vec<BytesChange>,
+    layers: Vec<ComparedLayer<'a>>,
     /// Reasons why the numbers of the two reports may not be comparable, such as different limits.
     pub warnings: Vec<Warning>,
 }
 
-/// The bytes of one layer or of one stage, first in the earlier report and then in the later one;
-/// `None` for a report that does not have the layer or stage.
-pub type BytesChange = [Option<ComparedBytes>; 2];
-
-/// Bytes of a stage, or of a layer as a stage of its own, in one of two compared reports.
-#[derive(Debug, PartialEq)]
-pub struct ComparedBytes {
-    /// The name of the layer, or the names of the stage's layers in order, with spaces between.
-    pub layers: String,
-    /// Bytes of the layer or stage on its fullest tile.
-    pub fullest_tile: u64,
-    /// Bytes of a layer, summed over all tiles; `None` for a stage, since stages are compared only
-    /// by their fullest tiles.
-    pub total: Option<u64>,
-}
+/// A layer in the earlier and in the later report; `None` in a report that does not have the layer.
+type ComparedLayer<'a> = [Option<&'a LayerMemory>; 2];
 
 impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
@@ -51,8 +36,7 @@ impl<'a> Comparison<'a> {
     pub fn new(earlier: &'a Report, later: &'a Report) -> Self {
         Self {
             reports: [earlier, later],
-            layers: layers([earlier, later]),
-            stages: stages([earlier, later]),
+            layers: layers(earlier, later),
             warnings: warnings(earlier, later),
         }
     }
@@ -77,22 +61,22 @@ impl<'a> Comparison<'a> {
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers
             .iter()
-            .filter_map(|layer| Some((&*layer[1].as_ref()?.layers, growth(layer)?)))
+            .filter_map(|layer| Some((self.name(layer)?, growth(layer)?)))
             .filter(|(_, growth)| growth.iter().any(|&bytes| bytes > 0))
+    }
+
+    /// Returns the name of a layer, if possible as the later report shows it.
+    fn name(&self, layer: &ComparedLayer<'a>) -> Option<&'a str> {
+        let name = |side: usize| Some(self.reports[side].pseudo_layers.name_of(&layer[side]?.name));
+        name(1).or_else(|| name(0))
     }
 }
 
-/// Returns the number that `bytes` reads from a layer or stage, first in the earlier report and then
-/// in the later one; `None` for a report that does not have the layer or stage.
-fn both(change: &BytesChange, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
-    change.each_ref().map(|memory| bytes(memory.as_ref()?))
-}
-
 /// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles; the
-/// numbers are below 0 if the layer shrank. `None` for a new or removed layer, and for a stage.
-fn growth(layer: &BytesChange) -> Option<[i128; 2]> {
-    let on_tile = more(both(layer, |memory| Some(memory.fullest_tile)))?;
-    Some([on_tile, more(both(layer, |memory| memory.total))?])
+/// numbers are below 0 if the layer shrank. `None` for a new or removed layer.
+fn growth(layer: &ComparedLayer<'_>) -> Option<[i128; 2]> {
+    let on_tile = more(layer.map(|memory| Some(memory?.fullest_tile_bytes)))?;
+    Some([on_tile, more(layer.map(|memory| Some(memory?.total)))?])
 }
 
 /// Returns the later number of bytes minus the earlier number; `None` if either number is missing.
@@ -100,39 +84,21 @@ fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
 
-fn layers(reports: [&Report; 2]) -> Vec<BytesChange> {
-    let [mut left, later] = reports.map(|report| {
-        let memory = |layer: &LayerMemory| ComparedBytes {
-            layers: report.pseudo_layers.name_of(&layer.name).to_string(),
-            fullest_tile: layer.fullest_tile_bytes,
-            total: Some(layer.total),
-        };
-        Vec::from_iter(report.layers.iter().map(memory))
-    });
-    let mut changes: Vec<BytesChange> = later
-        .into_iter()
+fn layers<'a>(earlier: &'a Report, later: &'a Report) -> Vec<ComparedLayer<'a>> {
+    let mut left: Vec<&LayerMemory> = earlier.layers.iter().collect();
+    let mut layers: Vec<ComparedLayer<'a>> = later
+        .layers
+        .iter()
         .map(|now| {
-            let place = left.iter().position(|before| before.layers == now.layers);
+            let name = later.pseudo_layers.name_of(&now.name);
+            let is_same =
+                |before: &&LayerMemory| earlier.pseudo_layers.name_of(&before.name) == name;
+            let place = left.iter().position(is_same);
             [place.map(|place| left.remove(place)), Some(now)]
         })
         .collect();
-    changes.extend(left.into_iter().map(|before| [Some(before), None]));
-    changes
-}
-
-fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
-    let stage = |report: &Report, number: usize| {
-        let stage = report.stages().get(number)?;
-        Some(ComparedBytes {
-            layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
-            fullest_tile: stage.fullest_tile.bytes,
-            total: None,
-        })
-    };
-    let [before, now] = reports.map(|report| report.stages().len());
-    (0..before.max(now))
-        .map(|number| reports.map(|report| stage(report, number)))
-        .collect()
+    layers.extend(left.into_iter().map(|before| [Some(before), None]));
+    layers
 }
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {

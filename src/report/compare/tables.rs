@@ -1,9 +1,9 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::{BytesChange, Comparison, both, growth, more};
+use super::{ComparedLayer, Comparison, growth, more};
 use crate::report::table::table;
 use crate::report::terminal::{Severity, TextStyle};
-use crate::report::{Cell, Split, StepFacts, Table, printable};
+use crate::report::{Cell, Report, Split, Table, printable};
 
 impl Comparison<'_> {
     /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
@@ -33,34 +33,33 @@ impl Comparison<'_> {
     /// split such as its limit and its peak. The rows about the time of a step are left out if
     /// neither report has this time.
     fn verdict_table(&self) -> Table {
-        let of_split = |cell: fn(&Split) -> Cell| {
-            let splits = self.reports.map(|report| report.split.as_ref());
-            splits.map(|split| Cell::from(split.map(cell)))
+        let both = |cell: fn(&Report, &Split) -> Cell| {
+            self.reports.map(|report| {
+                let split = report.split.as_ref();
+                split.map_or(Cell::Empty, |split| cell(report, split))
+            })
         };
-        let of_step = |number: fn(&StepFacts) -> u64| {
-            let steps = self
-                .reports
-                .map(|report| report.split.as_ref().and(report.step.as_ref()));
-            steps.map(|step| Cell::from(step.map(number)))
-        };
-        let of_steps = [
+        let of_split = [
+            ("Fits", both(|_, split| split.fits.into())),
+            ("Limit", both(|_, split| split.limit.into())),
+            ("IPUs", both(|_, split| split.max_stages.into())),
+            ("Stages", both(|_, split| split.stages.len().into())),
+            ("Peak memory", both(|_, split| split.peak().into())),
+        ];
+        let of_step = [
             (
                 "Micro-batches of a step",
-                of_step(|step| step.micro_batches),
+                both(|report, _| report.step.as_ref().map(|step| step.micro_batches).into()),
             ),
-            ("Cycles of a step", of_step(|step| step.cycles)),
+            (
+                "Cycles of a step",
+                both(|report, _| report.step.as_ref().map(|step| step.cycles).into()),
+            ),
         ];
-        let rows = [
-            ("Fits", of_split(|split| split.fits.into())),
-            ("Limit", of_split(|split| split.limit.into())),
-            ("IPUs", of_split(|split| split.max_stages.into())),
-            ("Stages", of_split(|split| split.stages.len().into())),
-            ("Peak memory", of_split(|split| split.peak().into())),
-        ];
-        let has_step = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
-        let rows = rows
+        let is_known = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
+        let rows = of_split
             .into_iter()
-            .chain(of_steps.into_iter().filter(has_step));
+            .chain(of_step.into_iter().filter(is_known));
         table!("compare-verdict", rows, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
@@ -69,13 +68,17 @@ impl Comparison<'_> {
     }
 
     fn stage_table(&self) -> Table {
-        table!("compare-stages", self.stages.iter().enumerate(), |(number, stage)|
-            let layers = stage.each_ref().map(|own| own.as_ref().map(|own| &own.layers));
-            let tile = both(stage, |memory| Some(memory.fullest_tile));
+        let count = self.reports.map(|report| report.stages().len());
+        table!("compare-stages", 0..count[0].max(count[1]), |number|
+            let stage = self.reports.map(|report| Some((report, report.stages().get(number)?)));
+            let layers = stage.map(|own| {
+                own.map(|(report, stage)| report.pseudo_layers.names_of(&stage.layers).join(" "))
+            });
+            let tile = stage.map(|own| Some(own?.1.fullest_tile.bytes));
         {
             "Stage" Count (number),
-            "Layers before" Layers (layers[0]),
-            "Layers now" Layers (layers[1]),
+            "Layers before" Layers (&layers[0]),
+            "Layers now" Layers (&layers[1]),
             "Peak memory before" Bytes (tile[0]),
             "Peak memory now" Bytes (tile[1]),
             "Difference" Change (more(tile)),
@@ -83,12 +86,15 @@ impl Comparison<'_> {
     }
 
     fn layer_table(&self) -> Table {
-        let changed = self.layers.iter().filter(|[before, now]| before != now);
+        let changed = self
+            .layers
+            .iter()
+            .filter(|layer| growth(layer) != Some([0; 2]));
         table!("compare-layers", changed, |layer|
-            let tile = both(layer, |memory| Some(memory.fullest_tile));
-            let total = both(layer, |memory| memory.total);
+            let tile = layer.map(|memory| Some(memory?.fullest_tile_bytes));
+            let total = layer.map(|memory| Some(memory?.total));
         {
-            "Layer" Text (layer.iter().flatten().last().map(|memory| &memory.layers)),
+            "Layer" Text (self.name(layer)),
             "Change" Text (kind(layer)),
             "Peak memory before" Bytes (tile[0]),
             "Peak memory now" Bytes (tile[1]),
@@ -147,8 +153,8 @@ impl Comparison<'_> {
     }
 }
 
-fn kind(layer: &BytesChange) -> &'static str {
-    match (&layer[0], growth(layer)) {
+fn kind(layer: &ComparedLayer<'_>) -> &'static str {
+    match (layer[0], growth(layer)) {
         (None, _) => "new",
         (_, None) => "gone",
         (_, Some(growth)) if growth > [0; 2] => "grew",
