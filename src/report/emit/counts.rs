@@ -115,19 +115,18 @@ impl Draft<'_> {
         // blocks or with Out.
         let last = blocks.last().and_then(|block| block.last());
         let after = last.map_or(1, |&(position, _)| position + 1);
-        for (position, name) in source.layers_and_out().filter(is_outside) {
-            let judge = match source.other {
-                Some(_) => "Give",
-                None => "Judge the split that they make with --layers-per-ipu, or give",
-            };
+        let judge = match source.other {
+            Some(_) => "Give",
+            None => "Judge the split that they make with --layers-per-ipu, or give",
+        };
+        let outside = source.layers_and_out().filter(is_outside);
+        for (position, name) in outside.filter(|&(position, _)| position != after) {
             let warning = format!(
                 "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} \
                  --emit poptorch.",
                 printable(name)
             );
-            if position != after {
-                self.notes.begin(position, true, &warning);
-            }
+            self.notes.begin(position, true, &warning);
         }
         (self.notes.items, self.text.items) = (items.clone(), items);
     }

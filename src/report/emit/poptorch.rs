@@ -36,31 +36,28 @@ impl Draft<'_> {
             let begin = source.torch_calls(position)?.begin.as_deref()?;
             Some(attribute(source.root, begin))
         };
-        let of_layer = |(position, layer): (u32, &str), ipu: &str| {
-            let what = format!("the module of layer {}", printable(layer));
-            block(known(position), &what, ipu)
+        let of_out = "the first module of Out, such as the head";
+        let line = |position, name: &str, ipu: &str| {
+            let of_layer = format!("the module of layer {}", printable(name));
+            let is_out = Some(position) == source.out();
+            let what = if is_out { of_out } else { &of_layer };
+            block(known(position), what, ipu)
         };
         // If In has a stage of its own, this stage needs no block, since operations before the
         // first block are on IPU 0.
         match (known(0), source.layers().next()) {
             (Some(before), _) => self.text.add(block(Some(before), "", "0")),
-            (None, Some(first)) => self.text.begin(first.0, false, &of_layer(first, "0")),
+            (None, Some((first, name))) => self.text.begin(first, false, &line(first, name, "0")),
             (None, None) => {}
         }
-        for layer in source.layers() {
-            self.text.begin(layer.0, true, &of_layer(layer, STAGE));
-            self.warn_functional(layer.0);
+        for (position, name) in source.layers_and_out() {
+            self.text
+                .begin(position, true, &line(position, name, STAGE));
+            self.warn_functional(position);
         }
-        let after = known(source.place_of_out());
-        let what = "the first module of Out, such as the head";
-        if let Some(out) = source.out() {
-            self.warn_functional(out);
-            self.text.begin(out, true, &block(after, what, STAGE));
-        } else {
-            let after = block(after, what, "0");
-            let text = |stages| source.out_returns(stages).then(|| after.clone());
-            self.text.by_stages(text);
-        }
+        let after = block(known(source.place_of_out()), of_out, "0");
+        let text = |stages| source.out_returns(stages).then(|| after.clone());
+        self.text.by_stages(text);
     }
 
     /// Adds a warning for splits in which a stage begins at `position` with operations that belong
