@@ -7,11 +7,10 @@ use crate::model::{Framework, PseudoLayers};
 use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use crate::wording::displayed;
-use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum DocumentFormat {
     /// A report of PopLiner: `popliner-report`.
     #[default]
@@ -26,7 +25,7 @@ pub const VERSION: u32 = 1;
 /// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
 /// empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Report {
     /// The format of the document, always `popliner-report`.
     pub format: DocumentFormat,

@@ -74,6 +74,12 @@ pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
 pub use what_if::*;
 
+// Names that most files of this folder use.
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
+
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};
 pub use crate::search::{Advice, Change, OverLimit};
