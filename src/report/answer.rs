@@ -3,7 +3,7 @@
 
 use super::build::NamedVariables;
 use super::*;
-use crate::search::{Advice, Claim, Outcome, OverLimit, Relaxed, SearchResult};
+use crate::search::{Claim, Outcome, Relaxed};
 use crate::solve::{Cause, Constraint, Needed, ObjectiveProof};
 use crate::wording::option_name;
 

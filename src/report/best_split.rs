@@ -5,7 +5,7 @@
 
 use super::*;
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::search::{Claim, SearchResult, free_bytes};
+use crate::search::Claim;
 use crate::time::narrow;
 
 /// The best split for the user's request with some options changed or, if none fits, the split with

@@ -1,8 +1,7 @@
 //! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
-use super::table::table;
-use super::{Cell, Table, join};
+use super::*;
 use crate::memory::{MemoryModel, Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};
 use crate::profile::RecordedTile;

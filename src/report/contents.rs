@@ -3,8 +3,6 @@
 use super::*;
 use crate::memory::Schedule;
 use crate::message::{FileWarnings, Warning};
-use crate::model::{Framework, PseudoLayers};
-use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use crate::wording::displayed;
 

@@ -1,8 +1,7 @@
 //! Makes the tables of the diagnosis (`--diagnose`): how much of the recorded memory is explained
 //! by all operations, and how much by the operations that have a layer.
 
-use super::Table;
-use super::table::table;
+use super::*;
 use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;

@@ -1,7 +1,7 @@
 //! Writes the report as Markdown, for a pull request or an issue.
 
 use super::sections::blocks;
-use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
+use super::*;
 use crate::escape::markdown;
 use crate::wording::{displayed, grouped};
 

@@ -68,13 +68,15 @@ pub use sections::{ScreenPart, Section};
 pub use sizes::SizeAnswer;
 pub use split::*;
 pub use step::StepFacts;
-use table::Cell;
+use table::{Cell, table};
 pub use table::{Form, Table};
 pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
 pub use what_if::*;
 
-// Names that most files of this folder use.
+// Names that many files of this folder use. Each file imports all names of this module.
+use crate::model::{Framework, PseudoLayers};
+use crate::search::{SearchResult, free_bytes};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

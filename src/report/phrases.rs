@@ -6,8 +6,6 @@
 //! page escape names.
 
 use super::*;
-use crate::escape::printable;
-use crate::model::PseudoLayers;
 use crate::wording::{capital, grouped};
 use std::fmt;
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
-use crate::search::{SearchResult, Solver};
+use crate::search::Solver;
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -1,7 +1,6 @@
 //! The best split for each size of a micro-batch that the model was recorded with.
 
 use super::*;
-use crate::search::SearchResult;
 
 /// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,6 @@
 //! also the column's place in the JSON form, and the compiler checks that the field exists.
 
 use super::*;
-use crate::model::PseudoLayers;
 use crate::wording::{displayed, grouped_signed, share};
 use std::borrow::Cow;
 

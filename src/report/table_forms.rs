@@ -2,9 +2,9 @@
 //! tabs or commas between cells.
 
 use super::sections::blocks;
-use super::table::{Column, Form, Table};
+use super::table::Column;
 use super::terminal::{TextStyle, for_people};
-use super::{Block, Cell, LayerNames, Report};
+use super::*;
 use crate::escape;
 use clap::ValueEnum;
 use serde_json::{Number, Value};

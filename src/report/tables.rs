@@ -2,8 +2,7 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can refer to columns by index.
 
-use super::table::table;
-use super::{BestSplit, Cell, Report, StepFacts, Table, join, step};
+use super::*;
 use crate::memory::StatePlace;
 use crate::wording::grouped;
 use std::cmp::Reverse;

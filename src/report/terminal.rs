@@ -4,9 +4,8 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::sections::{ScreenPart, Section, blocks};
-use super::{Block, Form, NO_VERDICT, Report, Sentence, join};
-use crate::wording::Units;
+use super::sections::blocks;
+use super::*;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 

@@ -3,7 +3,7 @@
 
 use super::answer::broken;
 use super::*;
-use crate::search::{SearchResult, near_cuts};
+use crate::search::near_cuts;
 use crate::solve::Rule;
 use crate::time::PositionCycles;
 use std::collections::BTreeSet;

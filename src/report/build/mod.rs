@@ -15,8 +15,7 @@ use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
 use crate::model::{Layering, Model, Placement, ProfileLookup};
 use crate::profile::Recorded;
-use crate::search::{SearchResult, Word};
-use std::ops::Range;
+use crate::search::Word;
 
 /// The data from which a report on a model is made.
 pub struct Inputs<'a> {

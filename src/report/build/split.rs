@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::memory::{PlacedStage, StageMemory, VariableKinds};
-use crate::search::free_bytes;
 use crate::solve::{CompiledStage, Limits};
 
 impl Inputs<'_> {

@@ -8,10 +8,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::{LayerMemory, Report, VERSION};
+use super::*;
 use crate::message::{GIVE_REPORT, Warning};
-use crate::model::PseudoLayers;
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;

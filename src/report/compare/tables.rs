@@ -1,9 +1,7 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::{ComparedLayer, Comparison, growth, more};
-use crate::report::table::table;
+use super::*;
 use crate::report::terminal::{Severity, TextStyle};
-use crate::report::{Cell, Report, Split, Table, printable};
 
 impl Comparison<'_> {
     /// Returns three tables that compare the reports: the verdicts on their splits, the stages of

@@ -5,11 +5,8 @@
 
 use super::template::OF_COUNTS;
 use super::*;
-use crate::escape::{is_digits, printable};
-use crate::model::PseudoLayers;
-use crate::report::join;
+use crate::escape::is_digits;
 use rustc_hash::FxHashSet;
-use std::ops::Range;
 
 /// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
 /// transformer. Returns one range of indices into `names` per block. Layers are in one block if

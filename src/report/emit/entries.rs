@@ -1,7 +1,7 @@
 //! Forms of configuration that name, for each IPU or stage, the module or layer at which it begins.
 
 use super::*;
-use crate::escape::{printable, quoted};
+use crate::escape::quoted;
 
 impl<'a> FormSource<'a> {
     /// Returns the names of the Keras layers that are called at a position of the layer order; an

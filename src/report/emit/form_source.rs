@@ -1,9 +1,9 @@
 //! The split that is written as configuration, and the properties of its pipeline that the text of
 //! a configuration depends on.
 
+use super::*;
 use crate::memory::{self, Recompute, Schedule};
-use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::{BestSplit, Report, Split};
+use crate::model::ModuleCalls;
 use crate::time::USUAL_MICRO_BATCHES;
 
 /// A split that is written as configuration, with the report that contains it.

@@ -28,7 +28,6 @@ pub use lines::Line;
 pub use poptorch::module_name;
 
 use super::*;
-use crate::model::Framework;
 use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;

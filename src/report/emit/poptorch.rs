@@ -3,7 +3,7 @@
 //! first block are on IPU 0. A module can begin only one block.
 
 use super::*;
-use crate::escape::{is_digits, is_obeyed, printable, quoted};
+use crate::escape::{is_digits, is_obeyed, quoted};
 use crate::memory::Recompute;
 use crate::message::BadValue;
 use crate::model::ModuleCalls;

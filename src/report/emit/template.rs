@@ -9,8 +9,6 @@
 
 use super::*;
 use crate::memory::{Recompute, Schedule};
-use crate::model::PseudoLayers;
-use crate::report::{NO_VERDICT, sentences, with_commas};
 use crate::wording::{capital, grouped};
 
 /// The template of the notes at the beginning of every form, such as the warning about a split that

@@ -5,7 +5,6 @@ use crate::message::Warning;
 use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
 use crate::report::*;
-use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
 
 /// Approximate upper bound on points in the curves of all IPUs together.

@@ -1,7 +1,6 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
 use crate::report::*;
-use crate::search::free_bytes;
 use thiserror::Error;
 
 /// The reason why a report cannot serve as the prediction for a recorded compilation.

@@ -1,8 +1,6 @@
 //! Tables of a recorded compilation, and of the prediction for it.
 
-use super::{IpuFit, StageComparison};
-use crate::report::table::table;
-use crate::report::{Cell, Report, Table};
+use super::*;
 use crate::wording::signed_share;
 
 fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {

@@ -11,7 +11,7 @@
 mod tests;
 
 use super::terminal::TextStyle;
-use super::{Format, Report, join, json, sentences, terminal};
+use super::*;
 use crate::escape::json_in_script;
 use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};

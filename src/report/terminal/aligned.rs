@@ -1,9 +1,8 @@
 //! Tables for people: aligned columns, with a bar beside each row if there is room.
 
-use super::{Severity, TextStyle};
-use crate::report::Cell;
-use crate::report::table::{Form, Kind, Table as Rows};
-use crate::wording::{Units, displayed, listed};
+use super::*;
+use crate::report::table::{Kind, Table as Rows};
+use crate::wording::{displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
