@@ -4,7 +4,6 @@
 //! split.
 
 use super::*;
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::search::Claim;
 use crate::time::narrow;
 

@@ -2,7 +2,6 @@
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
 use super::*;
-use crate::memory::{MemoryModel, Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};
 use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
@@ -188,7 +187,7 @@ fn without_layer(
         .filter(|&(index, operation)| layering.layers[index] == NO_LAYER && !operation.is_tensor)
         .filter(|(_, operation)| seen.insert(operation.group) && bytes(operation) > 0)
         .collect();
-    missed.sort_by_key(|(_, operation)| std::cmp::Reverse(bytes(operation)));
+    missed.sort_by_key(|(_, operation)| Reverse(bytes(operation)));
     missed.truncate(MISSED_SHOWN);
     table!("without-layer", missed, |(index, operation)| {
         "Without a layer" Name (&*operation.name),

@@ -1,10 +1,8 @@
 //! The contents of a [`Report`], and whether the report may say that a model fits.
 
 use super::*;
-use crate::memory::Schedule;
 use crate::message::{FileWarnings, Warning};
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
-use crate::wording::displayed;
 
 /// The format that a JSON document states in its field `format`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

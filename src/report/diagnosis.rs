@@ -2,9 +2,8 @@
 //! by all operations, and how much by the operations that have a layer.
 
 use super::*;
-use crate::memory::{Explaining, MemoryModel};
+use crate::memory::Explaining;
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
-use std::cmp::Reverse;
 
 /// Upper bound on the listed programs of each kind that no operation explains. It holds separately
 /// for all operations and for the operations that have a layer.

@@ -4,7 +4,6 @@ use super::emit::{Configuration, EmitForm, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
 use super::*;
 use crate::escape::json;
-use crate::memory::Parts;
 use clap::ValueEnum;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};

@@ -3,7 +3,6 @@
 //! depending on [`PseudoLayers`].
 
 use super::*;
-use crate::wording::displayed;
 
 /// The name of Out, the operations after the last layer.
 const OUT: &str = "Out";

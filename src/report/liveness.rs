@@ -2,7 +2,6 @@
 //! are live at peaks and at the steps that a page shows.
 
 use super::*;
-use std::collections::BTreeSet;
 
 /// The live bytes of the whole model at each step of the program. All lowered variables are
 /// included, with or without an operation.

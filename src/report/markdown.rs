@@ -3,7 +3,6 @@
 use super::sections::blocks;
 use super::*;
 use crate::escape::markdown;
-use crate::wording::{displayed, grouped};
 
 /// Returns the report as Markdown text: a heading, and all sections that the Markdown form
 /// contains.

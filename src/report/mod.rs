@@ -75,11 +75,16 @@ pub use tables::{plan_table, sweep_table};
 pub use what_if::*;
 
 // Names that many files of this folder use. Each file imports all names of this module.
+use crate::memory::{MemoryModel, Parts, PlacedStage, StageMemory};
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::{Framework, PseudoLayers};
 use crate::search::{SearchResult, free_bytes};
+use crate::wording::{capital, counted, displayed, grouped};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 pub use crate::memory::Coverage as CoverageFacts;

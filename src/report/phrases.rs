@@ -6,7 +6,6 @@
 //! page escape names.
 
 use super::*;
-use crate::wording::{capital, grouped};
 use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};

@@ -1,7 +1,6 @@
 //! The pipeline that runs the split, and the memory that the model would need in other pipelines.
 
 use super::*;
-use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
 use crate::search::Solver;
 

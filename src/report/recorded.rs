@@ -2,7 +2,6 @@
 
 use super::build::MAX_NUMBERS;
 use super::*;
-use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;

@@ -4,7 +4,7 @@
 //! shows a section by its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
-use super::phrases::{Phrase, Sentence, names, nearly_full};
+use super::phrases::{names, nearly_full};
 use super::sizes::next_size;
 use super::*;
 

@@ -14,12 +14,10 @@ pub(super) use pipeline::{
 };
 pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
 
-use super::phrases::*;
-use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
-use crate::memory::{Pipeline, Schedule, StatePlace};
-use crate::model::Framework;
+use super::phrases::{layers, *};
+use super::*;
 use crate::solve::Goal;
-use crate::wording::{capital, counted, listed, option_name};
+use crate::wording::{listed, option_name};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many

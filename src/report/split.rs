@@ -1,7 +1,7 @@
 //! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
 use super::*;
-use crate::memory::{Parts, VariableKinds};
+use crate::memory::VariableKinds;
 use crate::model::ModuleCalls;
 
 /// A split of the model into pipeline stages, and whether it fits.

@@ -4,7 +4,6 @@ use super::*;
 use crate::search::{Claim, PipelineCosts};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
-use crate::wording::grouped;
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
 // `StepTime` is a separate type because searches compare its numbers in 128 bits, and not every

@@ -4,7 +4,7 @@
 //! also the column's place in the JSON form, and the compiler checks that the field exists.
 
 use super::*;
-use crate::wording::{displayed, grouped_signed, share};
+use crate::wording::{grouped_signed, share};
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.

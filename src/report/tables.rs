@@ -3,9 +3,6 @@
 //! programs can refer to columns by index.
 
 use super::*;
-use crate::memory::StatePlace;
-use crate::wording::grouped;
-use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by kind of contents. The table has no rows if the report has no split.

@@ -6,7 +6,6 @@ use super::*;
 use crate::search::near_cuts;
 use crate::solve::Rule;
 use crate::time::PositionCycles;
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the

@@ -4,8 +4,6 @@
 use super::*;
 use crate::memory::LiveCurves;
 use crate::model::{FetchedNames, StepProgram, TileLists, TileVariable};
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// Upper bound on the number of program steps that the charts of a page draw.
 const MAX_STEPS: usize = 400;

@@ -11,7 +11,6 @@ pub use peaks::Peaks;
 pub(super) use tile_map::MAX_NUMBERS;
 
 use super::*;
-use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
 use crate::model::{Layering, Model, Placement, ProfileLookup};
 use crate::profile::Recorded;

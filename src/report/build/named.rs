@@ -6,14 +6,11 @@
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::*;
-use crate::memory::{PlacedStage, StageMemory};
 use crate::model::{LivePlace, NamedVariable, TileLists, TileVariable, without_numbers};
 use crate::profile::CodeKind;
 use crate::search::Outcome;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
 
 /// Upper bound on the listed sums of variables at the peak of the model or of a stage. A sum adds
 /// up variables of one category whose names differ only in numbers.

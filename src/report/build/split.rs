@@ -1,7 +1,7 @@
 //! The report's split, its stages, and the bytes that flow between the stages.
 
 use super::*;
-use crate::memory::{PlacedStage, StageMemory, VariableKinds};
+use crate::memory::VariableKinds;
 use crate::solve::{CompiledStage, Limits};
 
 impl Inputs<'_> {

@@ -2,7 +2,6 @@
 //! a configuration depends on.
 
 use super::*;
-use crate::memory::{self, Recompute, Schedule};
 use crate::model::ModuleCalls;
 use crate::time::USUAL_MICRO_BATCHES;
 
@@ -86,7 +85,7 @@ impl<'a> FormSource<'a> {
 
     /// Returns the training pipeline for which the memory of the stages was computed; `None` for
     /// inference, if there is no pipeline, or if the pipeline is unknown.
-    pub fn training(self) -> Option<memory::Pipeline> {
+    pub fn training(self) -> Option<Pipeline> {
         let facts = self.report.pipeline.as_ref();
         Some(facts.filter(|facts| facts.trains())?.pipeline)
     }

@@ -2,7 +2,6 @@
 //! written; the page, in which the reader moves cuts, chooses lines by the same conditions.
 
 use super::*;
-use crate::wording::grouped;
 
 /// Placeholder in the text of a line for the index of the stage that contains [`Line::position`].
 pub const STAGE: &str = "\0stage\0";

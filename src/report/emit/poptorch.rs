@@ -4,10 +4,8 @@
 
 use super::*;
 use crate::escape::{is_digits, is_obeyed, quoted};
-use crate::memory::Recompute;
 use crate::message::BadValue;
 use crate::model::ModuleCalls;
-use crate::wording::counted;
 
 impl<'a> FormSource<'a> {
     /// Returns the modules that are called at a position of the layer order; `None` if another

@@ -8,8 +8,6 @@
 //! where the lines to paste begin, and `@end` ends the form.
 
 use super::*;
-use crate::memory::{Recompute, Schedule};
-use crate::wording::{capital, grouped};
 
 /// The template of the notes at the beginning of every form, such as the warning about a split that
 /// does not fit.

@@ -1,13 +1,8 @@
 //! Sentences of `--explain`, which say how each stage uses its memory and what moving a cut would
 //! change, and sentences about the weights that several layers share.
 
-use super::other_pipelines;
-use crate::model::PseudoLayers;
-use crate::report::phrases::*;
-use crate::report::{
-    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
-};
-use crate::wording::{counted, displayed, listed, share};
+use super::*;
+use crate::wording::share;
 
 /// Maximum number of the largest variables that `--explain` lists for the peak of a stage. Each
 /// entry can be a sum of several variables.

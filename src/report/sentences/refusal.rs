@@ -1,13 +1,10 @@
 //! Sentences that say why no split fits, what would help, and how the user's split compares with
 //! the best split.
 
-use super::other_split;
 use super::pipeline::needing;
-use crate::report::phrases::*;
+use super::*;
 use crate::report::step::three_digits;
-use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
-use crate::wording::{counted, displayed};
 
 /// Returns the sentence that says why no split of the report's layers fits in the report's
 /// pipeline.
