@@ -3,6 +3,7 @@
 use crate::escape::printable;
 use clap::ValueEnum;
 use indicatif::HumanCount;
+use std::fmt::Display;
 
 /// Writes a number with its digits in groups of three: `638,976`.
 pub fn grouped(number: u64) -> String {
@@ -31,11 +32,12 @@ pub fn option_name(value: &impl ValueEnum) -> String {
 
 /// Lists names in a sentence: `a`, `a and b`, `a, b and c`. If there are more than 8 names, only
 /// the first 8 are listed, followed by `and N more`.
-pub fn listed(names: &[String]) -> String {
+pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
     const MAX: usize = 8;
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
     match names.len().checked_sub(MAX) {
         Some(more @ 1..) => format!("{} and {more} more", names[..MAX].join(", ")),
-        _ => joined(names, "and"),
+        _ => joined(&names, "and"),
     }
 }
 

@@ -275,7 +275,7 @@ pub fn tried(report: &Report) -> Option<String> {
         [first, .., last] if (*last - *first) as usize + 1 == plan.ipus_tried.len() => {
             format!("{first} to {last}")
         }
-        numbers => listed(&Vec::from_iter(numbers.iter().map(u32::to_string))),
+        numbers => listed(numbers),
     };
     let tried = |name: fn(&Pipeline) -> String| {
         let mut seen = FxHashSet::default();

@@ -221,8 +221,7 @@ pub fn plan_table(report: &Report) -> Table {
 /// Returns the text that lists the available memory proportions of a split's stages, or `None` if
 /// they are unknown.
 fn amps(row: &BestSplit) -> Option<String> {
-    let amps = row.amps.iter().map(ToString::to_string);
-    (!row.amps.is_empty()).then(|| join(amps, " "))
+    (!row.amps.is_empty()).then(|| join(row.amps.iter(), " "))
 }
 
 /// Returns the text that names the place of a split's optimizer state and, if replicas share the

@@ -14,13 +14,12 @@ const GROUPS: usize = 5;
 /// best splits in other pipelines, and the variables that layers share. Lines with details are
 /// indented.
 pub fn explain(report: &Report) -> Vec<String> {
-    let pseudo_layers = report.pseudo_layers;
     let mut lines = Vec::new();
     for (number, stage) in report.stages().iter().enumerate() {
-        lines.extend(of_stage(stage, pseudo_layers));
+        lines.extend(of_stage(report, stage));
         if let Some(cut) = report.cuts.get(number) {
-            lines.push(of_cut(cut, pseudo_layers));
-            lines.extend(cut.moves.iter().map(|own| of_move(own, cut, pseudo_layers)));
+            lines.push(of_cut(report, cut));
+            lines.extend(cut.moves.iter().map(|own| of_move(report, own, cut)));
         }
     }
     let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
@@ -30,7 +29,7 @@ pub fn explain(report: &Report) -> Vec<String> {
     lines
 }
 
-fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
+fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
     let full = &stage.fullest_tile;
     let mut lines = vec![
         format!(
@@ -49,10 +48,10 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
         let kinds = with_bytes(&full.variable_kinds.named());
         lines.push(format!("  of the variables: {kinds}"));
     }
-    lines.extend(of_copies(stage, pseudo_layers));
+    lines.extend(of_copies(report, stage));
     lines.extend(of_update(stage));
     if let Some(live) = &stage.peak_variables {
-        lines.extend(variables(live, pseudo_layers));
+        lines.extend(variables(report, live));
     }
     lines.push(format!(
         "  half of the tiles have at most {}, 95 % at most {}",
@@ -88,7 +87,7 @@ fn of_update(stage: &Stage) -> Option<String> {
 
 /// Returns the lines that say how many copies of each stashed variable a stage keeps, and list the
 /// largest stashed variables. Returns an empty list if the stage keeps no copies.
-fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
+fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
     let pipeline = stage.pipeline.as_ref();
     let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
         return Vec::new();
@@ -103,7 +102,7 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
         ))
     )];
     lines.extend(pipeline.stashed.iter().map(|tensor| {
-        let of = users(tensor, pseudo_layers).map_or(String::new(), |users| format!(" ({users})"));
+        let of = users(report, tensor).map_or(String::new(), |users| format!(" ({users})"));
         format!(
             "    stashed: {} {}{of}",
             Amount(tensor.bytes),
@@ -115,10 +114,10 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
 
 /// Returns the names of the layers that a variable is assigned to, or `None` if it is assigned to
 /// no layer.
-fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String> {
+fn users(report: &Report, variable: &LiveVariable) -> Option<String> {
     match variable.layers.as_slice() {
         [] => None,
-        [one] => Some(name(pseudo_layers.in_sentence(one)).to_string()),
+        [one] => Some(name(report.pseudo_layers.in_sentence(one)).to_string()),
         _ => Some(format!("layers {}", layers(&variable.layers))),
     }
 }
@@ -140,7 +139,7 @@ fn accumulation(report: &Report) -> Option<String> {
     ))
 }
 
-fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
+fn variables(report: &Report, live: &PeakVariables) -> Vec<String> {
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
         let categories = with_commas(
@@ -155,7 +154,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
         let count = (sum.count > 1).then(|| counted(sum.count, "variable"));
         let facts = count.into_iter().chain([
             name(&variable.category).to_string(),
-            users(variable, pseudo_layers).unwrap_or("no layer".to_string()),
+            users(report, variable).unwrap_or("no layer".to_string()),
         ]);
         format!(
             "    {} {} ({})",
@@ -167,7 +166,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
+fn of_cut(report: &Report, cut: &Cut) -> String {
     let doubled = match cut.duplicated {
         0 => String::new(),
         bytes => format!(
@@ -177,12 +176,12 @@ fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
     };
     format!(
         "cut before {}: {} flow over it{doubled}",
-        name(pseudo_layers.in_sentence(&cut.layer_from)),
+        name(report.pseudo_layers.in_sentence(&cut.layer_from)),
         Amount(cut.bytes)
     )
 }
 
-fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String {
+fn of_move(report: &Report, layer_move: &Move, cut: &Cut) -> String {
     let [before, after] = [0, 1].map(|side| {
         format!(
             "stage {} {} {}",
@@ -192,7 +191,7 @@ fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String 
         )
     });
     let moved = match layer_move.layers.as_slice() {
-        [one] => name(pseudo_layers.in_sentence(one)),
+        [one] => name(report.pseudo_layers.in_sentence(one)),
         _ => layers(&layer_move.layers),
     };
     format!(
@@ -229,7 +228,7 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
     let mut lines: Vec<_> = all
         .iter()
         .take(MAX_TIED)
-        .map(|weight| tied_weight(weight, report.pseudo_layers))
+        .map(|weight| tied_weight(report, weight))
         .collect();
     if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
         lines.push(format!("and {} more", counted(more, "tied weight")));
@@ -238,9 +237,9 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
 }
 
 /// Returns the sentence that says which layers use a tied weight, and which IPUs have a copy of it.
-fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
-    let names = pseudo_layers.names_of(&tied.layers).into_iter();
-    let names = Phrase::List(listed(&Vec::from_iter(names.map(displayed))));
+fn tied_weight(report: &Report, tied: &WeightTie) -> String {
+    let names = report.pseudo_layers.names_of(&tied.layers).into_iter();
+    let names = Phrase::List(listed(names.map(displayed)));
     let has_in = tied.layers.contains(&None);
     let of = if has_in { "of" } else { "of layers" };
     let stages = with_commas(tied.stages.iter());
