@@ -137,7 +137,12 @@ impl Inputs<'_> {
         request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
             compares_pipelines: search.open_pipelines > 1,
-            rows: self.best_splits(&search.claims.sweep),
+            rows: search
+                .claims
+                .sweep
+                .iter()
+                .map(|claim| self.best_split(claim))
+                .collect(),
         })
     }
 
@@ -148,12 +153,12 @@ impl Inputs<'_> {
             max_ipus: search.all_ipus() as u32,
             ipus_tried: front.ipus.iter().map(|&ipus| ipus as u32).collect(),
             pipelines_tried: front.pipelines.clone(),
-            rows: self.best_splits(&front.rows),
+            rows: front
+                .rows
+                .iter()
+                .map(|claim| self.best_split(claim))
+                .collect(),
         })
-    }
-
-    fn best_splits(&self, claims: &[Claim<'_>]) -> Vec<BestSplit> {
-        claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
     /// Describes the best split for a request with changed options, which `claim` holds. The

@@ -222,8 +222,10 @@ impl Report {
             split.fits = false;
         }
         let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
-        let pipeline = self.pipeline.iter_mut();
-        let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
+        let others = self
+            .pipeline
+            .iter_mut()
+            .flat_map(|pipeline| &mut pipeline.alternatives);
         let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
             refusal
                 .relaxations

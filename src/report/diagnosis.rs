@@ -79,8 +79,10 @@ fn missing_programs(by_kind: Vec<(&str, ProgramsOfKind<'_>)>) -> Table {
         .into_iter()
         .flat_map(|(operations, (kind, _, mut missing))| {
             missing.sort_by_key(|program| Reverse(program.bytes));
-            let largest = missing.into_iter().take(MISSING_SHOWN);
-            largest.map(move |program| (operations, kind, program))
+            missing
+                .into_iter()
+                .take(MISSING_SHOWN)
+                .map(move |program| (operations, kind, program))
         });
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         "Operations" Text (operations),

@@ -150,8 +150,11 @@ impl Inputs<'_> {
     /// the highest number of any cut, or 1 if no cut separates layers that run several times.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
-        let repeats = self.placement.repeats.iter();
-        let cut = repeats.filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
+        let cut = self
+            .placement
+            .repeats
+            .iter()
+            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
         cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
     }
 
@@ -191,8 +194,10 @@ impl Inputs<'_> {
         stashed: Vec<LiveVariable>,
     ) -> Option<StagePipeline> {
         let update = self.stage_update(memory);
-        let copies = self.memory.copies(stage);
-        let (copies, depth) = copies.or_else(|| update.as_ref().map(|_| (0, 0)))?;
+        let (copies, depth) = self
+            .memory
+            .copies(stage)
+            .or_else(|| update.as_ref().map(|_| (0, 0)))?;
         Some(StagePipeline {
             depth: depth as u32,
             copies,

@@ -341,6 +341,5 @@ pub(super) fn sum(numbers: &[u64]) -> u64 {
 /// Returns the index of the highest entry of `bytes`; if several entries are the highest, the index
 /// of the first one. Returns `None` if `bytes` is empty.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
-    let places = (0..bytes.len()).rev();
-    Some(places.max_by_key(|&place| bytes[place])? as u32)
+    Some((0..bytes.len()).rev().max_by_key(|&place| bytes[place])? as u32)
 }

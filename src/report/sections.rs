@@ -354,8 +354,11 @@ fn layers(report: &Report, form: Form) -> Vec<Block> {
 }
 
 fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let coverage = report.memory.coverage.iter();
-    let known = coverage.filter(|coverage| coverage.recorded > 0);
+    let known = report
+        .memory
+        .coverage
+        .iter()
+        .filter(|coverage| coverage.recorded > 0);
     each(Block::Paragraph, known.map(sentences::coverage))
 }
 

@@ -8,11 +8,9 @@ mod explain;
 mod pipeline;
 mod refusal;
 
-pub(super) use explain::{explain, tied_weights};
-pub(super) use pipeline::{
-    other_pipelines, other_split, pipeline, pipeline_name, step, with_replicas,
-};
-pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
+pub(super) use explain::*;
+pub(super) use pipeline::*;
+pub(super) use refusal::*;
 
 use super::phrases::{layers, *};
 use super::*;
@@ -222,7 +220,7 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
         if is_pipeline {
             line += &format!("; stage {} is the slowest", step.slowest_stage);
         }
-        line.extend(pipeline::time_of(step).map(|time| format!("; {time}")));
+        line.extend(time_of(step).map(|time| format!("; {time}")));
     }
     let full = nearly_full(bytes, row.limit).filter(|_| is_pipeline);
     [line].into_iter().chain(full).collect()
@@ -242,8 +240,10 @@ pub fn plan(report: &Report) -> Vec<String> {
          \"profiler.includeCycleEstimates\":\"true\", or run the model"
             .to_string()
     });
-    let lines = [no_row, no_times, not_compared(plan), with_replicas(report)];
-    lines.into_iter().flatten().collect()
+    [no_row, no_times, not_compared(plan), with_replicas(report)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Returns the sentence that says what the times in the last rows of the plan do not include, if
@@ -279,8 +279,12 @@ pub fn tried(report: &Report) -> Option<String> {
     };
     let tried = |name: fn(&Pipeline) -> String| {
         let mut seen = FxHashSet::default();
-        let names = plan.pipelines_tried.iter().map(name);
-        with_commas(names.filter(|name| seen.insert(name.clone())))
+        with_commas(
+            plan.pipelines_tried
+                .iter()
+                .map(name)
+                .filter(|name| seen.insert(name.clone())),
+        )
     };
     Some(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}",

@@ -19,15 +19,19 @@ impl Inputs<'_> {
     /// Returns the best split for each recorded size of a micro-batch, in ascending order of size,
     /// or an empty list if there is only one size.
     pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
-        let of_size = search.claims.sizes.iter().map(|size| SizeAnswer {
-            micro_batch: size.samples,
-            profile: size.profile.clone(),
-            answer: BestSplit {
-                command: String::new(),
-                ..self.best_split(&size.claim)
-            },
-        });
-        of_size.collect()
+        search
+            .claims
+            .sizes
+            .iter()
+            .map(|size| SizeAnswer {
+                micro_batch: size.samples,
+                profile: size.profile.clone(),
+                answer: BestSplit {
+                    command: String::new(),
+                    ..self.best_split(&size.claim)
+                },
+            })
+            .collect()
     }
 }
 

@@ -216,6 +216,25 @@ impl Stage {
     }
 }
 
+impl Fullness {
+    /// Returns the distribution of bytes over tiles. `tiles` has the bytes of each tile, and
+    /// `limit` is the limit of a tile in bytes.
+    pub(super) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
+        let mut bytes: Vec<u64> = tiles.collect();
+        bytes.sort_unstable();
+        // Returns the lowest number of bytes that `percent` % of the tiles do not exceed.
+        let percentile = |percent: usize| {
+            let place = (bytes.len() * percent).div_ceil(100);
+            bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Self {
+            median: percentile(50),
+            percentile_95: percentile(95),
+            histogram: histogram(&bytes, limit),
+        }
+    }
+}
+
 /// Number of ranges into which a histogram divides the bytes from 0 to the limit.
 const BUCKETS: u64 = 20;
 

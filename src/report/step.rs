@@ -55,11 +55,14 @@ impl StepFacts {
     /// cycles, or if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let (costs, shown) = (&search.costs, &search.shown);
-        let stages = shown.stages.iter().zip(&shown.profiles);
-        let compiled = stages.map(|(positions, &profile)| CompiledStage {
-            positions: positions.clone(),
-            profile,
-        });
+        let compiled = shown
+            .stages
+            .iter()
+            .zip(&shown.profiles)
+            .map(|(positions, &profile)| CompiledStage {
+                positions: positions.clone(),
+                profile,
+            });
         let plan = Plan::new(compiled, costs.times()?.positions())?;
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }

@@ -384,8 +384,12 @@ impl Table {
             ..Column::new("", Kind::Bytes, "")
         }));
         for (layer, cells) in layers.iter().zip(cells) {
-            let row = [layer.into()].into_iter();
-            table.row(row.chain(cells.iter().map(Cell::from)).collect());
+            table.row(
+                [layer.into()]
+                    .into_iter()
+                    .chain(cells.iter().map(Cell::from))
+                    .collect(),
+            );
         }
         table
     }

@@ -128,8 +128,10 @@ pub fn cuts(report: &Report) -> Table {
 /// fits, the split that needs the least memory. The table has no rows if the report has no sweep.
 pub fn sweep_table(report: &Report) -> Table {
     let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
-    let sweep = report.sweep.as_ref();
-    let has_pipelines = sweep.is_some_and(|sweep| sweep.compares_pipelines);
+    let has_pipelines = report
+        .sweep
+        .as_ref()
+        .is_some_and(|sweep| sweep.compares_pipelines);
     table!("sweep", rows, |row| {
         "IPUs" Count (.ipus),
         "Fits" Text (.fits),

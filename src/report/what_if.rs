@@ -141,8 +141,9 @@ impl WhatIf {
     /// best splits with cuts at other boundaries.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best.retain(|best| {
-            let mut cuts = best.cuts.iter();
-            cuts.all(|cut| boundaries.binary_search(cut).is_ok())
+            best.cuts
+                .iter()
+                .all(|cut| boundaries.binary_search(cut).is_ok())
         });
         Self {
             profiles,
@@ -208,11 +209,14 @@ impl Inputs<'_> {
             .unwrap_or(search.costs.ipus)
             .max(stages.len())
             .min(costs.stages());
-        let constraints = search.costs.constraints().iter();
-        let constraints = constraints.map(|constraint| CheckedConstraint {
-            name: broken(constraint),
-            rule: constraint.rule,
-        });
+        let constraints = search
+            .costs
+            .constraints()
+            .iter()
+            .map(|constraint| CheckedConstraint {
+                name: broken(constraint),
+                rule: constraint.rule,
+            });
         let without_numbers = WhatIf {
             max_stages: max_stages as u32,
             by_stages_after: costs.is_by_depth(),
@@ -222,8 +226,9 @@ impl Inputs<'_> {
         };
         let positions = costs.layers() as u32;
         let is_whole = |at: u32| {
-            let mut all = all_costs.iter();
-            all.all(|costs| costs.reach(at as usize) == costs.layers())
+            all_costs
+                .iter()
+                .all(|costs| costs.reach(at as usize) == costs.layers())
         };
         let all: Vec<u32> = (0..positions)
             .filter(|&at| is_whole(at))

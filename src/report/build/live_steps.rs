@@ -180,8 +180,10 @@ impl<'a> ChosenSteps<'a> {
 
     /// Returns `variable` with its name from `names` and with the drawn steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
-        let spans = self.spans(variable).into_iter();
-        let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
+        let steps = self
+            .spans(variable)
+            .into_iter()
+            .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
             variable: self.inputs.live_variable(&names.of(variable)),
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),

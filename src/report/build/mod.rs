@@ -172,18 +172,22 @@ impl Inputs<'_> {
         let stages_of = |tie: &WeightTie| {
             let positions = &self.placement.positions;
             let is_in = |range: &Range<usize>| {
-                let mut places = tie.places.iter();
-                places.any(|&place| range.contains(&positions.of_place(place)))
+                tie.places
+                    .iter()
+                    .any(|&place| range.contains(&positions.of_place(place)))
             };
-            let stages = (0..).zip(self.stages());
-            stages
+            (0..)
+                .zip(self.stages())
                 .filter_map(|(stage, range)| is_in(range).then_some(stage))
                 .collect()
         };
-        let ties = self.placement.ties.iter().map(|tie| WeightTie {
-            stages: stages_of(tie),
-            ..tie.clone()
-        });
-        ties.collect()
+        self.placement
+            .ties
+            .iter()
+            .map(|tie| WeightTie {
+                stages: stages_of(tie),
+                ..tie.clone()
+            })
+            .collect()
     }
 }

@@ -82,13 +82,18 @@ impl Inputs<'_> {
             .chain(tiles.iter().map(|&tile| (tile, MAX_OF_TILE)));
         let lists = lookup.on_tiles(&Vec::from_iter(wanted));
 
-        let live = places.par_iter();
-        let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
+        let live: Vec<_> = places
+            .par_iter()
+            .map(|place| self.live(lookup, &lists, place))
+            .collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
         let on_tiles = tiles.iter().map(|&tile| {
-            let largest = lists.of(tile).take(MAX_OF_TILE);
-            largest.filter(|variable| variable.bytes > 0).collect()
+            lists
+                .of(tile)
+                .take(MAX_OF_TILE)
+                .filter(|variable| variable.bytes > 0)
+                .collect()
         });
         let on_tiles: Vec<Vec<TileVariable>> = on_tiles.collect();
         let listed = (live.iter().flat_map(|(_, listed)| listed))
@@ -126,15 +131,18 @@ impl Inputs<'_> {
     /// Returns the variables at the memory peak of the whole model, as a saved model contains them;
     /// `None` if the model does not contain them, or if only the split was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
-        let found = self.model.memory_peak.as_ref();
-        found.filter(|_| self.is_full()).map(|found| PeakVariables {
-            tile: found.tile,
-            step: found.step,
-            count: found.variables.len() as u64,
-            bytes: found.bytes,
-            largest: self.sums(found.variables.iter().take(MAX_SUMMED).cloned()),
-            ..PeakVariables::default()
-        })
+        self.model
+            .memory_peak
+            .as_ref()
+            .filter(|_| self.is_full())
+            .map(|found| PeakVariables {
+                tile: found.tile,
+                step: found.step,
+                count: found.variables.len() as u64,
+                bytes: found.bytes,
+                largest: self.sums(found.variables.iter().take(MAX_SUMMED).cloned()),
+                ..PeakVariables::default()
+            })
     }
 
     /// Returns the places (a tile, a step, and the positions of a stage) whose live variables are

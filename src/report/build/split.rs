@@ -100,8 +100,10 @@ impl Inputs<'_> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
-            let mut categories = self.model.recorded.categories.iter();
-            categories
+            self.model
+                .recorded
+                .categories
+                .iter()
                 .find(|category| category.name == wanted)
                 .map_or(0, |category| category.bytes.get(tile as u32).into())
         };
@@ -200,24 +202,5 @@ impl Inputs<'_> {
         let back = (at > start + 1).then(|| moved(at - 1, at - 1..at, number + 1));
         let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
         back.into_iter().chain(on).flatten().collect()
-    }
-}
-
-impl Fullness {
-    /// Returns the distribution of bytes over tiles. `tiles` has the bytes of each tile, and
-    /// `limit` is the limit of a tile in bytes.
-    pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
-        let mut bytes: Vec<u64> = tiles.collect();
-        bytes.sort_unstable();
-        // Returns the lowest number of bytes that `percent` % of the tiles do not exceed.
-        let percentile = |percent: usize| {
-            let place = (bytes.len() * percent).div_ceil(100);
-            bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)
-        };
-        Self {
-            median: percentile(50),
-            percentile_95: percentile(95),
-            histogram: histogram(&bytes, limit),
-        }
     }
 }

@@ -33,8 +33,10 @@ impl Comparison<'_> {
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
             self.reports.map(|report| {
-                let split = report.split.as_ref();
-                split.map_or(Cell::Empty, |split| cell(report, split))
+                report
+                    .split
+                    .as_ref()
+                    .map_or(Cell::Empty, |split| cell(report, split))
             })
         };
         let of_split = [

@@ -57,15 +57,19 @@ impl<'a> FormSource<'a> {
     /// Returns true if no stage of the split begins inside a block. Otherwise, numbers of blocks
     /// cannot express the split.
     pub fn begins_with_blocks(self) -> bool {
-        let blocks = self.blocks();
-        let mut inner = blocks.iter().flat_map(|block| &block[1..]);
-        !inner.any(|&(position, _)| self.split.begins_at(position))
+        !self
+            .blocks()
+            .iter()
+            .flat_map(|block| &block[1..])
+            .any(|&(position, _)| self.split.begins_at(position))
     }
 
     /// Returns true if the model is a vision transformer, that is, if it has a module named `vit`.
     pub fn is_vit(self) -> bool {
-        let mut modules = self.split.modules.iter();
-        modules.any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
+        self.split
+            .modules
+            .iter()
+            .any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
     }
 }
 
@@ -151,8 +155,9 @@ impl Draft<'_> {
     /// decoder.
     pub fn generation(&mut self) {
         let of = |part| {
-            let layers = self.source.layers();
-            layers.filter(move |(_, name)| has_part(name, part))
+            self.source
+                .layers()
+                .filter(move |(_, name)| has_part(name, part))
         };
         let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
         else {

@@ -7,8 +7,8 @@ impl<'a> FormSource<'a> {
     /// Returns the names of the Keras layers that are called at a position of the layer order; an
     /// empty list if another framework than TensorFlow recorded the profile.
     fn keras_layers(self, position: u32) -> &'a [String] {
-        let calls = self.calls(position, Framework::Tensorflow);
-        calls.map_or(&[], |calls| &calls.top)
+        self.calls(position, Framework::Tensorflow)
+            .map_or(&[], |calls| &calls.top)
     }
 
     /// Returns whether the profile was recorded with TensorFlow.
@@ -19,8 +19,9 @@ impl<'a> FormSource<'a> {
     /// Returns the first Keras layer that is called at a position of the layer order and at no
     /// earlier position; `None` if there is no such layer.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
-        let mut layers = self.keras_layers(position).iter();
-        layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
+        self.keras_layers(position)
+            .iter()
+            .find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
     }
 
     /// Returns true if, for each stage of the split except the first, the profile has the name of
@@ -124,8 +125,9 @@ impl Draft<'_> {
         }
         self.text.by_stages(|stages| {
             let last = source.forward_stages(stages).saturating_sub(1).to_string();
-            let is_apart = source.out_returns(stages);
-            is_apart.then(|| line(source.place_of_out(), "Out", &last))
+            source
+                .out_returns(stages)
+                .then(|| line(source.place_of_out(), "Out", &last))
         });
     }
 
@@ -135,8 +137,10 @@ impl Draft<'_> {
     /// CNN examples for TensorFlow 1 name scopes, as paths with slashes.
     pub fn pipeline_splits(&mut self) {
         for (position, name) in self.source.layers_and_out() {
-            let path = self.source.split_at(position, name);
-            let path = path.map(|path| path.replace('.', "/"));
+            let path = self
+                .source
+                .split_at(position, name)
+                .map(|path| path.replace('.', "/"));
             let (module, comment) = entry(path.as_deref(), name, "module");
             let line = format!("- {module}{comment}");
             self.text.begin(position, true, &line);

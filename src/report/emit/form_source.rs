@@ -86,8 +86,8 @@ impl<'a> FormSource<'a> {
     /// Returns the training pipeline for which the memory of the stages was computed; `None` for
     /// inference, if there is no pipeline, or if the pipeline is unknown.
     pub fn training(self) -> Option<Pipeline> {
-        let facts = self.report.pipeline.as_ref();
-        Some(facts.filter(|facts| facts.trains())?.pipeline)
+        let facts = self.report.pipeline.as_ref()?;
+        facts.trains().then_some(facts.pipeline)
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
@@ -95,8 +95,11 @@ impl<'a> FormSource<'a> {
     /// [`USUAL_MICRO_BATCHES`], raised to a number that the schedule allows (PopART's schedule if
     /// the pipeline has none). Returns `None` for inference, or if the report has no pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {
-        let facts = self.report.pipeline.as_ref();
-        let facts = facts.filter(|facts| facts.is_training)?;
+        let facts = self
+            .report
+            .pipeline
+            .as_ref()
+            .filter(|facts| facts.is_training)?;
         let schedule = match facts.pipeline.schedule {
             Schedule::None => Schedule::Popart,
             schedule => schedule,

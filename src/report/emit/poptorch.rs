@@ -66,8 +66,10 @@ impl Draft<'_> {
         let Some(calls) = self.source.torch_calls(position) else {
             return;
         };
-        let inside = calls.inside.as_ref();
-        let inside = inside.map_or(root.to_string(), |path| attribute(root, path));
+        let inside = calls
+            .inside
+            .as_ref()
+            .map_or(root.to_string(), |path| attribute(root, path));
         let instead =
             format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
         let text = match (&calls.begin, calls.operations_before) {
@@ -96,8 +98,10 @@ impl Draft<'_> {
         }
         let mut modules = Lines::new(source, None);
         for (position, layer) in source.layers() {
-            let calls = source.torch_calls(position);
-            let (lines, line) = match calls.and_then(|calls| calls.output.as_deref()) {
+            let (lines, line) = match source
+                .torch_calls(position)
+                .and_then(|calls| calls.output.as_deref())
+            {
                 Some(path) => (
                     &mut modules,
                     format!("    {},", attribute(source.root, path)),

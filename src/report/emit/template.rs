@@ -58,8 +58,10 @@ impl Draft<'_> {
         };
         let source = self.source;
         lines.by_stages(|stages| {
-            let holds = source.hold(conditions, stages);
-            holds.then(|| source.filled(line, stages)).flatten()
+            source
+                .hold(conditions, stages)
+                .then(|| source.filled(line, stages))
+                .flatten()
         });
     }
 }

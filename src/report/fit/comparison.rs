@@ -156,8 +156,10 @@ fn matched<'a>(
             // The IPU is given by its index into `left`.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
-                let own = stage.named_layers();
-                own.filter(|layer| layers.contains(layer)).count()
+                stage
+                    .named_layers()
+                    .filter(|layer| layers.contains(layer))
+                    .count()
             };
             (0..left.len())
                 .rev()

@@ -71,8 +71,10 @@ pub fn categories(report: &Report) -> Table {
 }
 
 fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
-    let comparison = report.comparison().into_iter();
-    comparison.flat_map(|comparison| &comparison.stages)
+    report
+        .comparison()
+        .into_iter()
+        .flat_map(|comparison| &comparison.stages)
 }
 
 /// Returns the table of predicted stages that were matched with an IPU. It has one row per stage:

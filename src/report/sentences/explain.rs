@@ -88,8 +88,11 @@ fn of_update(stage: &Stage) -> Option<String> {
 /// Returns the lines that say how many copies of each stashed variable a stage keeps, and list the
 /// largest stashed variables. Returns an empty list if the stage keeps no copies.
 fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
-    let pipeline = stage.pipeline.as_ref();
-    let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
+    let Some(pipeline) = stage
+        .pipeline
+        .as_ref()
+        .filter(|pipeline| pipeline.copies > 0)
+    else {
         return Vec::new();
     };
     let late = pipeline.late_restores.map(Amount);

@@ -19,14 +19,16 @@ pub fn pipeline(report: &Report) -> Vec<String> {
             facts.pipeline.state
         )
     });
-    let lines = [
+    [
         Some(chosen(report, facts)),
         recorded(facts),
         by_default(facts),
         no_state,
         deciding(report),
-    ];
-    lines.into_iter().flatten().collect()
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns the text that says where optimizer state is between updates, or an empty text if the
@@ -288,13 +290,15 @@ pub fn step(report: &Report) -> Vec<String> {
         return Vec::new();
     };
     let is_sequential = report.schedule() == Some(Schedule::Sequential);
-    let lines = [
+    [
         Some(time_of_step(step)),
         (split.stages.len() > 1).then(|| made_up_of(step, is_sequential)),
         streaming(step),
         with_replicas(report).filter(|_| report.plan.is_none()),
-    ];
-    lines.into_iter().flatten().collect()
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns the text for the number of micro-batches of a step. If the number is higher than the

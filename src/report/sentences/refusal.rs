@@ -1,7 +1,6 @@
 //! Sentences that say why no split fits, what would help, and how the user's split compares with
 //! the best split.
 
-use super::pipeline::needing;
 use super::*;
 use crate::report::step::three_digits;
 use crate::solve::Cause;
@@ -104,11 +103,15 @@ const MANY: usize = 3;
 /// The sentence gives the bytes over each cut. Returns `None` if there is no such weight.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = |weight: &str| {
-        let mut relaxations = refusal.relaxations.iter();
-        relaxations.any(|own| own.weights.iter().any(|other| other == weight))
+        refusal
+            .relaxations
+            .iter()
+            .any(|own| own.weights.iter().any(|other| other == weight))
     };
-    let mut ties = report.tied_weights.iter();
-    let tie = ties.find(|tie| tie.layers.len() >= MANY && untied(&tie.weight))?;
+    let tie = report
+        .tied_weights
+        .iter()
+        .find(|tie| tie.layers.len() >= MANY && untied(&tie.weight))?;
     Some(format!(
         "the model can also read {} once in In and pass it on as an activation, {} over each cut",
         name(&tie.weight),
