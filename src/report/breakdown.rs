@@ -52,9 +52,11 @@ fn places(placement: &Placement, operation: usize) -> String {
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
         return "every stage".to_string();
     }
-    let places = placement.places_of(operation).iter();
     join(
-        places.map(|&place| placement.positions.name(place as usize)),
+        placement
+            .places_of(operation)
+            .iter()
+            .map(|&place| placement.positions.name(place as usize)),
         " ",
     )
 }

@@ -56,9 +56,11 @@ fn by_kind<'a>(
     both(|explaining| {
         KINDS
             .map(|(kind, name)| {
-                let of_kind = model.programs.iter().filter(|program| program.kind == kind);
-                let (explained, missing): (Vec<_>, Vec<_>) =
-                    of_kind.partition(|program| memory.explains_program(explaining, program));
+                let (explained, missing): (Vec<_>, Vec<_>) = model
+                    .programs
+                    .iter()
+                    .filter(|program| program.kind == kind)
+                    .partition(|program| memory.explains_program(explaining, program));
                 (name, explained.len(), missing)
             })
             .into()

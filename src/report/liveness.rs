@@ -233,8 +233,10 @@ fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);
     let highest = (0..points.len()).rev().max_by_key(bytes).unwrap_or(0);
-    let places = BTreeSet::from([0, lowest, highest, points.len().saturating_sub(1)]);
-    places.into_iter().map(|place| points[place]).collect()
+    BTreeSet::from([0, lowest, highest, points.len().saturating_sub(1)])
+        .into_iter()
+        .map(|place| points[place])
+        .collect()
 }
 
 #[cfg(test)]

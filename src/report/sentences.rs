@@ -252,9 +252,12 @@ pub fn plan(report: &Report) -> Vec<String> {
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
-    let mut steps = rows.iter().filter_map(|row| row.step.as_ref());
     let loading = "loading and storing optimizer state (give --streaming-bandwidth)";
-    let what = match (steps.any(|step| step.streamed_bytes.is_some()), is_sharded) {
+    let is_streamed = rows
+        .iter()
+        .filter_map(|row| row.step.as_ref())
+        .any(|step| step.streamed_bytes.is_some());
+    let what = match (is_streamed, is_sharded) {
         (false, false) => return None,
         (true, false) => loading.to_string(),
         (false, true) => "gathering optimizer state from replicas".to_string(),

@@ -225,8 +225,10 @@ impl Column {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
             Cow::Owned(name) => return name.clone(),
         };
-        let words = name.filter(|word| !word.is_empty());
-        join(words.map(str::to_lowercase), "_")
+        join(
+            name.filter(|word| !word.is_empty()).map(str::to_lowercase),
+            "_",
+        )
     }
 
     /// Makes a column that every form of output shows. `at` is the place of the column's values in
@@ -362,12 +364,15 @@ impl Table {
     /// Returns one entry per bar beside a row, with the bytes and the limit that the bar shows, or
     /// an empty list if the table has no bars.
     pub(super) fn bars(&self) -> Vec<(u64, u64)> {
-        let cells = self.rows.iter().flat_map(|row| &row.cells);
-        let shares = cells.filter_map(|cell| match *cell {
-            Cell::Share(bytes, limit) => Some((bytes, limit)),
-            _ => None,
-        });
-        shares.filter(|_| self.has_bars).collect()
+        self.rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .filter_map(|cell| match *cell {
+                Cell::Share(bytes, limit) => Some((bytes, limit)),
+                _ => None,
+            })
+            .filter(|_| self.has_bars)
+            .collect()
     }
 
     /// Returns the highest limit that the bars show, or `None` if the table has no bars.

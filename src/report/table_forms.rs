@@ -139,12 +139,13 @@ impl Report {
             Format::Table => (Form::Terminal, 1),
             _ => (Form::Csv, usize::MAX),
         };
-        let tables = blocks(self, form, |_| true).filter_map(|(_, block)| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        });
-
-        tables.take(most).collect()
+        blocks(self, form, |_| true)
+            .filter_map(|(_, block)| match block {
+                Block::Table(table) => Some(table),
+                _ => None,
+            })
+            .take(most)
+            .collect()
     }
 }
 

@@ -25,8 +25,12 @@ pub fn sections<'a>(
 /// Returns the text of all sections of a report that belong to `parts` of a terminal's output, in
 /// order. The text does not end with a line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
-    let wanted = sections(report, look, |section| parts.contains(&section.part));
-    join(wanted.into_iter().map(|(_, line)| line), "\n")
+    join(
+        sections(report, look, |section| parts.contains(&section.part))
+            .into_iter()
+            .map(|(_, line)| line),
+        "\n",
+    )
 }
 
 /// Returns the text of `block`, a sentence or table of a section, for a terminal. All amounts of

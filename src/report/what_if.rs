@@ -129,8 +129,13 @@ impl WhatIf {
         if fits(all.len()) {
             return Some(all.to_vec());
         }
-        let ends = all.first().into_iter().chain(all.last());
-        let of_split: BTreeSet<u32> = ends.chain(split).copied().collect();
+        let of_split: BTreeSet<u32> = all
+            .first()
+            .into_iter()
+            .chain(all.last())
+            .chain(split)
+            .copied()
+            .collect();
         let of_best = self.best.iter().flat_map(|best| &best.cuts);
         let kept = of_split.iter().chain(of_best).copied().collect();
         let within = |cuts: &BTreeSet<u32>| near_cuts(all, cuts, FAR, fits);

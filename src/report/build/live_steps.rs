@@ -194,8 +194,11 @@ impl<'a> ChosenSteps<'a> {
     /// Returns the name of the first operation that `program` belongs to; `None` if `program`
     /// belongs to no operation.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operations = &self.inputs.model.operations;
-        let operation = operations.get(program.operation? as usize)?;
+        let operation = self
+            .inputs
+            .model
+            .operations
+            .get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 

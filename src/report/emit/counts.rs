@@ -50,8 +50,10 @@ impl<'a> FormSource<'a> {
     /// order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
-        let blocks = blocks(layers.iter().map(|&(_, name)| name)).into_iter();
-        blocks.map(|block| layers[block].to_vec()).collect()
+        blocks(layers.iter().map(|&(_, name)| name))
+            .into_iter()
+            .map(|block| layers[block].to_vec())
+            .collect()
     }
 
     /// Returns true if no stage of the split begins inside a block. Otherwise, numbers of blocks
@@ -205,12 +207,13 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
 /// beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
-    let unique = |first| {
-        let alike = firsts.iter().filter(|other| short(other) == short(first));
-        match alike.count() {
-            1 => short(first),
-            _ => *first,
-        }
+    let unique = |first| match firsts
+        .iter()
+        .filter(|other| short(other) == short(first))
+        .count()
+    {
+        1 => short(first),
+        _ => *first,
     };
     firsts.iter().map(unique).collect()
 }

@@ -27,8 +27,13 @@ impl<'a> FormSource<'a> {
     /// Returns true if, for each stage of the split except the first, the profile has the name of
     /// the Keras layer at which the stage begins.
     pub fn has_keras_names(self) -> bool {
-        let mut stages = self.split.stages.iter().skip(1);
-        self.is_keras() && stages.all(|stage| self.keras_begin(stage.positions.start).is_some())
+        self.is_keras()
+            && self
+                .split
+                .stages
+                .iter()
+                .skip(1)
+                .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
     /// Returns the innermost module that begins at a position of the layer order; `None` if the
@@ -39,10 +44,13 @@ impl<'a> FormSource<'a> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
         }
-        let calls = self.calls(position, Framework::Tensorflow)?;
-        let below = calls.begin.as_ref().and_then(|path| path.split_once('.'));
         let is_layer = Some(position) != self.out();
-        below.map(|(_, path)| path).or(is_layer.then_some(name))
+        self.calls(position, Framework::Tensorflow)?
+            .begin
+            .as_ref()
+            .and_then(|path| path.split_once('.'))
+            .map(|(_, path)| path)
+            .or(is_layer.then_some(name))
     }
 }
 

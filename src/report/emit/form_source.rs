@@ -115,8 +115,13 @@ impl<'a> FormSource<'a> {
     /// Returns the available memory proportion of each IPU for a split into `stages` stages; an
     /// empty list if the proportions are unknown.
     pub fn amps(self, stages: usize) -> Vec<f64> {
-        let of_split = self.split.stages.iter().map(|stage| stage.amp);
-        let amps: Vec<f64> = of_split.collect::<Option<_>>().unwrap_or_default();
+        let amps: Vec<f64> = self
+            .split
+            .stages
+            .iter()
+            .map(|stage| stage.amp)
+            .collect::<Option<_>>()
+            .unwrap_or_default();
         match amps.first() {
             // If all stages of `split` have the same proportion, the stages of any other split have
             // it, too.

@@ -177,10 +177,12 @@ impl FormSource<'_> {
                 let of_out = amps.first().filter(|_| self.out_returns(stages));
                 with_commas(amps.iter().chain(of_out))
             }
-            "amps-in-per-cent" => {
-                let pairs = self.amps(stages).into_iter().flat_map(|amp| [amp, amp]);
-                with_commas(pairs.map(|amp| (amp * 1e4).round() / 1e2))
-            }
+            "amps-in-per-cent" => with_commas(
+                self.amps(stages)
+                    .into_iter()
+                    .flat_map(|amp| [amp, amp])
+                    .map(|amp| (amp * 1e4).round() / 1e2),
+            ),
             // The name of a condition stands for `true` or `false`. Any other name stands for a
             // value that depends on the cuts, and becomes a placeholder.
             _ => match self.condition(name, stages) {

@@ -93,8 +93,8 @@ impl FitInputs<'_> {
             ipu,
             fits: tiles_over == 0,
             layers: self.layers.map(|layers| {
-                let on_ipu = layers.ipus[ipu as usize].iter();
-                on_ipu
+                layers.ipus[ipu as usize]
+                    .iter()
                     .map(|&layer| Some(layers.names[layer].clone()))
                     .collect()
             }),

@@ -63,8 +63,12 @@ fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
 
 /// Returns the list of the kinds of contents in `named` (names and bytes) that have any bytes.
 fn with_bytes(named: &[(&str, u64)]) -> String {
-    let present = named.iter().filter(|(_, bytes)| *bytes > 0);
-    with_commas(present.map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))))
+    with_commas(
+        named
+            .iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))),
+    )
 }
 
 /// Returns the line that says how many bytes a stage needs in the weight update, and how many in

@@ -84,9 +84,11 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
             code(&*split.options)
         ));
     }
-    let relaxed = refusal.relaxations.iter();
     lines.extend(
-        relaxed.map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
+        refusal
+            .relaxations
+            .iter()
+            .map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
     );
     lines.extend(passed_on(report, refusal));
     lines.extend(others.into_iter().map(other_split));

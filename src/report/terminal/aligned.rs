@@ -68,8 +68,10 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
 /// Returns the width of a table in columns of text, including the space between the table's
 /// columns. `widths` has the width of the contents of each column.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
-    let padded: usize = widths.map(|width| width + 2).sum();
-    padded.saturating_sub(1)
+    widths
+        .map(|width| width + 2)
+        .sum::<usize>()
+        .saturating_sub(1)
 }
 
 /// Returns the highest number of bytes in any cell of the table.
