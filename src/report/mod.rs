@@ -74,12 +74,14 @@ pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
 pub use what_if::*;
 
-// Names that many files of this folder use. Each file imports all names of this module.
-use crate::memory::{MemoryModel, Parts, PlacedStage, StageMemory};
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
+// Names that many files of this folder use. Each file imports all names of this module by
+// `use super::*`.
+use crate::memory::{
+    MemoryModel, Parts, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
+};
 use crate::model::{Framework, PseudoLayers};
 use crate::search::{SearchResult, free_bytes};
-use crate::wording::{capital, counted, displayed, grouped};
+use crate::wording::{capital, counted, displayed, grouped, listed};
 #[cfg(test)]
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,7 +15,7 @@ pub(super) use refusal::*;
 use super::phrases::{layers, *};
 use super::*;
 use crate::solve::Goal;
-use crate::wording::{listed, option_name};
+use crate::wording::option_name;
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many

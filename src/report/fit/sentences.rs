@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::report::phrases::*;
-use crate::wording::{listed, signed_share};
+use crate::wording::signed_share;
 
 /// Returns the heading of a report on a compilation: whether the compilation fits, and on how many
 /// IPUs.

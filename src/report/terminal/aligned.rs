@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::report::table::{Kind, Table as Rows};
-use crate::wording::listed;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
