@@ -12,9 +12,9 @@ use clap::builder::styling::AnsiColor;
 /// Returns the sections of a report that `is_wanted` accepts as text for a terminal: one text for
 /// each sentence or table, together with its section, in order. The text of a table has several
 /// lines.
-pub fn sections<'a>(
-    report: &'a Report,
-    look: &'a TextStyle,
+pub fn sections(
+    report: &Report,
+    look: &TextStyle,
     is_wanted: impl Fn(&Section) -> bool,
 ) -> Vec<(&'static Section, String)> {
     blocks(report, Form::Terminal, is_wanted)
