@@ -3,6 +3,7 @@
 
 use super::answer::broken;
 use super::*;
+use crate::memory::RangeCosts;
 use crate::search::near_cuts;
 use crate::solve::Rule;
 use crate::time::PositionCycles;
@@ -184,11 +185,11 @@ impl WhatIf {
 /// about 1.2 MB of JSON.
 const MAX_NUMBERS: usize = 150_000;
 
-impl Inputs<'_> {
+impl WhatIf {
     /// Returns the bytes and cycles of splits other than the report's split. Returns `None` if
     /// these were not requested, if the report's split lacks layers or has more stages than the
     /// bytes were computed for, or if the bytes of any range are missing.
-    pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
+    pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let all_costs: Vec<_> = match &search.near[..] {
             [] => search
                 .costs
@@ -206,29 +207,7 @@ impl Inputs<'_> {
         {
             return None;
         }
-        let best = best(search);
-        let max_stages = best
-            .iter()
-            .map(|best| best.ipus as usize)
-            .max()
-            .unwrap_or(search.costs.ipus)
-            .max(stages.len())
-            .min(costs.stages());
-        let constraints = search
-            .costs
-            .constraints()
-            .iter()
-            .map(|constraint| CheckedConstraint {
-                name: broken(constraint),
-                rule: constraint.rule,
-            });
-        let without_numbers = WhatIf {
-            max_stages: max_stages as u32,
-            by_stages_after: costs.is_by_depth(),
-            best,
-            constraints: constraints.collect(),
-            ..WhatIf::default()
-        };
+        let without_numbers = Self::without_numbers(search, costs);
         let positions = costs.layers() as u32;
         let is_whole = |at: u32| {
             all_costs
@@ -265,6 +244,31 @@ impl Inputs<'_> {
             .map(numbers)
             .collect::<Option<_>>()?;
         Some(without_numbers.between(boundaries, profiles))
+    }
+
+    /// Returns the best splits, the constraints and the number of stages that the reader can try,
+    /// without boundaries and without numbers. `costs` has the bytes of ranges.
+    fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
+        let best = best(search);
+        let max_stages = best
+            .iter()
+            .map(|best| best.ipus as usize)
+            .max()
+            .unwrap_or(search.costs.ipus)
+            .max(search.shown.stages.len())
+            .min(costs.stages());
+        Self {
+            max_stages: max_stages as u32,
+            by_stages_after: costs.is_by_depth(),
+            best,
+            constraints: (search.costs.constraints().iter())
+                .map(|constraint| CheckedConstraint {
+                    name: broken(constraint),
+                    rule: constraint.rule,
+                })
+                .collect(),
+            ..Self::default()
+        }
     }
 }
 

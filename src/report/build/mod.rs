@@ -116,7 +116,7 @@ impl Report {
             shared_variables: inputs.shared_variables(shared),
             sizes: inputs.sizes(search),
             sweep: inputs.sweep(search),
-            what_if: split.and_then(|search| inputs.what_if(search)),
+            what_if: split.and_then(WhatIf::new),
             step: split.and_then(StepFacts::new),
             plan: inputs.plan(search),
             ..self
