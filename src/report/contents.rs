@@ -143,11 +143,18 @@ impl Report {
     /// Returns all warnings as text for people. The contradictions come first and in full, since
     /// they affect the verdict; the other warnings follow, shortened if they are long.
     pub(super) fn warnings_for_people(&self) -> Vec<String> {
-        let about_verdict = self.contradictions.len().min(self.warnings.len());
-        let (about_verdict, others) = self.warnings.split_at(about_verdict);
-        let about_verdict = about_verdict.iter().map(|text| printable(text));
-        let others = others.iter().map(|text| displayed(text));
-        about_verdict.chain(others).collect()
+        let about_verdict = self.contradictions.len();
+        self.warnings
+            .iter()
+            .enumerate()
+            .map(|(place, text)| {
+                if place < about_verdict {
+                    printable(text)
+                } else {
+                    displayed(text)
+                }
+            })
+            .collect()
     }
 
     /// Returns `sentence` as plain text, with amounts in bytes.

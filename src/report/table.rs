@@ -343,8 +343,9 @@ impl Table {
                 .max()
                 .unwrap_or(0)
         };
-        let mut places: Vec<usize> = (0..self.columns.len()).collect();
-        places.retain(|&place| is_kept(&self.columns[place], max(place)));
+        let places: Vec<usize> = (0..self.columns.len())
+            .filter(|&place| is_kept(&self.columns[place], max(place)))
+            .collect();
         self.at(&places)
     }
 

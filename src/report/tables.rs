@@ -105,8 +105,12 @@ const LARGEST: usize = 5;
 /// descending order of these bytes.
 pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
-    let mut rows: Vec<_> = table.rows.into_iter().zip(&report.layers).collect();
-    rows.retain(|(_, layer)| layer.total > 0);
+    let mut rows: Vec<_> = table
+        .rows
+        .into_iter()
+        .zip(&report.layers)
+        .filter(|(_, layer)| layer.total > 0)
+        .collect();
     rows.sort_by_key(|(_, layer)| Reverse(layer.fullest_tile_bytes));
     let rows = rows.into_iter().take(LARGEST).map(|(row, _)| row).collect();
     Table { rows, ..table }

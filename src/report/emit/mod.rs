@@ -155,16 +155,11 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
 /// stages; an empty list if the report has no split. The page, in which the reader moves cuts,
 /// chooses among these lines.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
-    FormSource::of(report, MODEL).map_or(Vec::new(), |source| {
-        let most_stages = Some(most_stages);
-        written(
-            form,
-            FormSource {
-                most_stages,
-                ..source
-            },
-        )
-    })
+    let source = FormSource::of(report, MODEL).map(|source| FormSource {
+        most_stages: Some(most_stages),
+        ..source
+    });
+    source.map_or(Vec::new(), |source| written(form, source))
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
