@@ -13,8 +13,6 @@
 //! `report::html` escapes the HTML of the page. The scripts of the page insert names only as text
 //! nodes and attributes, after escaping the names with their own version of [`printable`].
 
-use std::fmt::Write;
-
 /// Returns whether a terminal or viewer may act on `c` instead of showing it: control characters,
 /// line ends, characters that change the text direction or have no width, and noncharacters.
 pub fn is_obeyed(c: char) -> bool {
@@ -121,8 +119,7 @@ pub fn shell(word: &str) -> String {
     }
     let in_octal = |c: char| {
         c.to_string()
-            .into_bytes()
-            .into_iter()
+            .bytes()
             .map(|byte| format!("\\{byte:03o}"))
             .collect()
     };
@@ -135,11 +132,10 @@ pub fn shell(word: &str) -> String {
 
 /// Returns the one or two `\u` escapes of four digits that stand for `c` in JSON.
 fn in_utf16(c: char) -> String {
-    let mut text = String::new();
-    for unit in c.encode_utf16(&mut [0; 2]) {
-        let _ = write!(text, "\\u{unit:04x}");
-    }
-    text
+    c.encode_utf16(&mut [0; 2])
+        .iter()
+        .map(|unit| format!("\\u{unit:04x}"))
+        .collect()
 }
 
 /// Returns `text` with each character replaced by the result of `escape`. If `escape` returns

@@ -3,6 +3,7 @@
 use crate::escape::printable;
 use clap::ValueEnum;
 use indicatif::HumanCount;
+use std::fmt::Display;
 
 /// Writes a number with its digits in groups of three: `638,976`.
 pub fn grouped(number: u64) -> String {
@@ -31,11 +32,12 @@ pub fn option_name(value: &impl ValueEnum) -> String {
 
 /// Lists names in a sentence: `a`, `a and b`, `a, b and c`. If there are more than 8 names, only
 /// the first 8 are listed, followed by `and N more`.
-pub fn listed(names: &[String]) -> String {
+pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
     const MAX: usize = 8;
+    let names: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();
     match names.len().checked_sub(MAX) {
         Some(more @ 1..) => format!("{} and {more} more", names[..MAX].join(", ")),
-        _ => joined(names, "and"),
+        _ => joined(&names, "and"),
     }
 }
 
@@ -71,11 +73,10 @@ pub fn share(bytes: u64, whole: u64) -> String {
 /// `-1,024`. The digits of a number beyond 64 bits are not grouped.
 pub fn grouped_signed(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
-    let digits = u64::try_from(number.unsigned_abs());
-    digits.map_or_else(
-        |_| number.to_string(),
-        |digits| format!("{sign}{}", grouped(digits)),
-    )
+    match u64::try_from(number.unsigned_abs()) {
+        Ok(digits) => format!("{sign}{}", grouped(digits)),
+        Err(_) => number.to_string(),
+    }
 }
 
 /// Writes `difference` as a percentage of `whole` with its sign, rounded to two decimals, such as

@@ -2,15 +2,14 @@
 //! why no split fits, and the comparison of a split that the user gave with the best split.
 
 use super::build::{Inputs, NamedVariables};
-use super::{BestSplit, LayerNames, VariableSum};
-use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
+use super::*;
+use crate::search::{Claim, Outcome};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
-use serde::{Deserialize, Serialize};
 
 /// The proof that the report's split is the best one by the objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
     /// `time`.
@@ -28,7 +27,7 @@ pub struct Proof {
 
 /// Why no split fits, and what would help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Refusal {
     /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or limits
     /// prevent every split, or the pipeline adds too many bytes.
@@ -82,7 +81,7 @@ pub struct Refusal {
 
 /// A split that fits after some constraints are dropped or some tied weights are untied.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RelaxationFacts {
     /// The dropped constraints, as the options that the user typed.
     pub constraints: Vec<String>,
@@ -94,7 +93,7 @@ pub struct RelaxationFacts {
 
 /// The comparison of a split that the user gave with the best split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct GivenSplit {
     /// The constraints that the user's split breaks: options as the user typed them, and ties of
     /// weights, such as `the tie of wte`.
@@ -106,7 +105,7 @@ pub struct GivenSplit {
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
 /// with any of these layers needs a copy of the variables.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SharedVariables {
     /// The names of the layers that use the variables, in order.
     pub layers: LayerNames,

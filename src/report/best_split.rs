@@ -3,16 +3,14 @@
 //! IPUs, the pipeline, and the split), and other splits that the report compares with its own
 //! split.
 
-use super::{Inputs, LayerNames, StepFacts, join};
-use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
-use crate::search::{Claim, SearchResult, free_bytes};
+use super::*;
+use crate::search::Claim;
 use crate::time::narrow;
-use serde::{Deserialize, Serialize};
 
 /// The best split for the user's request with some options changed or, if none fits, the split with
 /// the lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct BestSplit {
     /// Number of IPUs that the split may use, over all replicas; with empty IPUs, it has fewer
     /// stages.
@@ -97,7 +95,7 @@ impl BestSplit {
 /// No other configuration is better than a listed one in IPUs, time and memory at once, but some
 /// that differ little from a listed one are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PlanFacts {
     /// Number of available IPUs, over all replicas.
     pub max_ipus: u32,
@@ -121,7 +119,7 @@ impl PlanFacts {
 
 /// The best split for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
@@ -139,7 +137,12 @@ impl Inputs<'_> {
         request.options.sweep.then(|| Sweep {
             limit: request.highest_limit(),
             compares_pipelines: search.open_pipelines > 1,
-            rows: self.best_splits(&search.claims.sweep),
+            rows: search
+                .claims
+                .sweep
+                .iter()
+                .map(|claim| self.best_split(claim))
+                .collect(),
         })
     }
 
@@ -150,12 +153,12 @@ impl Inputs<'_> {
             max_ipus: search.all_ipus() as u32,
             ipus_tried: front.ipus.iter().map(|&ipus| ipus as u32).collect(),
             pipelines_tried: front.pipelines.clone(),
-            rows: self.best_splits(&front.rows),
+            rows: front
+                .rows
+                .iter()
+                .map(|claim| self.best_split(claim))
+                .collect(),
         })
-    }
-
-    fn best_splits(&self, claims: &[Claim<'_>]) -> Vec<BestSplit> {
-        claims.iter().map(|claim| self.best_split(claim)).collect()
     }
 
     /// Describes the best split for a request with changed options, which `claim` holds. The
@@ -228,11 +231,9 @@ fn hint(ipus: usize, stages: usize) -> Option<String> {
         _ if ipus.is_power_of_two() => Some("a power of two"),
         _ => None,
     };
-    let empty = match ipus.saturating_sub(stages) {
-        0 => None,
-        1 => Some("1 stays empty".to_string()),
-        idle => Some(format!("{idle} stay empty")),
-    };
+    let idle = ipus.saturating_sub(stages);
+    let stay = if idle == 1 { "stays" } else { "stay" };
+    let empty = (idle > 0).then(|| format!("{idle} {stay} empty"));
     let both = Vec::from_iter(size.map(str::to_string).into_iter().chain(empty));
     (!both.is_empty()).then(|| both.join("; "))
 }

@@ -1,9 +1,7 @@
 //! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
-use super::table::table;
-use super::{Cell, Table, join};
-use crate::memory::{MemoryModel, Parts, StageMemory};
+use super::*;
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};
 use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
@@ -54,9 +52,11 @@ fn places(placement: &Placement, operation: usize) -> String {
     if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
         return "every stage".to_string();
     }
-    let places = placement.places_of(operation).iter();
     join(
-        places.map(|&place| placement.positions.name(place as usize)),
+        placement
+            .places_of(operation)
+            .iter()
+            .map(|&place| placement.positions.name(place as usize)),
         " ",
     )
 }
@@ -189,7 +189,7 @@ fn without_layer(
         .filter(|&(index, operation)| layering.layers[index] == NO_LAYER && !operation.is_tensor)
         .filter(|(_, operation)| seen.insert(operation.group) && bytes(operation) > 0)
         .collect();
-    missed.sort_by_key(|(_, operation)| std::cmp::Reverse(bytes(operation)));
+    missed.sort_by_key(|(_, operation)| Reverse(bytes(operation)));
     missed.truncate(MISSED_SHOWN);
     table!("without-layer", missed, |(index, operation)| {
         "Without a layer" Name (&*operation.name),

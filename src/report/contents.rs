@@ -1,22 +1,12 @@
 //! The contents of a [`Report`], and whether the report may say that a model fits.
 
-use super::{
-    Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
-    PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
-    SharedVariables, SizeAnswer, Split, Stage, StepFacts, Sweep, Units, WhatIf,
-};
-use crate::escape::printable;
-use crate::memory::Schedule;
+use super::*;
 use crate::message::{FileWarnings, Warning};
-use crate::model::{Framework, PseudoLayers, WeightTie};
-use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
-use crate::wording::displayed;
-use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub enum DocumentFormat {
     /// A report of PopLiner: `popliner-report`.
     #[default]
@@ -31,7 +21,7 @@ pub const VERSION: u32 = 1;
 /// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
 /// empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Report {
     /// The format of the document, always `popliner-report`.
     pub format: DocumentFormat,
@@ -104,7 +94,7 @@ pub struct Report {
 }
 
 /// The text that replaces a verdict if contradictions in the profile could change the verdict.
-pub const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
+pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
     /// Returns a report that has only the recorded memory and the provenance; all other sections
@@ -153,11 +143,18 @@ impl Report {
     /// Returns all warnings as text for people. The contradictions come first and in full, since
     /// they affect the verdict; the other warnings follow, shortened if they are long.
     pub(super) fn warnings_for_people(&self) -> Vec<String> {
-        let about_verdict = self.contradictions.len().min(self.warnings.len());
-        let (about_verdict, others) = self.warnings.split_at(about_verdict);
-        let about_verdict = about_verdict.iter().map(|text| printable(text));
-        let others = others.iter().map(|text| displayed(text));
-        about_verdict.chain(others).collect()
+        let about_verdict = self.contradictions.len();
+        self.warnings
+            .iter()
+            .enumerate()
+            .map(|(place, text)| {
+                if place < about_verdict {
+                    printable(text)
+                } else {
+                    displayed(text)
+                }
+            })
+            .collect()
     }
 
     /// Returns `sentence` as plain text, with amounts in bytes.
@@ -232,8 +229,10 @@ impl Report {
             split.fits = false;
         }
         let sweep = self.sweep.iter_mut().flat_map(|sweep| &mut sweep.rows);
-        let pipeline = self.pipeline.iter_mut();
-        let others = pipeline.flat_map(|pipeline| &mut pipeline.alternatives);
+        let others = self
+            .pipeline
+            .iter_mut()
+            .flat_map(|pipeline| &mut pipeline.alternatives);
         let ways_out = self.refusal.iter_mut().flat_map(|refusal| {
             refusal
                 .relaxations

@@ -1,11 +1,9 @@
 //! Makes the tables of the diagnosis (`--diagnose`): how much of the recorded memory is explained
 //! by all operations, and how much by the operations that have a layer.
 
-use super::Table;
-use super::table::table;
-use crate::memory::{Explaining, MemoryModel};
+use super::*;
+use crate::memory::Explaining;
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
-use std::cmp::Reverse;
 
 /// Upper bound on the listed programs of each kind that no operation explains. It holds separately
 /// for all operations and for the operations that have a layer.
@@ -33,9 +31,10 @@ const KINDS: [(OwnedKind, &str); 2] = [
 /// `diagnose-coverage`. They compare the recorded memory with the memory that all operations, or
 /// only operations with a layer, explain. `peak` is the memory peak of the whole model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
+    let by_kind = by_kind(model, memory);
     vec![
-        programs(model, memory),
-        missing_programs(model, memory),
+        programs(&by_kind),
+        missing_programs(by_kind),
         code(memory),
         at_peak(memory, peak),
         variables(memory, peak),
@@ -57,31 +56,36 @@ fn by_kind<'a>(
     both(|explaining| {
         KINDS
             .map(|(kind, name)| {
-                let of_kind = model.programs.iter().filter(|program| program.kind == kind);
-                let (explained, missing): (Vec<_>, Vec<_>) =
-                    of_kind.partition(|program| memory.explains_program(explaining, program));
+                let (explained, missing): (Vec<_>, Vec<_>) = model
+                    .programs
+                    .iter()
+                    .filter(|program| program.kind == kind)
+                    .partition(|program| memory.explains_program(explaining, program));
                 (name, explained.len(), missing)
             })
             .into()
     })
 }
 
-fn programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    table!("diagnose-programs", by_kind(model, memory), |(operations, (kind, explained, missing))| {
-        "Operations" Text (operations),
-        "Kind" Text (kind),
+fn programs(by_kind: &[(&str, ProgramsOfKind<'_>)]) -> Table {
+    table!("diagnose-programs", by_kind, |(operations, (kind, explained, missing))| {
+        "Operations" Text (*operations),
+        "Kind" Text (*kind),
         "In an operation" Count (explained),
         "In none" Count (missing.len()),
     })
 }
 
-fn missing_programs(model: &Model, memory: &MemoryModel<'_>) -> Table {
-    let by_kind = by_kind(model, memory).into_iter();
-    let largest = by_kind.flat_map(|(operations, (kind, _, mut missing))| {
-        missing.sort_by_key(|program| Reverse(program.bytes));
-        let largest = missing.into_iter().take(MISSING_SHOWN);
-        largest.map(move |program| (operations, kind, program))
-    });
+fn missing_programs(by_kind: Vec<(&str, ProgramsOfKind<'_>)>) -> Table {
+    let largest = by_kind
+        .into_iter()
+        .flat_map(|(operations, (kind, _, mut missing))| {
+            missing.sort_by_key(|program| Reverse(program.bytes));
+            missing
+                .into_iter()
+                .take(MISSING_SHOWN)
+                .map(move |program| (operations, kind, program))
+        });
     table!("diagnose-missing-programs", largest, |(operations, kind, program)| {
         "Operations" Text (operations),
         "Kind" Text (kind),

@@ -2,11 +2,9 @@
 
 use super::emit::{Configuration, EmitForm, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
-use super::{LayerNames, Report, Split};
+use super::*;
 use crate::escape::json;
-use crate::memory::Parts;
 use clap::ValueEnum;
-use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
@@ -60,7 +58,7 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 /// The report together with the sentences, tables and configurations that people read. Programs can
 /// ignore these texts.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(title = "Report"))]
 struct Document<'a> {
     #[serde(flatten)]
@@ -131,8 +129,8 @@ pub fn text(report: &Report) -> io::Result<String> {
 #[derive(Default)]
 struct Layout {
     depth: usize,
-    /// False after the beginning of an object, and true after the end of a field. At the end of an
-    /// object it is false only if the object has no fields.
+    /// False after the beginning of an object, and true after a key or the end of an object. At the
+    /// end of an object it is false only if the object has no fields.
     is_filled: bool,
 }
 
@@ -153,6 +151,7 @@ impl Formatter for Layout {
     }
 
     fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.is_filled = true;
         if !first {
             out.write_all(b",")?;
         }
@@ -167,16 +166,12 @@ impl Formatter for Layout {
         out.write_all(b": ")
     }
 
-    fn end_object_value<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
-        self.is_filled = true;
-        Ok(())
-    }
-
     fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
         self.depth -= 1;
         if self.is_filled && self.depth < Self::DEEPEST {
             self.line(out)?;
         }
+        self.is_filled = true;
         out.write_all(b"}")
     }
 

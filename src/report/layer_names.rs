@@ -2,10 +2,7 @@
 //! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
 //! depending on [`PseudoLayers`].
 
-use super::{LayerNames, join};
-use crate::escape::printable;
-use crate::model::PseudoLayers;
-use crate::wording::displayed;
+use super::*;
 
 /// The name of Out, the operations after the last layer.
 const OUT: &str = "Out";

@@ -1,30 +1,27 @@
 //! Writes the report as Markdown, for a pull request or an issue.
 
 use super::sections::blocks;
-use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
+use super::*;
 use crate::escape::markdown;
-use crate::wording::{displayed, grouped};
 
 /// Returns the report as Markdown text: a heading, and all sections that the Markdown form
 /// contains.
 pub fn text(report: &Report) -> String {
     let mut text = heading(report);
-    // `list` is the section of the last list item; `in_list` says whether the last block was a list
-    // item, so that its list is still open.
-    let (mut list, mut in_list) = ("", false);
+    // The section of the last block if that block was a list item, so that its list is still open.
+    let mut list = None;
     let mut marks = ['-', '*'];
     for (section, block) in blocks(report, Form::Markdown, |_| true) {
-        let is_item = matches!(block, Block::Line(_) | Block::Under(_));
-        if is_item && (!in_list || list != section.id) {
+        let item = matches!(block, Block::Line(_) | Block::Under(_)).then_some(section.id);
+        if item.is_some() && item != list {
             // Use the other mark for a list directly after a list, since Markdown joins adjacent
             // lists with the same mark into one list.
-            if in_list {
+            if list.is_some() {
                 marks.reverse();
             }
-            list = section.id;
             text.push('\n');
         }
-        in_list = is_item;
+        list = item;
         text += &match block {
             // Leave out the verdict, since the heading of the document has it.
             Block::Verdict(..) => String::new(),

@@ -50,10 +50,9 @@ pub use crate::escape::printable;
 pub use crate::wording::Units;
 pub use answer::{GivenSplit, Proof, Refusal, RelaxationFacts, SharedVariables};
 pub use best_split::*;
-pub use breakdown::{layer_list, layers, operations, totals};
+pub use breakdown::*;
 pub use build::{Detail, Inputs, Peaks};
-use contents::NO_VERDICT;
-pub use contents::{DocumentFormat, Report, VERSION};
+pub use contents::*;
 pub use diagnosis::tables as diagnosis;
 pub use fit::*;
 pub use html::{text as html, viewer};
@@ -69,11 +68,26 @@ pub use sections::{ScreenPart, Section};
 pub use sizes::SizeAnswer;
 pub use split::*;
 pub use step::StepFacts;
-use table::Cell;
+use table::{Cell, table};
 pub use table::{Form, Table};
 pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
 pub use what_if::*;
+
+// Names that many files of this folder use. Each file imports all names of this module by
+// `use super::*`.
+use crate::memory::{
+    MemoryModel, Parts, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
+};
+use crate::model::{Framework, PseudoLayers};
+use crate::search::{SearchResult, free_bytes};
+use crate::wording::{capital, counted, displayed, grouped, listed};
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};

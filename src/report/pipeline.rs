@@ -1,14 +1,12 @@
 //! The pipeline that runs the split, and the memory that the model would need in other pipelines.
 
-use super::{BestSplit, Inputs, LiveVariable, sum};
-use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
+use super::*;
 use crate::model::{Recording, Rules};
-use crate::search::{SearchResult, Solver};
-use serde::{Deserialize, Serialize};
+use crate::search::Solver;
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct PipelineFacts {
     /// The pipeline that runs the split. With the schedule `none` there is no pipeline: a stage has
     /// the memory of its layers in the one-IPU compilation.
@@ -54,25 +52,19 @@ impl PipelineFacts {
     /// the user chose all of these, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
+        let schedule = format!("--schedule={}", own.schedule);
+        let recompute = format!("--recompute={}", own.recompute);
+        let state = format!("--optimizer-state={}", own.state);
+        let replicas = format!("--replicas={}", own.replicas);
         let is_sharded = self.state_by_default && own.state.is_sharded();
         [
-            (
-                self.schedule_by_default,
-                format!("--schedule={}", own.schedule),
-            ),
-            (
-                self.recompute_by_default,
-                format!("--recompute={}", own.recompute),
-            ),
-            (
-                self.state_by_default,
-                format!("--optimizer-state={}", own.state),
-            ),
-            (is_sharded, format!("--replicas={}", own.replicas)),
+            (self.schedule_by_default, schedule),
+            (self.recompute_by_default, recompute),
+            (self.state_by_default, state),
+            (is_sharded, replicas),
         ]
         .into_iter()
-        .filter(|_| own.is_on())
-        .filter_map(|(is_chosen, option)| is_chosen.then_some(option))
+        .filter_map(|(is_chosen, option)| (is_chosen && own.is_on()).then_some(option))
         .collect()
     }
 
@@ -85,7 +77,7 @@ impl PipelineFacts {
 
 /// The bytes that a pipeline adds to one stage of the split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage, including Out if it runs on the
     /// first IPU. 0 without a pipeline.
@@ -105,7 +97,7 @@ pub struct StagePipeline {
 /// The bytes of a stage during the weight update, on the tile with the most bytes, while it updates
 /// the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the update.
     pub tile: u32,
@@ -158,8 +150,11 @@ impl Inputs<'_> {
     /// the highest number of any cut, or 1 if no cut separates layers that run several times.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
-        let repeats = self.placement.repeats.iter();
-        let cut = repeats.filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
+        let cut = self
+            .placement
+            .repeats
+            .iter()
+            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
         cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
     }
 
@@ -199,10 +194,12 @@ impl Inputs<'_> {
         stashed: Vec<LiveVariable>,
     ) -> Option<StagePipeline> {
         let update = self.stage_update(memory);
-        let copies = self.memory.copies(stage);
-        let (copies, depth) = copies.or_else(|| update.as_ref().map(|_| (0, 0)))?;
+        let (copies, depth) = self
+            .memory
+            .copies(stage)
+            .or_else(|| update.as_ref().map(|_| (0, 0)))?;
         Some(StagePipeline {
-            depth: u32::try_from(depth).unwrap_or(u32::MAX),
+            depth: depth as u32,
             copies,
             late_restores: memory.late_restores,
             stashed,

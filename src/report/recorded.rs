@@ -1,17 +1,14 @@
 //! Recorded memory and cycles, the contents of each tile, and the memory of single layers.
 
-use super::build::{Inputs, MAX_NUMBERS};
-use super::{CoverageFacts, Detail};
-use crate::memory::Parts;
+use super::build::MAX_NUMBERS;
+use super::*;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;
-use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// The memory that the compiler recorded in the profile, and the limit that it is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
     /// reserve.
@@ -32,7 +29,7 @@ pub struct RecordedMemory {
 /// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one entry
 /// for each tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileTotals {
     /// The tile with the most bytes in use; the first one of a tie.
     pub fullest: u32,
@@ -51,7 +48,7 @@ pub struct TileTotals {
 /// The recorded bytes of one category of lowered variables. Variables that share memory at
 /// different steps are all included, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
@@ -65,7 +62,7 @@ pub struct CategoryBytes {
 
 /// The recorded bytes of each tile by category and by variable, for the map of tiles on a page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileMap {
     /// The categories that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
@@ -79,7 +76,7 @@ pub struct TileMap {
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileCategory {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
@@ -93,7 +90,7 @@ pub struct TileCategory {
 
 /// The largest variables on each of the fullest tiles, with their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the variables listed for each tile.
     pub most: u32,
@@ -110,7 +107,7 @@ pub struct TileVariables {
 
 /// The properties that variables on several tiles have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct VariableKind {
     /// The name of the variables, such as `weights#0`.
     pub name: String,
@@ -122,7 +119,7 @@ pub struct VariableKind {
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
@@ -142,7 +139,7 @@ pub struct LayerMemory {
 
 /// The cycles of layers and stages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Execution {
     /// Whether the cycles were measured or estimated.
     pub source: ExecutionSource,
@@ -164,7 +161,7 @@ pub struct Execution {
 
 /// How the cycles of the report were found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
     /// The cycles were measured in steps of a run.
@@ -175,7 +172,7 @@ pub enum ExecutionSource {
 
 /// The cycles of one layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct LayerCycles {
     /// The name of the layer; `null` for the first position of the layer order.
     pub name: Option<String>,
@@ -193,7 +190,7 @@ pub struct LayerCycles {
 
 /// The cycles of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageCycles {
     /// The index of the stage, from 0.
     pub stage: u32,
@@ -344,6 +341,5 @@ pub(super) fn sum(numbers: &[u64]) -> u64 {
 /// Returns the index of the highest entry of `bytes`; if several entries are the highest, the index
 /// of the first one. Returns `None` if `bytes` is empty.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
-    let places = (0..bytes.len()).rev();
-    Some(places.max_by_key(|&place| bytes[place])? as u32)
+    Some((0..bytes.len()).rev().max_by_key(|&place| bytes[place])? as u32)
 }

@@ -4,10 +4,9 @@
 //! shows a section by its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
-use super::phrases::{Phrase, Sentence, names, nearly_full};
+use super::phrases::{names, nearly_full};
 use super::sizes::next_size;
-use super::{Form, NO_VERDICT, Report, Table, sentences, tables};
-use serde::Serialize;
+use super::*;
 
 /// A section of a report, which one or several forms of output show.
 #[derive(Debug)]
@@ -133,7 +132,7 @@ impl Section {
 
 /// A section of a report as data, for the page and for other readers of the JSON form.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SectionData {
     /// The name of the section in one word, such as `tied-weights`.
     id: &'static str,
@@ -176,7 +175,7 @@ pub fn blocks(
 
 /// One piece of a section of the report, such as a sentence or a table.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
     /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
@@ -239,7 +238,7 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
         ));
         if fits == Some(false) {
             blocks.extend(each(Block::Under, sentences::missing_memory(report)));
-            blocks.extend(each(Block::Under, sentences::too_large(report)));
+            blocks.extend(each(Block::Under, sentences::too_large(report, split)));
         }
     }
     blocks
@@ -355,8 +354,11 @@ fn layers(report: &Report, form: Form) -> Vec<Block> {
 }
 
 fn coverage(report: &Report, _: Form) -> Vec<Block> {
-    let coverage = report.memory.coverage.iter();
-    let known = coverage.filter(|coverage| coverage.recorded > 0);
+    let known = report
+        .memory
+        .coverage
+        .iter()
+        .filter(|coverage| coverage.recorded > 0);
     each(Block::Paragraph, known.map(sentences::coverage))
 }
 

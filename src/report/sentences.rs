@@ -8,18 +8,14 @@ mod explain;
 mod pipeline;
 mod refusal;
 
-pub(super) use explain::{explain, tied_weights};
-pub(super) use pipeline::{
-    other_pipelines, other_split, pipeline, pipeline_name, step, with_replicas,
-};
-pub(super) use refusal::{advice, given, help, missing_memory, obstacles, why_none_fits};
+pub(super) use explain::*;
+pub(super) use pipeline::*;
+pub(super) use refusal::*;
 
-use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas};
-use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
-use crate::memory::{Pipeline, Schedule, StatePlace};
-use crate::model::Framework;
+use super::phrases::{layers, *};
+use super::*;
 use crate::solve::Goal;
-use crate::wording::{capital, counted, listed, option_name};
+use crate::wording::option_name;
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many
@@ -145,10 +141,7 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
 
 /// Returns one sentence for each layer that exceeds the limit even as a stage of its own, which
 /// says how many bytes the layer needs.
-pub fn too_large(report: &Report) -> Vec<String> {
-    let Some(split) = &report.split else {
-        return Vec::new();
-    };
+pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
     split
         .too_large
         .iter()
@@ -200,18 +193,17 @@ pub fn proof(proof: &Proof) -> Option<String> {
         .iter()
         .map(|number| format!("{} {}", number.objective.key(), number.integer_program));
     let numbers = with_commas(numbers);
-    let agree = "the integer program and the dynamic program agree";
-    let text = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
-        (false, _) => format!("optimal: {agree} on "),
-        (true, true) => format!(
-            "optimal: all splits were tried, or shown to be no faster; {agree} that the slowest \
-             stage takes at least "
+    let slowest = "that the slowest stage takes at least";
+    let (head, subject) = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
+        (false, _) => ("optimal:", "on"),
+        (true, true) => (
+            "optimal: all splits were tried, or shown to be no faster;",
+            slowest,
         ),
-        (true, false) => {
-            format!("not all splits could be tried; {agree} that the slowest stage takes at least ")
-        }
+        (true, false) => ("not all splits could be tried;", slowest),
     };
-    (!numbers.is_empty()).then(|| format!("{text}{}", name(numbers)))
+    let agree = "the integer program and the dynamic program agree";
+    (!numbers.is_empty()).then(|| format!("{head} {agree} {subject} {}", name(numbers)))
 }
 
 /// Returns the sentences that say which stage of the configuration recommended by `--plan` needs
@@ -223,13 +215,14 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
     };
     let bytes = row.bytes_of_fullest_stage();
     let mut line = needs_most(row.fullest_stage, bytes, row.limit);
-    if let Some(step) = row.step.as_ref().filter(|_| row.ipus > 1) {
-        line += &format!("; stage {} is the slowest", step.slowest_stage);
+    let is_pipeline = row.ipus > 1;
+    if let Some(step) = &row.step {
+        if is_pipeline {
+            line += &format!("; stage {} is the slowest", step.slowest_stage);
+        }
+        line.extend(time_of(step).map(|time| format!("; {time}")));
     }
-    if let Some(time) = row.step.as_ref().and_then(pipeline::time_of) {
-        line += &format!("; {time}");
-    }
-    let full = nearly_full(bytes, row.limit).filter(|_| row.ipus > 1);
+    let full = nearly_full(bytes, row.limit).filter(|_| is_pipeline);
     [line].into_iter().chain(full).collect()
 }
 
@@ -239,18 +232,18 @@ pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
     };
-    let mut lines = Vec::new();
-    if plan.recommended().is_none() && report.split.as_ref().is_some_and(|split| !split.fits) {
-        lines.push("no configuration fits on ".to_string() + &counted(plan.max_ipus, "IPU"));
-    }
-    if plan.rows.iter().any(|row| row.step.is_none()) {
-        let line = "the profile has no cycles, so popliner cannot compute times: record it with \
-                    \"profiler.includeCycleEstimates\":\"true\", or run the model";
-        lines.push(line.to_string());
-    }
-    lines.extend(not_compared(plan));
-    lines.extend(with_replicas(report));
-    lines
+    let misses = report.split.as_ref().is_some_and(|split| !split.fits);
+    let no_row = (misses && plan.rows.is_empty())
+        .then(|| format!("no configuration fits on {}", counted(plan.max_ipus, "IPU")));
+    let no_times = plan.rows.iter().any(|row| row.step.is_none()).then(|| {
+        "the profile has no cycles, so popliner cannot compute times: record it with \
+         \"profiler.includeCycleEstimates\":\"true\", or run the model"
+            .to_string()
+    });
+    [no_row, no_times, not_compared(plan), with_replicas(report)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// Returns the sentence that says what the times in the last rows of the plan do not include, if
@@ -259,9 +252,12 @@ pub fn plan(report: &Report) -> Vec<String> {
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
-    let mut steps = rows.iter().filter_map(|row| row.step.as_ref());
     let loading = "loading and storing optimizer state (give --streaming-bandwidth)";
-    let what = match (steps.any(|step| step.streamed_bytes.is_some()), is_sharded) {
+    let is_streamed = rows
+        .iter()
+        .filter_map(|row| row.step.as_ref())
+        .any(|step| step.streamed_bytes.is_some());
+    let what = match (is_streamed, is_sharded) {
         (false, false) => return None,
         (true, false) => loading.to_string(),
         (false, true) => "gathering optimizer state from replicas".to_string(),
@@ -282,12 +278,16 @@ pub fn tried(report: &Report) -> Option<String> {
         [first, .., last] if (*last - *first) as usize + 1 == plan.ipus_tried.len() => {
             format!("{first} to {last}")
         }
-        numbers => listed(&Vec::from_iter(numbers.iter().map(u32::to_string))),
+        numbers => listed(numbers),
     };
     let tried = |name: fn(&Pipeline) -> String| {
         let mut seen = FxHashSet::default();
-        let names = plan.pipelines_tried.iter().map(name);
-        with_commas(names.filter(|name| seen.insert(name.clone())))
+        with_commas(
+            plan.pipelines_tried
+                .iter()
+                .map(name)
+                .filter(|name| seen.insert(name.clone())),
+        )
     };
     Some(format!(
         "tried: {numbers} IPUs, schedule {}, recompute {}, optimizer state {}",

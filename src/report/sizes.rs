@@ -1,12 +1,10 @@
 //! The best split for each size of a micro-batch that the model was recorded with.
 
-use super::{BestSplit, Inputs, Report};
-use crate::search::SearchResult;
-use serde::{Deserialize, Serialize};
+use super::*;
 
 /// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SizeAnswer {
     /// Number of samples in a micro-batch.
     pub micro_batch: u64,
@@ -21,15 +19,19 @@ impl Inputs<'_> {
     /// Returns the best split for each recorded size of a micro-batch, in ascending order of size,
     /// or an empty list if there is only one size.
     pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
-        let of_size = search.claims.sizes.iter().map(|size| SizeAnswer {
-            micro_batch: size.claim.best.samples as u64,
-            profile: size.profile.clone(),
-            answer: BestSplit {
-                command: String::new(),
-                ..self.best_split(&size.claim)
-            },
-        });
-        of_size.collect()
+        search
+            .claims
+            .sizes
+            .iter()
+            .map(|size| SizeAnswer {
+                micro_batch: size.claim.best.samples as u64,
+                profile: size.profile.clone(),
+                answer: BestSplit {
+                    command: String::new(),
+                    ..self.best_split(&size.claim)
+                },
+            })
+            .collect()
     }
 }
 

@@ -1,16 +1,12 @@
 //! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
-use super::{
-    BestSplit, Curve, LayerMemory, LayerNames, PeakVariables, StagePipeline, StageUpdate, TileParts,
-};
-use crate::memory::{Parts, VariableKinds};
+use super::*;
+use crate::memory::VariableKinds;
 use crate::model::ModuleCalls;
-use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// A split of the model into pipeline stages, and whether it fits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Split {
     /// Whether every stage is within its limit, every layer is in a stage, all constraints hold,
     /// and there are enough IPUs.
@@ -47,7 +43,7 @@ pub struct Split {
 
 /// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Stage {
     /// The index of the stage, from 0, which is also the index of its IPU.
     pub stage: u32,
@@ -89,7 +85,7 @@ pub struct Stage {
 
 /// The fullest tile of a stage; of several equally full tiles, the first one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FullestTile {
     /// The index of the tile, from 0.
     pub tile: u32,
@@ -115,7 +111,7 @@ pub struct FullestTile {
 
 /// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Fullness {
     /// The lowest number of bytes that at least half of the tiles do not exceed.
     pub median: u64,
@@ -128,7 +124,7 @@ pub struct Fullness {
 
 /// The number of tiles whose bytes are in one range of a histogram.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Bucket {
     /// The lowest number of bytes in this range of the histogram.
     pub from: u64,
@@ -140,7 +136,7 @@ pub struct Bucket {
 
 /// The boundary between two consecutive stages of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Cut {
     /// The index of the stage that begins after the cut.
     pub stage: u32,
@@ -160,7 +156,7 @@ pub struct Cut {
 
 /// The effect on memory of moving one layer across a cut.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Move {
     /// The name of the moved layer; two names if In and Out are one position.
     pub layers: LayerNames,
@@ -220,6 +216,25 @@ impl Stage {
     }
 }
 
+impl Fullness {
+    /// Returns the distribution of bytes over tiles. `tiles` has the bytes of each tile, and
+    /// `limit` is the limit of a tile in bytes.
+    pub(super) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
+        let mut bytes: Vec<u64> = tiles.collect();
+        bytes.sort_unstable();
+        // Returns the lowest number of bytes that `percent` % of the tiles do not exceed.
+        let percentile = |percent: usize| {
+            let place = (bytes.len() * percent).div_ceil(100);
+            bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)
+        };
+        Self {
+            median: percentile(50),
+            percentile_95: percentile(95),
+            histogram: histogram(&bytes, limit),
+        }
+    }
+}
+
 /// Number of ranges into which a histogram divides the bytes from 0 to the limit.
 const BUCKETS: u64 = 20;
 
@@ -227,31 +242,23 @@ const BUCKETS: u64 = 20;
 /// `bytes` has one entry per tile, in ascending order.
 pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
-    let mut buckets: Vec<Bucket> = (0..BUCKETS)
-        .take_while(|number| number * width < limit)
-        .map(|number| Bucket {
-            from: (number * width)
-                .saturating_add(u64::from(number > 0))
-                .min(limit),
-            to: ((number + 1) * width).min(limit),
-            tiles: 0,
-        })
-        .collect();
-    let within = bytes.partition_point(|&bytes| bytes <= limit);
-    for &bytes in &bytes[..within] {
-        let number = bytes.saturating_sub(1) / width;
-        if let Some(bucket) = buckets.get_mut(number as usize) {
-            bucket.tiles += 1;
-        }
-    }
-    if let Some(&highest) = bytes[within..].last() {
-        buckets.push(Bucket {
-            from: limit.saturating_add(1),
-            to: highest,
-            tiles: (bytes.len() - within) as u32,
+    let within = (0..BUCKETS)
+        .map(|number| number * width)
+        .take_while(|&below| below < limit)
+        .map(|below| {
+            let from = if below == 0 { 0 } else { below + 1 };
+            (from, below.saturating_add(width).min(limit))
         });
-    }
-    buckets
+    let highest = bytes.last().filter(|&&bytes| bytes > limit);
+    within
+        .chain(highest.map(|&bytes| (limit + 1, bytes)))
+        .map(|(from, to)| {
+            let below = bytes.partition_point(|&bytes| bytes < from);
+            let tiles = bytes.partition_point(|&bytes| bytes <= to) - below;
+            let tiles = tiles as u32;
+            Bucket { from, to, tiles }
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use crate::search::{Claim, PipelineCosts, SearchResult};
+use super::*;
+use crate::search::{Claim, PipelineCosts};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
-use crate::wording::grouped;
-use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
 // `StepTime` is a separate type because searches compare its numbers in 128 bits, and not every
 // reader of JSON keeps numbers of that size.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StepFacts {
     /// Number of micro-batches of the step, over which gradients are accumulated: the number that
     /// the user gave, or 128, since a profile does not record it; more if the schedule requires it.
@@ -56,11 +55,14 @@ impl StepFacts {
     /// cycles, or if a layer is in no stage.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let (costs, shown) = (&search.costs, &search.shown);
-        let stages = shown.stages.iter().zip(&shown.profiles);
-        let compiled = stages.map(|(positions, &profile)| CompiledStage {
-            positions: positions.clone(),
-            profile,
-        });
+        let compiled = shown
+            .stages
+            .iter()
+            .zip(&shown.profiles)
+            .map(|(positions, &profile)| CompiledStage {
+                positions: positions.clone(),
+                profile,
+            });
         let plan = Plan::new(compiled, costs.times()?.positions())?;
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
@@ -132,13 +134,14 @@ pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 /// Formats a number with three significant digits and at most three decimals. A number of 100 or
 /// more is rounded to a whole number, all of whose digits are shown.
 pub fn three_digits(number: f64) -> String {
-    match number {
-        _ if number >= 1000.0 => grouped(number.round() as u64),
-        _ if number >= 100.0 => format!("{number:.0}"),
-        _ if number >= 10.0 => format!("{number:.1}"),
-        _ if number >= 1.0 => format!("{number:.2}"),
-        _ => format!("{number:.3}"),
-    }
+    let decimals = match number {
+        _ if number >= 1000.0 => return grouped(number.round() as u64),
+        _ if number >= 100.0 => 0,
+        _ if number >= 10.0 => 1,
+        _ if number >= 1.0 => 2,
+        _ => 3,
+    };
+    format!("{number:.decimals$}")
 }
 
 #[cfg(test)]

@@ -3,15 +3,13 @@
 //! the columns. If the cells of a column are a field of the rows' items, the path of this field is
 //! also the column's place in the JSON form, and the compiler checks that the field exists.
 
-use super::{LayerNames, Report, join};
-use crate::model::PseudoLayers;
-use crate::wording::{displayed, grouped_signed, share};
-use serde::Serialize;
+use super::*;
+use crate::wording::{grouped_signed, share};
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
-#[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
     pub name: &'static str,
@@ -33,7 +31,7 @@ pub struct Table {
 
 /// A column of a table.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Column {
     /// The name of the column.
     pub name: Cow<'static, str>,
@@ -83,7 +81,7 @@ pub enum Form {
 
 /// The kind of value in the cells of a column, which determines how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The column has short texts.
@@ -106,7 +104,7 @@ pub enum Kind {
 
 /// A row of a table.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Row {
     /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
     /// the item has none.
@@ -117,7 +115,7 @@ pub struct Row {
 
 /// The value of one cell of a table, which people and programs read in different forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
     /// No value, since it is unknown or does not apply.
@@ -227,8 +225,10 @@ impl Column {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
             Cow::Owned(name) => return name.clone(),
         };
-        let words = name.filter(|word| !word.is_empty());
-        join(words.map(str::to_lowercase), "_")
+        join(
+            name.filter(|word| !word.is_empty()).map(str::to_lowercase),
+            "_",
+        )
     }
 
     /// Makes a column that every form of output shows. `at` is the place of the column's values in
@@ -262,11 +262,8 @@ impl Table {
     pub fn new(name: &'static str, columns: Vec<Column>) -> Self {
         Self {
             name,
-            pseudo_layers: PseudoLayers::default(),
             columns,
-            rows: Vec::new(),
-            for_people: "",
-            has_bars: false,
+            ..Self::default()
         }
     }
 
@@ -346,8 +343,9 @@ impl Table {
                 .max()
                 .unwrap_or(0)
         };
-        let mut places: Vec<usize> = (0..self.columns.len()).collect();
-        places.retain(|&place| is_kept(&self.columns[place], max(place)));
+        let places: Vec<usize> = (0..self.columns.len())
+            .filter(|&place| is_kept(&self.columns[place], max(place)))
+            .collect();
         self.at(&places)
     }
 
@@ -367,12 +365,15 @@ impl Table {
     /// Returns one entry per bar beside a row, with the bytes and the limit that the bar shows, or
     /// an empty list if the table has no bars.
     pub(super) fn bars(&self) -> Vec<(u64, u64)> {
-        let cells = self.rows.iter().flat_map(|row| &row.cells);
-        let shares = cells.filter_map(|cell| match *cell {
-            Cell::Share(bytes, limit) => Some((bytes, limit)),
-            _ => None,
-        });
-        shares.filter(|_| self.has_bars).collect()
+        self.rows
+            .iter()
+            .flat_map(|row| &row.cells)
+            .filter_map(|cell| match *cell {
+                Cell::Share(bytes, limit) => Some((bytes, limit)),
+                _ => None,
+            })
+            .filter(|_| self.has_bars)
+            .collect()
     }
 
     /// Returns the highest limit that the bars show, or `None` if the table has no bars.
@@ -389,8 +390,12 @@ impl Table {
             ..Column::new("", Kind::Bytes, "")
         }));
         for (layer, cells) in layers.iter().zip(cells) {
-            let row = [layer.into()].into_iter();
-            table.row(row.chain(cells.iter().map(Cell::from)).collect());
+            table.row(
+                [layer.into()]
+                    .into_iter()
+                    .chain(cells.iter().map(Cell::from))
+                    .collect(),
+            );
         }
         table
     }

@@ -2,9 +2,9 @@
 //! tabs or commas between cells.
 
 use super::sections::blocks;
-use super::table::{Column, Form, Table};
+use super::table::Column;
 use super::terminal::{TextStyle, for_people};
-use super::{Block, Cell, LayerNames, Report};
+use super::*;
 use crate::escape;
 use clap::ValueEnum;
 use serde_json::{Number, Value};
@@ -139,12 +139,13 @@ impl Report {
             Format::Table => (Form::Terminal, 1),
             _ => (Form::Csv, usize::MAX),
         };
-        let tables = blocks(self, form, |_| true).filter_map(|(_, block)| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        });
-
-        tables.take(most).collect()
+        blocks(self, form, |_| true)
+            .filter_map(|(_, block)| match block {
+                Block::Table(table) => Some(table),
+                _ => None,
+            })
+            .take(most)
+            .collect()
     }
 }
 

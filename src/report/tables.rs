@@ -2,11 +2,7 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can refer to columns by index.
 
-use super::table::table;
-use super::{BestSplit, Cell, Report, StepFacts, Table, join, step};
-use crate::memory::StatePlace;
-use crate::wording::grouped;
-use std::cmp::Reverse;
+use super::*;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by kind of contents. The table has no rows if the report has no split.
@@ -79,7 +75,7 @@ fn time(cycles: u64, report: &Report) -> String {
 /// Makes the table of layers: a row for each position of the layer order (In, the layers, Out),
 /// with the memory that the position needs as a stage of its own.
 pub fn layers(report: &Report) -> Table {
-    let table = table!("layers", &report.layers, |layer, place| {
+    table!("layers", &report.layers, |layer, place| {
         "Layer" Layers (Cell::Layer(layer.name.clone())),
         "All tiles" Bytes (.total),
         "Variables" Bytes (.parts.variables),
@@ -94,9 +90,12 @@ pub fn layers(report: &Report) -> Table {
         "Cycles" Count (report.execution.as_ref().and_then(|own| Some(own.layers.get(place)?.cycles))),
         ForPeople "Of the limit" Share (Cell::Share(layer.fullest_tile_bytes, report.memory.limit)),
         "Stage" Count (report.stages().iter().position(|stage| stage.positions.contains(&(place as u32)))),
-    });
-    let for_people = "Layer, Peak memory, Of the limit, All tiles";
-    table.of(report, "/layers", for_people)
+    })
+    .of(
+        report,
+        "/layers",
+        "Layer, Peak memory, Of the limit, All tiles",
+    )
 }
 
 /// Maximum number of rows in the table of the largest layers.
@@ -106,8 +105,12 @@ const LARGEST: usize = 5;
 /// descending order of these bytes.
 pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
-    let mut rows: Vec<_> = table.rows.into_iter().zip(&report.layers).collect();
-    rows.retain(|(_, layer)| layer.total > 0);
+    let mut rows: Vec<_> = table
+        .rows
+        .into_iter()
+        .zip(&report.layers)
+        .filter(|(_, layer)| layer.total > 0)
+        .collect();
     rows.sort_by_key(|(_, layer)| Reverse(layer.fullest_tile_bytes));
     let rows = rows.into_iter().take(LARGEST).map(|(row, _)| row).collect();
     Table { rows, ..table }
@@ -116,23 +119,24 @@ pub fn largest_layers(report: &Report) -> Table {
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
 /// this boundary.
 pub fn cuts(report: &Report) -> Table {
-    let table = table!("cuts", &report.cuts, |cut| {
+    table!("cuts", &report.cuts, |cut| {
         "Cut" Text (format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage)),
         "Before the layer" Layers (Cell::Layer(cut.layer_from.clone())),
         "Over it" Bytes (.bytes),
         "Doubled by it" Bytes (.duplicated),
-    });
-    let for_people = "Cut, Before the layer, Over it";
-    table.of(report, "/cuts", for_people)
+    })
+    .of(report, "/cuts", "Cut, Before the layer, Over it")
 }
 
 /// Makes the table of a sweep: a row for each number of IPUs, with the best split or, if no split
 /// fits, the split that needs the least memory. The table has no rows if the report has no sweep.
 pub fn sweep_table(report: &Report) -> Table {
     let rows = report.sweep.iter().flat_map(|sweep| &sweep.rows);
-    let sweep = report.sweep.as_ref();
-    let has_pipelines = sweep.is_some_and(|sweep| sweep.compares_pipelines);
-    let table = table!("sweep", rows, |row| {
+    let has_pipelines = report
+        .sweep
+        .as_ref()
+        .is_some_and(|sweep| sweep.compares_pipelines);
+    table!("sweep", rows, |row| {
         "IPUs" Count (.ipus),
         "Fits" Text (.fits),
         "Peak memory" Bytes (.fullest_tile_bytes),
@@ -151,15 +155,18 @@ pub fn sweep_table(report: &Report) -> Table {
         NotZeroAnywhere "State" Text (elsewhere(row)),
         ForPeople "Micro-batch" Count (row.cycles_of_micro_batch().map(|cycles| time(cycles, report))),
         NotZeroAnywhere "AMP" Text (amps(row)),
-    });
-    let for_people = "IPUs, Fits, State, AMP, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
-         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)";
-    table.of(report, "/sweep/rows", for_people)
+    })
+    .of(
+        report,
+        "/sweep/rows",
+        "IPUs, Fits, State, AMP, Peak memory, Of the limit, (Over all cuts), (Step), Micro-batch, \
+         Layers of each stage, Schedule, Recompute, (Micro-batches), (Note)",
+    )
 }
 
 /// Makes the table of the recorded sizes of a micro-batch: a row for each size with its best split.
 pub fn sizes(report: &Report) -> Table {
-    let table = table!("sizes", &report.sizes, |size|
+    table!("sizes", &report.sizes, |size|
         let answer = &size.answer;
     {
         "Samples" Count (.micro_batch),
@@ -170,9 +177,12 @@ pub fn sizes(report: &Report) -> Table {
         "Micro-batches" Count (answer.step.as_ref().map(|step| step.micro_batches)),
         "Samples a second" Count (answer.number(|step| step.samples_per_second, 1)),
         "Profile" Text (.profile),
-    });
-    let for_people = "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second, Profile";
-    table.of(report, "/sizes", for_people)
+    })
+    .of(
+        report,
+        "/sizes",
+        "Samples, Fits, IPUs, Peak memory, (Micro-batches), Samples a second, Profile",
+    )
 }
 
 /// Makes the table of a plan: a row for each configuration that fits, in the plan's order. The
@@ -180,7 +190,7 @@ pub fn sizes(report: &Report) -> Table {
 pub fn plan_table(report: &Report) -> Table {
     let rows = report.plan.iter().flat_map(|plan| &plan.rows);
     let has_sizes = !report.sizes.is_empty();
-    let table = table!("plan", rows, |row|
+    table!("plan", rows, |row|
         let step = row.step.as_ref();
         let of_micro_batch = row.number(StepFacts::milliseconds_of_micro_batch, 3);
     {
@@ -204,18 +214,20 @@ pub fn plan_table(report: &Report) -> Table {
         NotZeroAnywhere "Samples" Count (step.filter(|_| has_sizes).and_then(|step| step.micro_batch)),
         ForPrograms "Micro-batch (ms)" Count (of_micro_batch),
         NotZeroAnywhere "AMP" Text (amps(row)),
-    });
-    let for_people = "IPUs, Samples, State, AMP, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
+    })
+    .of(
+        report,
+        "/plan/rows",
+        "IPUs, Samples, State, AMP, Schedule, Recompute, Peak memory, Micro-batch, Of the limit, \
          (Replicas), (Micro-batches), (Cycles of a step), (Step (ms)), (Efficiency), (Samples a \
-         second), Layers of each stage, Streamed";
-    table.of(report, "/plan/rows", for_people)
+         second), Layers of each stage, Streamed",
+    )
 }
 
 /// Returns the text that lists the available memory proportions of a split's stages, or `None` if
 /// they are unknown.
 fn amps(row: &BestSplit) -> Option<String> {
-    let amps = row.amps.iter().map(ToString::to_string);
-    (!row.amps.is_empty()).then(|| join(amps, " "))
+    (!row.amps.is_empty()).then(|| join(row.amps.iter(), " "))
 }
 
 /// Returns the text that names the place of a split's optimizer state and, if replicas share the

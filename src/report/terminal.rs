@@ -4,18 +4,17 @@ mod aligned;
 
 pub use aligned::for_people;
 
-use super::sections::{ScreenPart, Section, blocks};
-use super::{Block, Form, NO_VERDICT, Report, Sentence, join};
-use crate::wording::Units;
+use super::sections::blocks;
+use super::*;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
 /// Returns the sections of a report that `is_wanted` accepts as text for a terminal: one text for
 /// each sentence or table, together with its section, in order. The text of a table has several
 /// lines.
-pub fn sections<'a>(
-    report: &'a Report,
-    look: &'a TextStyle,
+pub fn sections(
+    report: &Report,
+    look: &TextStyle,
     is_wanted: impl Fn(&Section) -> bool,
 ) -> Vec<(&'static Section, String)> {
     blocks(report, Form::Terminal, is_wanted)
@@ -26,8 +25,12 @@ pub fn sections<'a>(
 /// Returns the text of all sections of a report that belong to `parts` of a terminal's output, in
 /// order. The text does not end with a line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
-    let wanted = sections(report, look, |section| parts.contains(&section.part));
-    join(wanted.into_iter().map(|(_, line)| line), "\n")
+    join(
+        sections(report, look, |section| parts.contains(&section.part))
+            .into_iter()
+            .map(|(_, line)| line),
+        "\n",
+    )
 }
 
 /// Returns the text of `block`, a sentence or table of a section, for a terminal. All amounts of

@@ -1,20 +1,18 @@
 //! Memory of splits other than the report's split. The page of `--export-html` computes this memory
 //! from the numbers in this file when the reader moves cuts.
 
-use super::Inputs;
 use super::answer::broken;
-use crate::search::{SearchResult, near_cuts};
+use super::*;
+use crate::memory::RangeCosts;
+use crate::search::near_cuts;
 use crate::solve::Rule;
 use crate::time::PositionCycles;
-use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
-use std::ops::{Range, RangeInclusive};
+use std::ops::RangeInclusive;
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the
 /// best split for each number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct WhatIf {
     /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
     /// the number of positions. If `bytes` would be too long with all positions, only positions
@@ -46,7 +44,7 @@ pub struct WhatIf {
 
 /// The bytes and cycles of one profile, from which the page computes the stages that have it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
@@ -65,7 +63,7 @@ pub struct ProfileNumbers {
 
 /// The best split on a number of IPUs, by its cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct SplitCuts {
     /// The number of IPUs that the split may use.
     pub ipus: u32,
@@ -77,7 +75,7 @@ pub struct SplitCuts {
 
 /// A constraint on the split that the page can check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CheckedConstraint {
     /// The name of the constraint, for the message that a split breaks it.
     pub name: String,
@@ -109,7 +107,7 @@ impl WhatIf {
     /// Returns what each entry of `bytes` stands for if `boundaries` are the boundaries, in the
     /// order of the entries: the start and the end (exclusive) of a range of positions, and the
     /// number of stages after the range.
-    fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
+    pub(super) fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
             places.clone().skip(start + 1).flat_map(move |end| {
@@ -119,115 +117,79 @@ impl WhatIf {
         })
     }
 
-    /// Fills in, for each of `profiles`, the bytes of all ranges between the boundaries `all`
-    /// (positions, ascending), and the bytes that cross a cut at each boundary. If one profile
-    /// would have more than `max_numbers` bytes of ranges, keeps only boundaries around the cuts
-    /// `split` and the cuts of the best splits, as many as `max_numbers` allows, and removes best
-    /// splits with cuts at other boundaries. The arguments of `bytes_of` are the index of a
-    /// profile, and a start, an end and a number of stages after the range. The arguments of
-    /// `cut_bytes_of` are the index of a profile and a boundary. Returns `None` if the cuts `split`
-    /// alone need more than `max_numbers` bytes of ranges, or if `bytes_of` or `cut_bytes_of`
-    /// returns `None`.
-    pub(super) fn between(
-        self,
-        all: &[u32],
-        split: &[u32],
-        max_numbers: usize,
-        bytes_of: impl Fn(usize, (u32, u32, usize)) -> Option<u64>,
-        cut_bytes_of: impl Fn(usize, u32) -> Option<u64>,
-    ) -> Option<Self> {
-        let boundaries = chosen(all, split, &self.best, |boundaries| {
-            self.numbers(boundaries) <= max_numbers
-        })?;
-        let inner = boundaries.get(1..boundaries.len().checked_sub(1)?)?;
-        let numbers = |(profile, own): (usize, &ProfileNumbers)| {
-            let bytes = self.ranges(&boundaries);
-            Some(ProfileNumbers {
-                bytes: bytes
-                    .map(|range| bytes_of(profile, range))
-                    .collect::<Option<_>>()?,
-                cut_bytes: inner
-                    .iter()
-                    .map(|&at| cut_bytes_of(profile, at))
-                    .collect::<Option<_>>()?,
-                ..own.clone()
-            })
-        };
-        let profiles = self
-            .profiles
-            .iter()
-            .enumerate()
-            .map(numbers)
-            .collect::<Option<_>>()?;
-        let mut best = self.best;
-        best.retain(|best_split| {
-            let mut cuts = best_split.cuts.iter();
-            cuts.all(|cut| boundaries.binary_search(cut).is_ok())
+    /// Returns the boundaries among `all` (positions, ascending) with which the `bytes` of a profile
+    /// have at most `max_numbers` entries, in ascending order: all of them or, if that is too much,
+    /// both ends of the layer order, and the boundaries near the cuts `split` and near the cuts of
+    /// the best splits, up to the largest distance that `max_numbers` allows. If it allows no
+    /// distance, the cuts of the best splits are ignored. Returns `None` if even the cuts `split`
+    /// need more entries.
+    fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
+        /// Maximum distance of a kept boundary from the nearest cut, in positions.
+        const FAR: u32 = 64;
+        let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
+        if fits(all.len()) {
+            return Some(all.to_vec());
+        }
+        let of_split: BTreeSet<u32> = all
+            .first()
+            .into_iter()
+            .chain(all.last())
+            .chain(split)
+            .copied()
+            .collect();
+        let of_best = self.best.iter().flat_map(|best| &best.cuts);
+        let kept = of_split.iter().chain(of_best).copied().collect();
+        let within = |cuts: &BTreeSet<u32>| near_cuts(all, cuts, FAR, fits);
+        within(&kept).or_else(|| within(&of_split))
+    }
+
+    /// Returns `self` with other `boundaries` and with the numbers `profiles` for them. Leaves out
+    /// best splits with cuts at other boundaries.
+    fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
+        self.best.retain(|best| {
+            best.cuts
+                .iter()
+                .all(|cut| boundaries.binary_search(cut).is_ok())
         });
-        Some(Self {
+        Self {
             profiles,
-            best,
             boundaries,
             ..self
-        })
+        }
     }
 
     /// Returns a copy with at most `max_numbers` entries in the `bytes` of each profile, in which
     /// the cuts `split` are still possible. Returns `None` if these cuts need more entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
-        let place_of_range: FxHashMap<_, _> = self.ranges(&self.boundaries).zip(0..).collect();
-        let bytes_of = |profile: usize, range| {
-            let place: usize = *place_of_range.get(&range)?;
-            self.profiles[profile].bytes.get(place).copied()
+        let kept = self.chosen(&self.boundaries, split, max_numbers)?;
+        let place = |at: &u32| kept.binary_search(at).ok();
+        let is_kept = |(start, end, after): (u32, u32, usize)| {
+            let is_end = |end| self.after(kept.len(), end).contains(&after);
+            place(&start).is_some() && place(&end).is_some_and(is_end)
         };
-        let cut_bytes_of = |profile: usize, at: u32| {
-            let place = self.boundaries.binary_search(&at).ok()?.checked_sub(1)?;
-            self.profiles[profile].cut_bytes.get(place).copied()
-        };
-        self.clone()
-            .between(&self.boundaries, split, max_numbers, bytes_of, cut_bytes_of)
+        let profiles = self.profiles.iter().map(|own| ProfileNumbers {
+            bytes: (self.ranges(&self.boundaries).zip(&own.bytes))
+                .filter_map(|(range, &bytes)| is_kept(range).then_some(bytes))
+                .collect(),
+            cut_bytes: (self.boundaries.iter().skip(1).zip(&own.cut_bytes))
+                .filter_map(|(at, &bytes)| place(at).map(|_| bytes))
+                .collect(),
+            ..own.clone()
+        });
+        let profiles = profiles.collect();
+        Some(self.clone().between(kept, profiles))
     }
-}
-
-/// Returns the boundaries to keep, in ascending order. If `fits` accepts the number of all
-/// `boundaries`, all are kept. Otherwise, both ends of the layer order are kept, and the boundaries
-/// near the cuts `split` and near the cuts of the `best` splits, up to the largest distance that
-/// `fits` accepts. If `fits` accepts no distance, the cuts of the `best` splits are ignored.
-/// Returns `None` if `fits` does not even accept the cuts `split`.
-fn chosen(
-    boundaries: &[u32],
-    split: &[u32],
-    best: &[SplitCuts],
-    fits: impl Fn(usize) -> bool,
-) -> Option<Vec<u32>> {
-    /// Maximum distance of a kept boundary from the nearest cut, in positions.
-    const FAR: u32 = 64;
-    if fits(boundaries.len()) {
-        return Some(boundaries.to_vec());
-    }
-    let mut kept: BTreeSet<u32> = boundaries
-        .first()
-        .into_iter()
-        .chain(boundaries.last())
-        .chain(split)
-        .copied()
-        .collect();
-    let of_split = kept.clone();
-    kept.extend(best.iter().flat_map(|best_split| &best_split.cuts));
-    let within = |cuts: &BTreeSet<u32>| near_cuts(boundaries, cuts, FAR, &fits);
-    within(&kept).or_else(|| within(&of_split))
 }
 
 /// Maximum number of entries in [`ProfileNumbers::bytes`], summed over all profiles; they take
 /// about 1.2 MB of JSON.
 const MAX_NUMBERS: usize = 150_000;
 
-impl Inputs<'_> {
+impl WhatIf {
     /// Returns the bytes and cycles of splits other than the report's split. Returns `None` if
     /// these were not requested, if the report's split lacks layers or has more stages than the
     /// bytes were computed for, or if the bytes of any range are missing.
-    pub(super) fn what_if(&self, search: &SearchResult<'_>) -> Option<WhatIf> {
-        let question = &search.costs.question;
+    pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let all_costs: Vec<_> = match &search.near[..] {
             [] => search
                 .costs
@@ -239,61 +201,74 @@ impl Inputs<'_> {
         };
         let costs = all_costs[0];
         let stages = &search.shown.stages;
-        if !question.request.options.what_if
+        if !search.costs.request().options.what_if
             || stages.last().is_none_or(|last| last.end < costs.layers())
             || stages.len() > costs.stages()
         {
             return None;
         }
-        let best = best(search);
-        let max_stages = best
-            .iter()
-            .map(|best| best.ipus as usize)
-            .max()
-            .unwrap_or(search.costs.ipus)
-            .max(stages.len())
-            .min(costs.stages());
-        let constraints = search.costs.constraints().iter();
-        let constraints = constraints.map(|constraint| CheckedConstraint {
-            name: broken(constraint),
-            rule: constraint.rule,
-        });
-        let has_cycles = search.costs.problem().has_cycles();
-        let profiles = search.costs.profiles().map(|profile| ProfileNumbers {
-            amp: search.costs.proportion(profile),
-            cycles: search.costs.by_profile[profile]
-                .times
-                .as_ref()
-                .filter(|_| has_cycles)
-                .map(|times| times.by_position()),
-            ..ProfileNumbers::default()
-        });
-        let without_numbers = WhatIf {
-            max_stages: max_stages as u32,
-            by_stages_after: costs.is_by_depth(),
-            best,
-            constraints: constraints.collect(),
-            profiles: profiles.collect(),
-            ..WhatIf::default()
-        };
-        let cut_bytes_of = |profile: usize, at: u32| {
-            let is_inner = (1..costs.layers()).contains(&(at as usize));
-            is_inner.then(|| search.costs.cut_bytes(profile, at as usize))
-        };
-        let bytes_of = |profile: usize, (start, end, after): (u32, u32, usize)| {
-            all_costs[profile].peak(start as usize..end as usize, after)
-        };
+        let without_numbers = Self::without_numbers(search, costs);
         let positions = costs.layers() as u32;
         let is_whole = |at: u32| {
-            let mut all = all_costs.iter();
-            all.all(|costs| costs.reach(at as usize) == costs.layers())
+            all_costs
+                .iter()
+                .all(|costs| costs.reach(at as usize) == costs.layers())
         };
         let all: Vec<u32> = (0..positions)
             .filter(|&at| is_whole(at))
             .chain([positions])
             .collect();
         let most = MAX_NUMBERS / all_costs.len();
-        without_numbers.between(&all, &cuts(stages), most, bytes_of, cut_bytes_of)
+        let boundaries = without_numbers.chosen(&all, &cuts(stages), most)?;
+        let inner = boundaries.get(1..boundaries.len() - 1)?;
+        let has_cycles = search.costs.problem().has_cycles();
+        let numbers = |profile: usize| {
+            let bytes_of = |(start, end, after): (u32, u32, usize)| {
+                all_costs[profile].peak(start as usize..end as usize, after)
+            };
+            let bytes = without_numbers.ranges(&boundaries).map(bytes_of);
+            let cut_bytes = |&at: &u32| search.costs.cut_bytes(profile, at as usize);
+            let times = search.costs.by_profile[profile].times.as_ref();
+            Some(ProfileNumbers {
+                amp: search.costs.proportion(profile),
+                bytes: bytes.collect::<Option<_>>()?,
+                cut_bytes: inner.iter().map(cut_bytes).collect(),
+                cycles: times
+                    .filter(|_| has_cycles)
+                    .map(|times| times.by_position()),
+            })
+        };
+        let profiles = search
+            .costs
+            .profiles()
+            .map(numbers)
+            .collect::<Option<_>>()?;
+        Some(without_numbers.between(boundaries, profiles))
+    }
+
+    /// Returns the best splits, the constraints and the number of stages that the reader can try,
+    /// without boundaries and without numbers. `costs` has the bytes of ranges.
+    fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
+        let best = best(search);
+        let max_stages = best
+            .iter()
+            .map(|best| best.ipus as usize)
+            .max()
+            .unwrap_or(search.costs.ipus)
+            .max(search.shown.stages.len())
+            .min(costs.stages());
+        Self {
+            max_stages: max_stages as u32,
+            by_stages_after: costs.is_by_depth(),
+            best,
+            constraints: (search.costs.constraints().iter())
+                .map(|constraint| CheckedConstraint {
+                    name: broken(constraint),
+                    rule: constraint.rule,
+                })
+                .collect(),
+            ..Self::default()
+        }
     }
 }
 

@@ -1,12 +1,9 @@
 //! Chooses the program steps that a page draws, and lists the variables that are live at these
 //! steps on the fullest tiles of the model and of its pipeline stages.
 
-use super::Inputs;
+use super::*;
 use crate::memory::LiveCurves;
-use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
-use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use crate::model::{FetchedNames, StepProgram, TileLists, TileVariable};
 
 /// Upper bound on the number of program steps that the charts of a page draw.
 const MAX_STEPS: usize = 400;
@@ -69,10 +66,12 @@ impl<'a> ChosenSteps<'a> {
             tiles: Vec::new(),
         };
         let mut max_steps = MAX_STEPS;
-        chosen.steps = chosen.steps_of_curves(max_steps);
-        while max_steps > MIN_STEPS && chosen.largest(tiles[0]).len() > MAX_LISTED {
-            max_steps /= 2;
+        loop {
             chosen.steps = chosen.steps_of_curves(max_steps);
+            if max_steps <= MIN_STEPS || chosen.largest(tiles[0]).len() <= MAX_LISTED {
+                break;
+            }
+            max_steps /= 2;
         }
         let max_of_others = MAX_LISTED_OF_OTHERS / tiles.len().saturating_sub(1).max(1);
         for tile in tiles {
@@ -181,8 +180,10 @@ impl<'a> ChosenSteps<'a> {
 
     /// Returns `variable` with its name from `names` and with the drawn steps at which it is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
-        let spans = self.spans(variable).into_iter();
-        let steps = spans.map(|(from, to)| (self.steps[from], self.steps[to - 1]));
+        let steps = self
+            .spans(variable)
+            .into_iter()
+            .map(|(from, to)| (self.steps[from], self.steps[to - 1]));
         VariableAtSteps {
             variable: self.inputs.live_variable(&names.of(variable)),
             is_always_live: self.inputs.model.classes.is_always_live(variable.class),
@@ -193,8 +194,11 @@ impl<'a> ChosenSteps<'a> {
     /// Returns the name of the first operation that `program` belongs to; `None` if `program`
     /// belongs to no operation.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operations = &self.inputs.model.operations;
-        let operation = operations.get(program.operation? as usize)?;
+        let operation = self
+            .inputs
+            .model
+            .operations
+            .get(program.operation? as usize)?;
         Some(operation.name.to_string())
     }
 
@@ -282,13 +286,13 @@ impl<'a> ChosenSteps<'a> {
 /// `fullest`, the fullest tile of the model; then at most [`MAX_OTHERS`] of `stages`, the fullest
 /// tile of each stage; then, until [`MIN_OTHERS`] tiles besides `fullest` are listed, tiles of
 /// `all`, which has tiles of the model, the fullest first.
-pub fn listed_tiles(fullest: u32, stages: &[u32], all: &[u32]) -> Vec<u32> {
+pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
-    for (others, limit) in [(stages, MAX_OTHERS), (all, MIN_OTHERS)] {
-        for &tile in others {
-            if tiles.len() <= limit && !tiles.contains(&tile) {
-                tiles.push(tile);
-            }
+    let stages = stages.map(|tile| (tile, MAX_OTHERS));
+    let all = all.iter().map(|&tile| (tile, MIN_OTHERS));
+    for (tile, limit) in stages.chain(all) {
+        if tiles.len() <= limit && !tiles.contains(&tile) {
+            tiles.push(tile);
         }
     }
     tiles

@@ -10,14 +10,11 @@ pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 pub(super) use tile_map::MAX_NUMBERS;
 
-use super::{LayerNames, Provenance, RecordedMemory, Report, answer};
-use crate::memory::MemoryModel;
+use super::*;
 use crate::message::{FileError, Warning};
-use crate::model::{Layering, Model, Placement, ProfileLookup, WeightTie};
+use crate::model::{Layering, Model, Placement, ProfileLookup};
 use crate::profile::Recorded;
-use crate::report::{Stage, StepFacts};
-use crate::search::{SearchResult, Word};
-use std::ops::Range;
+use crate::search::Word;
 
 /// The data from which a report on a model is made.
 pub struct Inputs<'a> {
@@ -104,11 +101,8 @@ impl Report {
         named: &NamedVariables,
     ) -> Self {
         let split = Some(search).filter(|search| search.costs.request().options.split);
-        let shared = if inputs.is_full() {
-            inputs.memory.ties()
-        } else {
-            Vec::new()
-        };
+        let shared = inputs.is_full().then(|| inputs.memory.ties());
+        let shared = shared.unwrap_or_default();
         Self {
             cuts: split.map_or(Vec::new(), |search| inputs.cuts(search, &shared)),
             pipeline: inputs.pipeline(search),
@@ -122,7 +116,7 @@ impl Report {
             shared_variables: inputs.shared_variables(shared),
             sizes: inputs.sizes(search),
             sweep: inputs.sweep(search),
-            what_if: split.and_then(|search| inputs.what_if(search)),
+            what_if: split.and_then(WhatIf::new),
             step: split.and_then(StepFacts::new),
             plan: inputs.plan(search),
             ..self
@@ -135,18 +129,18 @@ impl Report {
     /// which is a report on the same split but on another profile. The replaced stage keeps its
     /// available memory proportion; all other data is that of the other profile.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
-        if let (Some(mine), Some(theirs)) = (&mut self.split, other.split) {
-            let stages = mine.stages.iter_mut().zip(theirs.stages);
-            for (_, (mine, theirs)) in stages.enumerate().filter(|(stage, _)| is_own(*stage)) {
-                *mine = Stage {
-                    amp: mine.amp,
-                    ..theirs
-                };
+        let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
+        let others = other.split.into_iter().flat_map(|split| split.stages);
+        for (stage, (mine, theirs)) in stages.zip(others).enumerate() {
+            if is_own(stage) {
+                let amp = mine.amp;
+                *mine = Stage { amp, ..theirs };
             }
         }
-        if let (Some(mine), Some(theirs)) = (&mut self.execution, other.execution) {
-            let stages = mine.stages.iter_mut().zip(theirs.stages);
-            for (_, (mine, theirs)) in stages.enumerate().filter(|(stage, _)| is_own(*stage)) {
+        let cycles = self.execution.iter_mut().flat_map(|own| &mut own.stages);
+        let others = other.execution.into_iter().flat_map(|own| own.stages);
+        for (stage, (mine, theirs)) in cycles.zip(others).enumerate() {
+            if is_own(stage) {
                 *mine = theirs;
             }
         }
@@ -178,18 +172,22 @@ impl Inputs<'_> {
         let stages_of = |tie: &WeightTie| {
             let positions = &self.placement.positions;
             let is_in = |range: &Range<usize>| {
-                let mut places = tie.places.iter();
-                places.any(|&place| range.contains(&positions.of_place(place)))
+                tie.places
+                    .iter()
+                    .any(|&place| range.contains(&positions.of_place(place)))
             };
-            let stages = (0..).zip(self.stages());
-            stages
+            (0..)
+                .zip(self.stages())
                 .filter_map(|(stage, range)| is_in(range).then_some(stage))
                 .collect()
         };
-        let ties = self.placement.ties.iter().map(|tie| WeightTie {
-            stages: stages_of(tie),
-            ..tie.clone()
-        });
-        ties.collect()
+        self.placement
+            .ties
+            .iter()
+            .map(|tie| WeightTie {
+                stages: stages_of(tie),
+                ..tie.clone()
+            })
+            .collect()
     }
 }

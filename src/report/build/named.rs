@@ -5,22 +5,12 @@
 
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
-use super::{Detail, Inputs};
-use crate::memory::{PlacedStage, StageMemory};
-use crate::message::FileError;
-use crate::model::{
-    LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable, without_numbers,
-};
+use super::*;
+use crate::model::{LivePlace, NamedVariable, TileLists, TileVariable, without_numbers};
 use crate::profile::CodeKind;
-use crate::report::{
-    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,
-};
 use crate::search::Outcome;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// Upper bound on the listed sums of variables at the peak of the model or of a stage. A sum adds
 /// up variables of one category whose names differ only in numbers.
@@ -77,14 +67,13 @@ impl Inputs<'_> {
             });
         };
         let is_page = self.detail >= Detail::Page;
-        let tiles = if is_page {
-            TileVariables::tiles(&self.model.recorded.tiles)
-        } else {
-            Vec::new()
-        };
+        let tiles = is_page.then(|| TileVariables::tiles(&self.model.recorded.tiles));
+        let tiles = tiles.unwrap_or_default();
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
-            listed_tiles(fullest, &self.peaks.tiles_of_stages, &tiles)
+            let of_stages = self.stages_with_steps().map(|(_, stage)| stage);
+            let of_stages = of_stages.map(|stage| stage.max_tile() as u32);
+            listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
         let wanted = (places.iter().map(|(place, _)| &place.tile))
@@ -93,13 +82,18 @@ impl Inputs<'_> {
             .chain(tiles.iter().map(|&tile| (tile, MAX_OF_TILE)));
         let lists = lookup.on_tiles(&Vec::from_iter(wanted));
 
-        let live = places.par_iter();
-        let live: Vec<_> = live.map(|place| self.live(lookup, &lists, place)).collect();
+        let live: Vec<_> = places
+            .par_iter()
+            .map(|place| self.live(lookup, &lists, place))
+            .collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
         let on_tiles = tiles.iter().map(|&tile| {
-            let largest = lists.of(tile).take(MAX_OF_TILE);
-            largest.filter(|variable| variable.bytes > 0).collect()
+            lists
+                .of(tile)
+                .take(MAX_OF_TILE)
+                .filter(|variable| variable.bytes > 0)
+                .collect()
         });
         let on_tiles: Vec<Vec<TileVariable>> = on_tiles.collect();
         let listed = (live.iter().flat_map(|(_, listed)| listed))
@@ -121,7 +115,7 @@ impl Inputs<'_> {
         let of_stages =
             of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
         Ok(NamedVariables {
-            at_peak: at_peak.or_else(|| self.saved_peak()),
+            at_peak,
             at_peaks_of_stages: of_stages.collect(),
             stashed: stashed.iter().map(named).collect(),
             lacking: live
@@ -137,15 +131,18 @@ impl Inputs<'_> {
     /// Returns the variables at the memory peak of the whole model, as a saved model contains them;
     /// `None` if the model does not contain them, or if only the split was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
-        let found = self.model.memory_peak.as_ref();
-        found.filter(|_| self.is_full()).map(|found| PeakVariables {
-            tile: found.tile,
-            step: found.step,
-            count: found.variables.len() as u64,
-            bytes: found.bytes,
-            largest: self.sums(found.variables.iter().take(MAX_SUMMED).cloned()),
-            ..PeakVariables::default()
-        })
+        self.model
+            .memory_peak
+            .as_ref()
+            .filter(|_| self.is_full())
+            .map(|found| PeakVariables {
+                tile: found.tile,
+                step: found.step,
+                count: found.variables.len() as u64,
+                bytes: found.bytes,
+                largest: self.sums(found.variables.iter().take(MAX_SUMMED).cloned()),
+                ..PeakVariables::default()
+            })
     }
 
     /// Returns the places (a tile, a step, and the positions of a stage) whose live variables are
@@ -221,13 +218,9 @@ impl Inputs<'_> {
             .iter()
             .zip(self.stages_with_steps())
             .map(|(stage, (_, computed))| {
-                let copies = self.memory.copies(stage);
-                let has_copies = copies.is_some_and(|(copies, _)| copies > 0);
                 lists
                     .of(computed.max_tile() as u32)
-                    .filter(|variable| {
-                        has_copies && self.memory.is_stashed(stage, variable.class, variable.set)
-                    })
+                    .filter(|variable| self.memory.is_stashed(stage, variable.class, variable.set))
                     .take(MAX_STASHED)
                     .collect()
             })

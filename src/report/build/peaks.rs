@@ -1,11 +1,8 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
-use super::named::NamedVariables;
-use super::{Detail, Inputs};
-use crate::memory::{self, LiveCurves, MemoryModel};
-use crate::model::{LivePlace, Model};
-use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
-use crate::search::SearchResult;
+use super::*;
+use crate::memory::{self, LiveCurves};
+use crate::model::LivePlace;
 
 /// Approximate upper bound on points in each curve of the whole model.
 const MAX_POINTS: usize = 1000;
@@ -22,9 +19,6 @@ pub struct Peaks {
     /// One entry per stage: its curves of live bytes, over all tiles and on the stage's fullest
     /// tile; `None` for a stage without steps.
     pub(super) stages: Vec<Option<LiveCurves>>,
-    /// One entry per stage: the index of the stage's fullest tile. Empty if only the split was
-    /// requested.
-    pub(super) tiles_of_stages: Vec<u32>,
 }
 
 impl Peaks {
@@ -47,7 +41,6 @@ impl Peaks {
             .collect();
         Self {
             whole: memory.whole_curves(tile).map(|curves| (tile, curves)),
-            tiles_of_stages: stages.iter().map(|&(.., tile)| tile).collect(),
             stages: memory.curves(&stages),
         }
     }

@@ -1,15 +1,8 @@
 //! The report's split, its stages, and the bytes that flow between the stages.
 
-use super::Inputs;
-use super::named::NamedVariables;
-use crate::memory::{PlacedStage, StageMemory, VariableKinds};
-use crate::report::{
-    Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
-    TileParts, histogram,
-};
-use crate::search::{SearchResult, free_bytes};
+use super::*;
+use crate::memory::VariableKinds;
 use crate::solve::{CompiledStage, Limits};
-use std::ops::Range;
 
 impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {
@@ -24,7 +17,7 @@ impl Inputs<'_> {
             fits: shown.fits,
             limit: request.highest_limit(),
             limits: Limits::new(&request.limits).by_ipu().map(<[u64]>::to_vec),
-            max_stages: u32::try_from(search.costs.ipus).unwrap_or(u32::MAX),
+            max_stages: search.costs.ipus as u32,
             replicas: search.costs.replicas() as u64,
             fewest_ipus: search.fewest_ipus().map(|ipus| ipus as u32),
             is_given: request.given.is_some(),
@@ -107,8 +100,10 @@ impl Inputs<'_> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
         let category = |wanted: &str| {
-            let mut categories = self.model.recorded.categories.iter();
-            categories
+            self.model
+                .recorded
+                .categories
+                .iter()
                 .find(|category| category.name == wanted)
                 .map_or(0, |category| category.bytes.get(tile as u32).into())
         };
@@ -171,11 +166,9 @@ impl Inputs<'_> {
                         .filter(|(layers, _)| crosses(layers))
                         .map(|&(_, bytes)| bytes)
                         .sum(),
-                    moves: if has_moves {
-                        self.moves(search, number, sides)
-                    } else {
-                        Vec::new()
-                    },
+                    moves: has_moves
+                        .then(|| self.moves(search, number, sides))
+                        .unwrap_or_default(),
                 }
             })
             .collect()
@@ -209,24 +202,5 @@ impl Inputs<'_> {
         let back = (at > start + 1).then(|| moved(at - 1, at - 1..at, number + 1));
         let on = (at + 1 < end).then(|| moved(at + 1, at..at + 1, number));
         back.into_iter().chain(on).flatten().collect()
-    }
-}
-
-impl Fullness {
-    /// Returns the distribution of bytes over tiles. `tiles` has the bytes of each tile, and
-    /// `limit` is the limit of a tile in bytes.
-    pub(in crate::report) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
-        let mut bytes: Vec<u64> = tiles.collect();
-        bytes.sort_unstable();
-        // Returns the lowest number of bytes that `percent` % of the tiles do not exceed.
-        let percentile = |percent: usize| {
-            let place = (bytes.len() * percent).div_ceil(100);
-            bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)
-        };
-        Self {
-            median: percentile(50),
-            percentile_95: percentile(95),
-            histogram: histogram(&bytes, limit),
-        }
     }
 }

@@ -3,9 +3,8 @@
 
 use crate::model::{FetchedNames, NamedVariable, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
-use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
+use crate::report::*;
 use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
 
 /// Upper bound on the numbers in a map of tiles (categories times tiles), which take about 4 MB of
 /// JSON. The numbers of all categories on 16 IPUs stay below this bound.
@@ -47,11 +46,9 @@ impl TileMap {
             .map(|(_, category)| TileCategory {
                 name: category.name.clone(),
                 bytes: by_tile(&category.bytes),
-                overlapped: if is_overlapped(category) {
-                    by_tile(&category.overlapped)
-                } else {
-                    Vec::new()
-                },
+                overlapped: is_overlapped(category)
+                    .then(|| by_tile(&category.overlapped))
+                    .unwrap_or_default(),
             })
             .collect();
         Some(Self {
@@ -80,7 +77,7 @@ impl TileVariables {
         tiles: Vec<u32>,
         found: &[Vec<TileVariable>],
     ) -> Self {
-        let kind = |variable: &TileVariable| {
+        Self::new(tiles, found, |variable| {
             let NamedVariable { name, category, .. } = names.of(variable);
             let kind = VariableKind {
                 name: name.into(),
@@ -88,18 +85,17 @@ impl TileVariables {
                 always_live: classes.is_always_live(variable.class),
             };
             (kind, variable.bytes)
-        };
-        let kinds = |variables: &Vec<TileVariable>| variables.iter().map(kind).collect();
-        Self::new(tiles, found.iter().map(kinds).collect())
+        })
     }
 
     /// Stores each variable in `found` as its bytes and an index into a list of the distinct kinds
-    /// of variables (name, category, and whether always live). `found` has one list per entry of
-    /// `tiles`.
-    fn new(tiles: Vec<u32>, found: Vec<Vec<(VariableKind, u64)>>) -> Self {
+    /// of variables (name, category, and whether always live). `kind` returns the kind and the
+    /// bytes of a variable. `found` has one list per entry of `tiles`.
+    fn new<T>(tiles: Vec<u32>, found: &[Vec<T>], kind: impl Fn(&T) -> (VariableKind, u64)) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();
-        let mut place = |(kind, bytes): (VariableKind, u64)| {
+        let mut place = |variable| {
+            let (kind, bytes) = kind(variable);
             let next = kinds.len() as u32;
             let place = *places.entry(kind.clone()).or_insert(next);
             if place == next {
@@ -107,11 +103,14 @@ impl TileVariables {
             }
             (place, bytes)
         };
-        let mut largest = |of_tile: Vec<_>| of_tile.into_iter().map(&mut place).collect();
+        let largest = found
+            .iter()
+            .map(|of_tile| of_tile.iter().map(&mut place).collect())
+            .collect();
         Self {
             most: MAX_VARIABLES as u32,
             tiles,
-            largest: found.into_iter().map(&mut largest).collect(),
+            largest,
             kinds,
         }
     }
@@ -168,7 +167,7 @@ mod tests {
             vec![variable("a", true), variable("b", true)],
             vec![variable("b", false), variable("a", true)],
         ];
-        let variables = TileVariables::new(vec![1, 0], found);
+        let variables = TileVariables::new(vec![1, 0], &found, Clone::clone);
         assert_eq!(variables.kinds.len(), 3);
         assert_eq!(variables.largest, [[(0, 8), (1, 8)], [(2, 8), (0, 8)]]);
     }

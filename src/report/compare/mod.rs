@@ -8,10 +8,8 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::{LayerMemory, Report, VERSION};
+use super::*;
 use crate::message::{GIVE_REPORT, Warning};
-use crate::model::PseudoLayers;
-use serde::Deserialize;
 use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;
@@ -22,34 +20,13 @@ pub struct Comparison<'a> {
     reports: [&'a Report; 2],
     /// One entry per layer of either report, in the order of the later report. Layers that only the
     /// earlier report has come last.
-    pub layers: Vec<BytesChange>,
-    /// One entry per stage of either report, in the order of the stages.
-    pub stages: Vec<BytesChange>,
+    layers: Vec<ComparedLayer<'a>>,
     /// Reasons why the numbers of the two reports may not be comparable, such as different limits.
     pub warnings: Vec<Warning>,
 }
 
-/// The bytes of one layer or of one stage in the earlier and in the later report.
-#[derive(Debug, PartialEq)]
-pub struct BytesChange {
-    /// The bytes of the layer or stage in the earlier report; `None` if that report does not have
-    /// it.
-    pub before: Option<ComparedBytes>,
-    /// The bytes of the layer or stage in the later report; `None` if that report does not have it.
-    pub now: Option<ComparedBytes>,
-}
-
-/// Bytes of a stage, or of a layer as a stage of its own, in one of two compared reports.
-#[derive(Debug, PartialEq)]
-pub struct ComparedBytes {
-    /// The name of the layer, or the names of the stage's layers in order, with spaces between.
-    pub layers: String,
-    /// Bytes of the layer or stage on its fullest tile.
-    pub fullest_tile: u64,
-    /// Bytes of a layer, summed over all tiles; `None` for a stage, since stages are compared only
-    /// by their fullest tiles.
-    pub total: Option<u64>,
-}
+/// A layer in the earlier and in the later report; `None` in a report that does not have the layer.
+type ComparedLayer<'a> = [Option<&'a LayerMemory>; 2];
 
 impl<'a> Comparison<'a> {
     /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
@@ -58,7 +35,6 @@ impl<'a> Comparison<'a> {
         Self {
             reports: [earlier, later],
             layers: layers(earlier, later),
-            stages: stages([earlier, later]),
             warnings: warnings(earlier, later),
         }
     }
@@ -81,30 +57,24 @@ impl<'a> Comparison<'a> {
     /// fullest tile or over all tiles. Each has its name and its two growths in bytes: on the
     /// fullest tile, and over all tiles.
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
-        self.layers.iter().filter_map(|layer| {
-            let growth = layer.growth()?;
-            growth
-                .iter()
-                .any(|&bytes| bytes > 0)
-                .then_some((&*layer.now.as_ref()?.layers, growth))
-        })
+        self.layers
+            .iter()
+            .filter_map(|layer| Some((self.name(layer)?, growth(layer)?)))
+            .filter(|(_, growth)| growth.iter().any(|&bytes| bytes > 0))
+    }
+
+    /// Returns the name of a layer, if possible as the later report shows it.
+    fn name(&self, layer: &ComparedLayer<'a>) -> Option<&'a str> {
+        let name = |side: usize| Some(self.reports[side].pseudo_layers.name_of(&layer[side]?.name));
+        name(1).or_else(|| name(0))
     }
 }
 
-impl BytesChange {
-    /// Returns the number that `bytes` reads from this layer or stage, first in the earlier report
-    /// and then in the later one; `None` for a report that does not have the layer or stage.
-    fn both(&self, bytes: impl Fn(&ComparedBytes) -> Option<u64>) -> [Option<u64>; 2] {
-        [&self.before, &self.now].map(|memory| bytes(memory.as_ref()?))
-    }
-
-    /// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles;
-    /// the numbers are below 0 if the layer shrank. `None` for a new or removed layer, and for a
-    /// stage.
-    fn growth(&self) -> Option<[i128; 2]> {
-        let on_tile = more(self.both(|memory| Some(memory.fullest_tile)))?;
-        Some([on_tile, more(self.both(|memory| memory.total))?])
-    }
+/// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles; the
+/// numbers are below 0 if the layer shrank. `None` for a new or removed layer.
+fn growth(layer: &ComparedLayer<'_>) -> Option<[i128; 2]> {
+    let on_tile = more(layer.map(|memory| Some(memory?.fullest_tile_bytes)))?;
+    Some([on_tile, more(layer.map(|memory| Some(memory?.total)))?])
 }
 
 /// Returns the later number of bytes minus the earlier number; `None` if either number is missing.
@@ -112,49 +82,21 @@ fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
 
-fn layers(earlier: &Report, later: &Report) -> Vec<BytesChange> {
-    let memory = |report: &Report, layer: &LayerMemory| ComparedBytes {
-        layers: report.pseudo_layers.name_of(&layer.name).to_string(),
-        fullest_tile: layer.fullest_tile_bytes,
-        total: Some(layer.total),
-    };
-    let mut left: Vec<ComparedBytes> = earlier
+fn layers<'a>(earlier: &'a Report, later: &'a Report) -> Vec<ComparedLayer<'a>> {
+    let mut left: Vec<&LayerMemory> = earlier.layers.iter().collect();
+    let mut layers: Vec<ComparedLayer<'a>> = later
         .layers
         .iter()
-        .map(|layer| memory(earlier, layer))
+        .map(|now| {
+            let name = later.pseudo_layers.name_of(&now.name);
+            let is_same =
+                |before: &&LayerMemory| earlier.pseudo_layers.name_of(&before.name) == name;
+            let place = left.iter().position(is_same);
+            [place.map(|place| left.remove(place)), Some(now)]
+        })
         .collect();
-    let mut changes = Vec::new();
-    for layer in &later.layers {
-        let now = memory(later, layer);
-        let place = left.iter().position(|before| before.layers == now.layers);
-        changes.push(BytesChange {
-            before: place.map(|place| left.remove(place)),
-            now: Some(now),
-        });
-    }
-    changes.extend(left.into_iter().map(|before| BytesChange {
-        before: Some(before),
-        now: None,
-    }));
-    changes
-}
-
-fn stages(reports: [&Report; 2]) -> Vec<BytesChange> {
-    let stage = |report: &Report, number: usize| {
-        let stage = report.stages().get(number)?;
-        Some(ComparedBytes {
-            layers: report.pseudo_layers.names_of(&stage.layers).join(" "),
-            fullest_tile: stage.fullest_tile.bytes,
-            total: None,
-        })
-    };
-    let counts = reports.map(|report| report.stages().len());
-    (0..counts[0].max(counts[1]))
-        .map(|number| BytesChange {
-            before: stage(reports[0], number),
-            now: stage(reports[1], number),
-        })
-        .collect()
+    layers.extend(left.into_iter().map(|before| [Some(before), None]));
+    layers
 }
 
 fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {

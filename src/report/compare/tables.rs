@@ -1,38 +1,7 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::{BytesChange, ComparedBytes, Comparison, more};
-use crate::report::table::table;
+use super::*;
 use crate::report::terminal::{Severity, TextStyle};
-use crate::report::{Cell, Report, Split, Table, printable};
-
-/// The names of the rows in the table of verdicts. The last two rows are about the time of a step,
-/// and are left out if neither report has this time.
-const VERDICT: [&str; 7] = [
-    "Fits",
-    "Limit",
-    "IPUs",
-    "Stages",
-    "Peak memory",
-    "Micro-batches of a step",
-    "Cycles of a step",
-];
-
-/// Returns the values of `report` in the table of verdicts, in the order of [`VERDICT`].
-fn verdict(report: &Report) -> [Cell; 7] {
-    let Some(split) = &report.split else {
-        return [const { Cell::Empty }; 7];
-    };
-    let step = report.step.as_ref();
-    [
-        split.fits.into(),
-        split.limit.into(),
-        split.max_stages.into(),
-        split.stages.len().into(),
-        split.peak().into(),
-        step.map(|step| step.micro_batches).into(),
-        step.map(|step| step.cycles).into(),
-    ]
-}
 
 impl Comparison<'_> {
     /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
@@ -49,12 +18,9 @@ impl Comparison<'_> {
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
-        let mut changes = self.stages.iter();
-        stages.rows.retain(|_| {
-            changes
-                .next()
-                .is_some_and(|change| change.before != change.now)
-        });
+        stages
+            .rows
+            .retain(|row| row.cells[1] != row.cells[2] || row.cells[3] != row.cells[4]);
         [verdict, stages, layers]
             .into_iter()
             .filter(|table| !table.rows.is_empty())
@@ -62,15 +28,39 @@ impl Comparison<'_> {
     }
 
     /// Returns the table of verdicts: whether the split of each report fits, and numbers of the
-    /// split such as its limit and its peak.
+    /// split such as its limit and its peak. The rows about the time of a step are left out if
+    /// neither report has this time.
     fn verdict_table(&self) -> Table {
-        let [before, now] = self.reports.map(verdict);
-        let mut rows: Vec<_> = (VERDICT.into_iter().zip(before).zip(now)).collect();
-        let has_step = |report: &&Report| report.split.is_some() && report.step.is_some();
-        if !self.reports.iter().any(has_step) {
-            rows.truncate(VERDICT.len() - 2);
-        }
-        table!("compare-verdict", rows, |((name, before), now)| {
+        let both = |cell: fn(&Report, &Split) -> Cell| {
+            self.reports.map(|report| {
+                report
+                    .split
+                    .as_ref()
+                    .map_or(Cell::Empty, |split| cell(report, split))
+            })
+        };
+        let of_split = [
+            ("Fits", both(|_, split| split.fits.into())),
+            ("Limit", both(|_, split| split.limit.into())),
+            ("IPUs", both(|_, split| split.max_stages.into())),
+            ("Stages", both(|_, split| split.stages.len().into())),
+            ("Peak memory", both(|_, split| split.peak().into())),
+        ];
+        let of_step = [
+            (
+                "Micro-batches of a step",
+                both(|report, _| report.step.as_ref().map(|step| step.micro_batches).into()),
+            ),
+            (
+                "Cycles of a step",
+                both(|report, _| report.step.as_ref().map(|step| step.cycles).into()),
+            ),
+        ];
+        let is_known = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
+        let rows = of_split
+            .into_iter()
+            .chain(of_step.into_iter().filter(is_known));
+        table!("compare-verdict", rows, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
             "Now" Text (now),
@@ -78,13 +68,17 @@ impl Comparison<'_> {
     }
 
     fn stage_table(&self) -> Table {
-        let layers = |own: &Option<ComparedBytes>| own.as_ref().map(|own| own.layers.clone());
-        table!("compare-stages", self.stages.iter().enumerate(), |(number, stage)|
-            let tile = stage.both(|memory| Some(memory.fullest_tile));
+        let count = self.reports.map(|report| report.stages().len());
+        table!("compare-stages", 0..count[0].max(count[1]), |number|
+            let stage = self.reports.map(|report| Some((report, report.stages().get(number)?)));
+            let layers = stage.map(|own| {
+                own.map(|(report, stage)| report.pseudo_layers.names_of(&stage.layers).join(" "))
+            });
+            let tile = stage.map(|own| Some(own?.1.fullest_tile.bytes));
         {
             "Stage" Count (number),
-            "Layers before" Layers (layers(&stage.before)),
-            "Layers now" Layers (layers(&stage.now)),
+            "Layers before" Layers (&layers[0]),
+            "Layers now" Layers (&layers[1]),
             "Peak memory before" Bytes (tile[0]),
             "Peak memory now" Bytes (tile[1]),
             "Difference" Change (more(tile)),
@@ -92,12 +86,15 @@ impl Comparison<'_> {
     }
 
     fn layer_table(&self) -> Table {
-        let changed = self.layers.iter().filter(|layer| layer.before != layer.now);
+        let changed = self
+            .layers
+            .iter()
+            .filter(|layer| growth(layer) != Some([0; 2]));
         table!("compare-layers", changed, |layer|
-            let tile = layer.both(|memory| Some(memory.fullest_tile));
-            let total = layer.both(|memory| memory.total);
+            let tile = layer.map(|memory| Some(memory?.fullest_tile_bytes));
+            let total = layer.map(|memory| Some(memory?.total));
         {
-            "Layer" Text (layer.now.as_ref().or(layer.before.as_ref()).map(|memory| &memory.layers)),
+            "Layer" Text (self.name(layer)),
             "Change" Text (kind(layer)),
             "Peak memory before" Bytes (tile[0]),
             "Peak memory now" Bytes (tile[1]),
@@ -156,8 +153,8 @@ impl Comparison<'_> {
     }
 }
 
-fn kind(layer: &BytesChange) -> &'static str {
-    match (&layer.before, layer.growth()) {
+fn kind(layer: &ComparedLayer<'_>) -> &'static str {
+    match (layer[0], growth(layer)) {
         (None, _) => "new",
         (_, None) => "gone",
         (_, Some(growth)) if growth > [0; 2] => "grew",

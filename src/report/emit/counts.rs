@@ -3,14 +3,10 @@
 //! operations before and after the blocks. The forms `examples` and `optimum` contain these
 //! numbers, and the option `--layers-per-ipu` reads them.
 
-use super::form_source::FormSource;
-use super::lines::{Draft, Lines, STAGE};
 use super::template::OF_COUNTS;
-use crate::escape::{is_digits, printable};
-use crate::model::PseudoLayers;
-use crate::report::join;
+use super::*;
+use crate::escape::is_digits;
 use rustc_hash::FxHashSet;
-use std::ops::Range;
 
 /// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
 /// transformer. Returns one range of indices into `names` per block. Layers are in one block if
@@ -54,22 +50,28 @@ impl<'a> FormSource<'a> {
     /// order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
-        let blocks = blocks(layers.iter().map(|&(_, name)| name)).into_iter();
-        blocks.map(|block| layers[block].to_vec()).collect()
+        blocks(layers.iter().map(|&(_, name)| name))
+            .into_iter()
+            .map(|block| layers[block].to_vec())
+            .collect()
     }
 
     /// Returns true if no stage of the split begins inside a block. Otherwise, numbers of blocks
     /// cannot express the split.
     pub fn begins_with_blocks(self) -> bool {
-        let blocks = self.blocks();
-        let mut inner = blocks.iter().flat_map(|block| &block[1..]);
-        !inner.any(|&(position, _)| self.split.begins_at(position))
+        !self
+            .blocks()
+            .iter()
+            .flat_map(|block| &block[1..])
+            .any(|&(position, _)| self.split.begins_at(position))
     }
 
     /// Returns true if the model is a vision transformer, that is, if it has a module named `vit`.
     pub fn is_vit(self) -> bool {
-        let mut modules = self.split.modules.iter();
-        modules.any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
+        self.split
+            .modules
+            .iter()
+            .any(|own| own.begin.iter().any(|module| has_part(module, "vit")))
     }
 }
 
@@ -116,19 +118,18 @@ impl Draft<'_> {
         // blocks or with Out.
         let last = blocks.last().and_then(|block| block.last());
         let after = last.map_or(1, |&(position, _)| position + 1);
-        for (position, name) in source.layers_and_out().filter(is_outside) {
-            let judge = match source.other {
-                Some(_) => "Give",
-                None => "Judge the split that they make with --layers-per-ipu, or give",
-            };
+        let judge = match source.other {
+            Some(_) => "Give",
+            None => "Judge the split that they make with --layers-per-ipu, or give",
+        };
+        let outside = source.layers_and_out().filter(is_outside);
+        for (position, name) in outside.filter(|&(position, _)| position != after) {
             let warning = format!(
                 "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} \
                  --emit poptorch.",
                 printable(name)
             );
-            if position != after {
-                self.notes.begin(position, true, &warning);
-            }
+            self.notes.begin(position, true, &warning);
         }
         (self.notes.items, self.text.items) = (items.clone(), items);
     }
@@ -156,8 +157,9 @@ impl Draft<'_> {
     /// decoder.
     pub fn generation(&mut self) {
         let of = |part| {
-            let layers = self.source.layers();
-            layers.filter(move |(_, name)| has_part(name, part))
+            self.source
+                .layers()
+                .filter(move |(_, name)| has_part(name, part))
         };
         let (Some((last, _)), Some((first, name))) = (of("encoder").last(), of("decoder").next())
         else {
@@ -205,12 +207,13 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
 /// beginning.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
-    let unique = |first| {
-        let alike = firsts.iter().filter(|other| short(other) == short(first));
-        match alike.count() {
-            1 => short(first),
-            _ => *first,
-        }
+    let unique = |first| match firsts
+        .iter()
+        .filter(|other| short(other) == short(first))
+        .count()
+    {
+        1 => short(first),
+        _ => *first,
     };
     firsts.iter().map(unique).collect()
 }

@@ -1,16 +1,14 @@
 //! Forms of configuration that name, for each IPU or stage, the module or layer at which it begins.
 
-use super::form_source::FormSource;
-use super::lines::{Draft, STAGE};
-use crate::escape::{printable, quoted};
-use crate::model::Framework;
+use super::*;
+use crate::escape::quoted;
 
 impl<'a> FormSource<'a> {
     /// Returns the names of the Keras layers that are called at a position of the layer order; an
     /// empty list if another framework than TensorFlow recorded the profile.
     fn keras_layers(self, position: u32) -> &'a [String] {
-        let calls = self.calls(position, Framework::Tensorflow);
-        calls.map_or(&[], |calls| &calls.top)
+        self.calls(position, Framework::Tensorflow)
+            .map_or(&[], |calls| &calls.top)
     }
 
     /// Returns whether the profile was recorded with TensorFlow.
@@ -31,15 +29,24 @@ impl<'a> FormSource<'a> {
                 .iter()
                 .any(|called| Some(called.as_str()) == layer)
         });
-        let mut layers = calls.top.iter().filter(|_| is_below_model);
-        layers.find(|layer| !(0..position).any(|at| self.keras_layers(at).contains(layer)))
+        let is_earlier =
+            |layer: &String| (0..position).any(|at| self.keras_layers(at).contains(layer));
+        calls
+            .top
+            .iter()
+            .find(|layer| is_below_model && !is_earlier(layer))
     }
 
     /// Returns true if, for each stage of the split except the first, the profile has the name of
     /// the Keras layer at which the stage begins.
     pub fn has_keras_names(self) -> bool {
-        let mut stages = self.split.stages.iter().skip(1);
-        self.is_keras() && stages.all(|stage| self.keras_begin(stage.positions.start).is_some())
+        self.is_keras()
+            && self
+                .split
+                .stages
+                .iter()
+                .skip(1)
+                .all(|stage| self.keras_begin(stage.positions.start).is_some())
     }
 
     /// Returns the innermost module that begins at a position of the layer order; `None` if the
@@ -50,10 +57,13 @@ impl<'a> FormSource<'a> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
         }
-        let calls = self.calls(position, Framework::Tensorflow)?;
-        let below = calls.begin.as_ref().and_then(|path| path.split_once('.'));
         let is_layer = Some(position) != self.out();
-        below.map(|(_, path)| path).or(is_layer.then_some(name))
+        self.calls(position, Framework::Tensorflow)?
+            .begin
+            .as_ref()
+            .and_then(|path| path.split_once('.'))
+            .map(|(_, path)| path)
+            .or(is_layer.then_some(name))
     }
 }
 
@@ -136,8 +146,9 @@ impl Draft<'_> {
         }
         self.text.by_stages(|stages| {
             let last = source.forward_stages(stages).saturating_sub(1).to_string();
-            let is_apart = source.out_returns(stages);
-            is_apart.then(|| line(source.place_of_out(), "Out", &last))
+            source
+                .out_returns(stages)
+                .then(|| line(source.place_of_out(), "Out", &last))
         });
     }
 
@@ -147,8 +158,10 @@ impl Draft<'_> {
     /// CNN examples for TensorFlow 1 name scopes, as paths with slashes.
     pub fn pipeline_splits(&mut self) {
         for (position, name) in self.source.layers_and_out() {
-            let path = self.source.split_at(position, name);
-            let path = path.map(|path| path.replace('.', "/"));
+            let path = self
+                .source
+                .split_at(position, name)
+                .map(|path| path.replace('.', "/"));
             let (module, comment) = entry(path.as_deref(), name, "module");
             let line = format!("- {module}{comment}");
             self.text.begin(position, true, &line);

@@ -1,9 +1,8 @@
 //! The split that is written as configuration, and the properties of its pipeline that the text of
 //! a configuration depends on.
 
-use crate::memory::{self, Recompute, Schedule};
-use crate::model::{Framework, ModuleCalls, PseudoLayers};
-use crate::report::{BestSplit, Report, Split};
+use super::*;
+use crate::model::ModuleCalls;
 use crate::time::USUAL_MICRO_BATCHES;
 
 /// A split that is written as configuration, with the report that contains it.
@@ -86,9 +85,9 @@ impl<'a> FormSource<'a> {
 
     /// Returns the training pipeline for which the memory of the stages was computed; `None` for
     /// inference, if there is no pipeline, or if the pipeline is unknown.
-    pub fn training(self) -> Option<memory::Pipeline> {
-        let facts = self.report.pipeline.as_ref();
-        Some(facts.filter(|facts| facts.trains())?.pipeline)
+    pub fn training(self) -> Option<Pipeline> {
+        let facts = self.report.pipeline.as_ref()?;
+        facts.trains().then_some(facts.pipeline)
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
@@ -96,8 +95,11 @@ impl<'a> FormSource<'a> {
     /// [`USUAL_MICRO_BATCHES`], raised to a number that the schedule allows (PopART's schedule if
     /// the pipeline has none). Returns `None` for inference, or if the report has no pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {
-        let facts = self.report.pipeline.as_ref();
-        let facts = facts.filter(|facts| facts.is_training)?;
+        let facts = self
+            .report
+            .pipeline
+            .as_ref()
+            .filter(|facts| facts.is_training)?;
         let schedule = match facts.pipeline.schedule {
             Schedule::None => Schedule::Popart,
             schedule => schedule,
@@ -113,8 +115,13 @@ impl<'a> FormSource<'a> {
     /// Returns the available memory proportion of each IPU for a split into `stages` stages; an
     /// empty list if the proportions are unknown.
     pub fn amps(self, stages: usize) -> Vec<f64> {
-        let of_split = self.split.stages.iter().map(|stage| stage.amp);
-        let amps: Vec<f64> = of_split.collect::<Option<_>>().unwrap_or_default();
+        let amps: Vec<f64> = self
+            .split
+            .stages
+            .iter()
+            .map(|stage| stage.amp)
+            .collect::<Option<_>>()
+            .unwrap_or_default();
         match amps.first() {
             // If all stages of `split` have the same proportion, the stages of any other split have
             // it, too.

@@ -1,11 +1,7 @@
 //! The lines of a form of configuration. Each line has conditions on the splits for which it is
 //! written; the page, in which the reader moves cuts, chooses lines by the same conditions.
 
-use super::form_source::FormSource;
-use crate::escape::printable;
-use crate::report::{Split, join, sentences, with_commas};
-use crate::wording::grouped;
-use serde::Serialize;
+use super::*;
 
 /// Placeholder in the text of a line for the index of the stage that contains [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
@@ -13,7 +9,7 @@ pub const STAGE: &str = "\0stage\0";
 /// A line of configuration with values to put in, and the conditions on the splits for which it is
 /// written. Without conditions, it is written for every split.
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Line {
     /// The text of the line in pieces. Every second piece, from the second on, names a value to put
     /// in: `stage` (the index of the stage of `position`), `stages` and `last-stage` (the number of
@@ -153,11 +149,7 @@ impl<'a> Lines<'a> {
             begins,
             stages,
             note: self.mark == Some(""),
-            items: if has_list {
-                self.items.clone()
-            } else {
-                Vec::new()
-            },
+            items: has_list.then(|| self.items.clone()).unwrap_or_default(),
         });
     }
 }
@@ -189,13 +181,8 @@ impl Line {
             "numbers" => join(counts(), " "),
             "lists" => {
                 let mut lists = self.lists(split);
-                let rest = split.stages.last().map_or(0, |stage| stage.positions.end);
-                let rest = self
-                    .items
-                    .get(rest as usize..)
-                    .unwrap_or_default()
-                    .iter()
-                    .map(String::as_str);
+                let end = split.stages.last().map_or(0, |stage| stage.positions.end);
+                let rest = self.items.iter().skip(end as usize).map(String::as_str);
                 match lists.last_mut() {
                     Some(last) if stages == 1 => last.extend(rest),
                     _ if rest.len() > 0 => lists.push(rest.collect()),
@@ -211,6 +198,7 @@ impl Line {
             _ => printable(&report.plain(sentences::shortfall(report, split))),
         })
     }
+
     /// Returns one list per stage of the split: the non-empty items at the positions of the stage.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split

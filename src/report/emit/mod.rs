@@ -27,13 +27,11 @@ pub(crate) use counts::blocks;
 pub use lines::Line;
 pub use poptorch::module_name;
 
-use super::Report;
-use crate::model::Framework;
+use super::*;
 use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;
-use lines::{Draft, Lines};
-use serde::Serialize;
+use lines::{Draft, Lines, STAGE};
 
 /// The name of the model in the user's code unless `--module-root` gives another one.
 pub const MODEL: &str = "model";
@@ -110,7 +108,7 @@ impl EmitForm {
 
 /// The split in one form of `--emit`.
 #[derive(Debug, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Configuration {
     /// The form, as `--emit` names it, such as `poptorch`.
     pub form: String,
@@ -157,16 +155,11 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
 /// stages; an empty list if the report has no split. The page, in which the reader moves cuts,
 /// chooses among these lines.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
-    FormSource::of(report, MODEL).map_or(Vec::new(), |source| {
-        let most_stages = Some(most_stages);
-        written(
-            form,
-            FormSource {
-                most_stages,
-                ..source
-            },
-        )
-    })
+    let source = FormSource::of(report, MODEL).map(|source| FormSource {
+        most_stages: Some(most_stages),
+        ..source
+    });
+    source.map_or(Vec::new(), |source| written(form, source))
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {

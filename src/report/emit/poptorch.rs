@@ -2,13 +2,10 @@
 //! all operations after it belong to the block, until the next block begins. Operations before the
 //! first block are on IPU 0. A module can begin only one block.
 
-use super::form_source::FormSource;
-use super::lines::{Draft, Lines, STAGE};
-use crate::escape::{is_digits, is_obeyed, printable, quoted};
-use crate::memory::Recompute;
+use super::*;
+use crate::escape::{is_digits, is_obeyed, quoted};
 use crate::message::BadValue;
-use crate::model::{Framework, ModuleCalls};
-use crate::wording::counted;
+use crate::model::ModuleCalls;
 
 impl<'a> FormSource<'a> {
     /// Returns the modules that are called at a position of the layer order; `None` if another
@@ -37,31 +34,28 @@ impl Draft<'_> {
             let begin = source.torch_calls(position)?.begin.as_deref()?;
             Some(attribute(source.root, begin))
         };
-        let of_layer = |(position, layer): (u32, &str), ipu: &str| {
-            let what = format!("the module of layer {}", printable(layer));
-            block(known(position), &what, ipu)
+        let of_out = "the first module of Out, such as the head";
+        let line = |position, name: &str, ipu: &str| {
+            let of_layer = format!("the module of layer {}", printable(name));
+            let is_out = Some(position) == source.out();
+            let what = if is_out { of_out } else { &of_layer };
+            block(known(position), what, ipu)
         };
         // If In has a stage of its own, this stage needs no block, since operations before the
         // first block are on IPU 0.
         match (known(0), source.layers().next()) {
             (Some(before), _) => self.text.add(block(Some(before), "", "0")),
-            (None, Some(first)) => self.text.begin(first.0, false, &of_layer(first, "0")),
+            (None, Some((first, name))) => self.text.begin(first, false, &line(first, name, "0")),
             (None, None) => {}
         }
-        for layer in source.layers() {
-            self.text.begin(layer.0, true, &of_layer(layer, STAGE));
-            self.warn_functional(layer.0);
+        for (position, name) in source.layers_and_out() {
+            self.text
+                .begin(position, true, &line(position, name, STAGE));
+            self.warn_functional(position);
         }
-        let after = known(source.place_of_out());
-        let what = "the first module of Out, such as the head";
-        if let Some(out) = source.out() {
-            self.warn_functional(out);
-            self.text.begin(out, true, &block(after, what, STAGE));
-        } else {
-            let after = block(after, what, "0");
-            let text = |stages| source.out_returns(stages).then(|| after.clone());
-            self.text.by_stages(text);
-        }
+        let after = block(known(source.place_of_out()), of_out, "0");
+        let text = |stages| source.out_returns(stages).then(|| after.clone());
+        self.text.by_stages(text);
     }
 
     /// Adds a warning for splits in which a stage begins at `position` with operations that belong
@@ -72,8 +66,10 @@ impl Draft<'_> {
         let Some(calls) = self.source.torch_calls(position) else {
             return;
         };
-        let inside = calls.inside.as_ref();
-        let inside = inside.map_or(root.to_string(), |path| attribute(root, path));
+        let inside = calls
+            .inside
+            .as_ref()
+            .map_or(root.to_string(), |path| attribute(root, path));
         let instead =
             format!("call poptorch.Block.start(ipu_id={STAGE}) in the forward of {inside}");
         let text = match (&calls.begin, calls.operations_before) {
@@ -81,7 +77,7 @@ impl Draft<'_> {
             (Some(nearest), count) => format!(
                 "WARNING: {} before {} in its stage belong to no module that begins there, so they \
                  stay on the IPU before. To begin the stage with them, {instead}.",
-                counted(u64::from(count), "operation"),
+                counted(count, "operation"),
                 attribute(root, nearest)
             ),
             (None, _) => format!(
@@ -102,8 +98,10 @@ impl Draft<'_> {
         }
         let mut modules = Lines::new(source, None);
         for (position, layer) in source.layers() {
-            let calls = source.torch_calls(position);
-            let (lines, line) = match calls.and_then(|calls| calls.output.as_deref()) {
+            let (lines, line) = match source
+                .torch_calls(position)
+                .and_then(|calls| calls.output.as_deref())
+            {
                 Some(path) => (
                     &mut modules,
                     format!("    {},", attribute(source.root, path)),
@@ -173,19 +171,16 @@ fn attribute(root: &str, path: &str) -> String {
 
 /// The keywords of Python. A part of a module's path may be a keyword, but an attribute in a Python
 /// expression may not.
-const KEYWORDS: [&str; 35] = [
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield",
-];
+const KEYWORDS: &str = "False None True and as assert async await break class continue def del \
+                        elif else except finally for from global if import in is lambda nonlocal \
+                        not or pass raise return try while with yield";
 
 /// Returns true if `part` is a Python name of ASCII characters. Other characters are refused, since
 /// Python reads some letters outside ASCII as different letters.
 fn is_name(part: &str) -> bool {
     part.starts_with(|c: char| !c.is_ascii_digit())
         && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
-        && !KEYWORDS.contains(&part)
+        && KEYWORDS.split(' ').all(|keyword| keyword != part)
 }
 
 #[cfg(test)]

@@ -7,13 +7,7 @@
 //! word after `@` is replaced by the lines that a function writes, except two words: `@text` is
 //! where the lines to paste begin, and `@end` ends the form.
 
-use super::EmitForm;
-use super::form_source::FormSource;
-use super::lines::Draft;
-use crate::memory::{Recompute, Schedule};
-use crate::model::PseudoLayers;
-use crate::report::{NO_VERDICT, sentences, with_commas};
-use crate::wording::{capital, grouped};
+use super::*;
 
 /// The template of the notes at the beginning of every form, such as the warning about a split that
 /// does not fit.
@@ -64,8 +58,10 @@ impl Draft<'_> {
         };
         let source = self.source;
         lines.by_stages(|stages| {
-            let holds = source.hold(conditions, stages);
-            holds.then(|| source.filled(line, stages)).flatten()
+            source
+                .hold(conditions, stages)
+                .then(|| source.filled(line, stages))
+                .flatten()
         });
     }
 }
@@ -181,10 +177,12 @@ impl FormSource<'_> {
                 let of_out = amps.first().filter(|_| self.out_returns(stages));
                 with_commas(amps.iter().chain(of_out))
             }
-            "amps-in-per-cent" => {
-                let pairs = self.amps(stages).into_iter().flat_map(|amp| [amp, amp]);
-                with_commas(pairs.map(|amp| (amp * 1e4).round() / 1e2))
-            }
+            "amps-in-per-cent" => with_commas(
+                self.amps(stages)
+                    .into_iter()
+                    .flat_map(|amp| [amp, amp])
+                    .map(|amp| (amp * 1e4).round() / 1e2),
+            ),
             // The name of a condition stands for `true` or `false`. Any other name stands for a
             // value that depends on the cuts, and becomes a placeholder.
             _ => match self.condition(name, stages) {

@@ -1,12 +1,10 @@
 //! Makes the report on whether a recorded compilation fits.
 
-use super::{Fit, IpuFit, NamedBytes, RecordedTileFacts, TileParts};
 use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
-use crate::report::{CategoryBytes, Curve, Detail, Fullness, Provenance, RecordedMemory, Report};
-use crate::search::free_bytes;
+use crate::report::*;
 use crate::witnesses::Contradiction;
 
 /// Approximate upper bound on points in the curves of all IPUs together.
@@ -95,8 +93,8 @@ impl FitInputs<'_> {
             ipu,
             fits: tiles_over == 0,
             layers: self.layers.map(|layers| {
-                let on_ipu = layers.ipus[ipu as usize].iter();
-                on_ipu
+                layers.ipus[ipu as usize]
+                    .iter()
                     .map(|&layer| Some(layers.names[layer].clone()))
                     .collect()
             }),

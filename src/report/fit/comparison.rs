@@ -1,8 +1,6 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
-use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison, TileParts};
-use crate::report::{Report, Split, Stage};
-use crate::search::free_bytes;
+use crate::report::*;
 use thiserror::Error;
 
 /// The reason why a report cannot serve as the prediction for a recorded compilation.
@@ -158,8 +156,10 @@ fn matched<'a>(
             // The IPU is given by its index into `left`.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
-                let own = stage.named_layers();
-                own.filter(|layer| layers.contains(layer)).count()
+                stage
+                    .named_layers()
+                    .filter(|layer| layers.contains(layer))
+                    .count()
             };
             (0..left.len())
                 .rev()

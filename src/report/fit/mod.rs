@@ -16,12 +16,11 @@ pub use build::FitInputs;
 pub use comparison::{FitComparisonError, PartComparison};
 
 use crate::profile::{CodeKind, PipelineName};
-use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, LayerNames, sum};
-use serde::{Deserialize, Serialize};
+use crate::report::*;
 
 /// Whether a recorded compilation fits, IPU by IPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct Fit {
     /// Whether every tile of every IPU fits.
     pub fits: bool,
@@ -58,7 +57,7 @@ pub struct Fit {
 // A struct for these numbers would save no lines, since its constructor takes as many lines; as a
 // field, it would also change the order of the columns in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct IpuFit {
     /// The index of the IPU, from 0.
     pub ipu: u32,
@@ -92,7 +91,7 @@ pub struct IpuFit {
 
 /// The fullest tile of an IPU, as the compiler recorded it; the first one of a tie.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct RecordedTileFacts {
     /// The index of the tile, counted across all IPUs.
     pub tile: u32,
@@ -125,7 +124,7 @@ pub struct RecordedTileFacts {
 /// Bytes of an IPU's variables that only a pipeline has, recognized by their names and summed over
 /// tiles. All such variables are included, whether they are live at the same time or not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct NamedBytes {
     /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
     pub stashed: u64,
@@ -159,7 +158,7 @@ impl Fit {
 
 /// The comparison of the predicted stages of a pipeline with its recorded compilation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct FitComparison {
     /// The path of the profile that the prediction was made from, as its report has it.
     pub profile: String,
@@ -181,7 +180,7 @@ pub struct FitComparison {
 
 /// How the stages of a prediction were matched with IPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
     /// Stages were matched by the names of the layers that run on each IPU. Stages without named
@@ -194,7 +193,7 @@ pub enum MatchedBy {
 
 /// Evidence that a compilation was cut at other layers than the prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
     pub ipus: Option<u32>,
@@ -206,7 +205,7 @@ pub struct CutElsewhere {
 
 /// The predicted and the recorded bytes of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct StageComparison {
     /// The index of the predicted stage.
     pub stage: u32,
@@ -242,7 +241,7 @@ pub struct StageComparison {
 
 /// Bytes of a tile by kind of contents, as far as predictions and profiles distinguish the kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(JsonSchema))]
 pub struct TileParts {
     /// Bytes of data variables that are live at the peak, with variables of the run-time and of
     /// host exchange.
@@ -340,11 +339,14 @@ impl TileParts {
     /// accumulators added to the variables unless `has_accumulators`. The result can be compared
     /// with bytes that do not distinguish the stash or the accumulators from other variables.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
-        if !has_stash {
-            self.variables = sum(&[self.variables, std::mem::take(&mut self.stash)]);
-        }
-        if !has_accumulators {
-            self.variables = sum(&[self.variables, std::mem::take(&mut self.accumulators)]);
+        let parts = [
+            (has_stash, &mut self.stash),
+            (has_accumulators, &mut self.accumulators),
+        ];
+        for (is_kept, part) in parts {
+            if !is_kept {
+                self.variables = sum(&[self.variables, std::mem::take(part)]);
+            }
         }
         self
     }

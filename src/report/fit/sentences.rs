@@ -1,8 +1,8 @@
 //! Sentences about a recorded compilation, and about the prediction for it.
 
-use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
-use crate::report::phrases::{Amount, Bytes, Count, code, stages};
-use crate::wording::{counted, listed, signed_share};
+use super::*;
+use crate::report::phrases::*;
+use crate::wording::signed_share;
 
 /// Returns the heading of a report on a compilation: whether the compilation fits, and on how many
 /// IPUs.
@@ -162,15 +162,14 @@ fn more_or_less(difference: i64) -> String {
 /// Returns a sentence that says that the pipeline was cut at other layers than predicted, at which
 /// layers it was cut, and what the user can do.
 fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
-    let numbers: Vec<String> = cut.stages.iter().map(u32::to_string).collect();
-    let other = match (cut.ipus, numbers.len()) {
+    let other = match (cut.ipus, cut.stages.as_slice()) {
         (Some(count), _) => format!(
             "it has {} and the prediction {}",
             counted(count, "IPU"),
             counted(comparison.predicted_stages, "stage")
         ),
-        (None, 1) => format!("stage {} has other layers", numbers[0]),
-        (None, _) => format!("stages {} have other layers", listed(&numbers)),
+        (None, [stage]) => format!("stage {stage} has other layers"),
+        (None, stages) => format!("stages {} have other layers", listed(stages)),
     };
     let recorded = match cut.recorded.as_slice() {
         [] => String::new(),

@@ -1,8 +1,6 @@
 //! Tables of a recorded compilation, and of the prediction for it.
 
-use super::{IpuFit, StageComparison};
-use crate::report::table::table;
-use crate::report::{Cell, Report, Table};
+use super::*;
 use crate::wording::signed_share;
 
 fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
@@ -73,14 +71,16 @@ pub fn categories(report: &Report) -> Table {
 }
 
 fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
-    let comparison = report.comparison().into_iter();
-    comparison.flat_map(|comparison| &comparison.stages)
+    report
+        .comparison()
+        .into_iter()
+        .flat_map(|comparison| &comparison.stages)
 }
 
 /// Returns the table of predicted stages that were matched with an IPU. It has one row per stage:
 /// the predicted and the recorded bytes, on the fullest tile and over all tiles.
 pub fn stages(report: &Report) -> Table {
-    let table = table!("compare-stages", compared(report), |stage| {
+    table!("compare-stages", compared(report), |stage| {
         "Stage" Count (.stage),
         "IPU" Count (.ipu),
         "Layers" Layers (.layers),
@@ -94,10 +94,13 @@ pub fn stages(report: &Report) -> Table {
         "All tiles predicted" Bytes (.predicted_total),
         "All tiles recorded" Bytes (.recorded_total),
         "Difference of all tiles" Change (.total_difference),
-    });
-    let for_people = "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
-         Reserve, (Free), Most of it";
-    table.of(report, "/fit/comparison/stages", for_people)
+    })
+    .of(
+        report,
+        "/fit/comparison/stages",
+        "Stage, IPU, Layers, Predicted, Recorded, Difference, Of the predicted, \
+         Reserve, (Free), Most of it",
+    )
 }
 
 /// Returns the table of kinds of contents. For each stage, it has one row per kind with predicted

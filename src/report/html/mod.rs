@@ -10,12 +10,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::json;
-use super::sentences;
-use super::terminal::{self, TextStyle};
-use super::{Format, Report, join};
+use super::terminal::TextStyle;
+use super::*;
 use crate::escape::json_in_script;
-use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;

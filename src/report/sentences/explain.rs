@@ -1,15 +1,8 @@
 //! Sentences of `--explain`, which say how each stage uses its memory and what moving a cut would
 //! change, and sentences about the weights that several layers share.
 
-use super::other_pipelines;
-use crate::model::PseudoLayers;
-use crate::report::phrases::{
-    Amount, Bytes, Count, Phrase, at_step, in_parentheses, layers, name, with_commas,
-};
-use crate::report::{
-    Cut, LiveVariable, Move, PeakVariables, Report, SharedVariables, Stage, WeightTie,
-};
-use crate::wording::{counted, displayed, listed, share};
+use super::*;
+use crate::wording::share;
 
 /// Maximum number of the largest variables that `--explain` lists for the peak of a stage. Each
 /// entry can be a sum of several variables.
@@ -21,13 +14,12 @@ const GROUPS: usize = 5;
 /// best splits in other pipelines, and the variables that layers share. Lines with details are
 /// indented.
 pub fn explain(report: &Report) -> Vec<String> {
-    let pseudo_layers = report.pseudo_layers;
     let mut lines = Vec::new();
     for (number, stage) in report.stages().iter().enumerate() {
-        lines.extend(of_stage(stage, pseudo_layers));
+        lines.extend(of_stage(report, stage));
         if let Some(cut) = report.cuts.get(number) {
-            lines.push(of_cut(cut, pseudo_layers));
-            lines.extend(cut.moves.iter().map(|own| of_move(own, cut, pseudo_layers)));
+            lines.push(of_cut(report, cut));
+            lines.extend(cut.moves.iter().map(|own| of_move(report, own, cut)));
         }
     }
     let pipeline = report.pipeline.iter().filter(|_| report.refusal.is_none());
@@ -37,7 +29,7 @@ pub fn explain(report: &Report) -> Vec<String> {
     lines
 }
 
-fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
+fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
     let full = &stage.fullest_tile;
     let mut lines = vec![
         format!(
@@ -56,10 +48,10 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
         let kinds = with_bytes(&full.variable_kinds.named());
         lines.push(format!("  of the variables: {kinds}"));
     }
-    lines.extend(of_copies(stage, pseudo_layers));
+    lines.extend(of_copies(report, stage));
     lines.extend(of_update(stage));
     if let Some(live) = &stage.peak_variables {
-        lines.extend(variables(live, pseudo_layers));
+        lines.extend(variables(report, live));
     }
     lines.push(format!(
         "  half of the tiles have at most {}, 95 % at most {}",
@@ -71,8 +63,12 @@ fn of_stage(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
 
 /// Returns the list of the kinds of contents in `named` (names and bytes) that have any bytes.
 fn with_bytes(named: &[(&str, u64)]) -> String {
-    let present = named.iter().filter(|(_, bytes)| *bytes > 0);
-    with_commas(present.map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))))
+    with_commas(
+        named
+            .iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .map(|&(name, bytes)| format!("{name} {}", Bytes(bytes))),
+    )
 }
 
 /// Returns the line that says how many bytes a stage needs in the weight update, and how many in
@@ -95,9 +91,12 @@ fn of_update(stage: &Stage) -> Option<String> {
 
 /// Returns the lines that say how many copies of each stashed variable a stage keeps, and list the
 /// largest stashed variables. Returns an empty list if the stage keeps no copies.
-fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
-    let pipeline = stage.pipeline.as_ref();
-    let Some(pipeline) = pipeline.filter(|pipeline| pipeline.copies > 0) else {
+fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
+    let Some(pipeline) = stage
+        .pipeline
+        .as_ref()
+        .filter(|pipeline| pipeline.copies > 0)
+    else {
         return Vec::new();
     };
     let late = pipeline.late_restores.map(Amount);
@@ -110,7 +109,7 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
         ))
     )];
     lines.extend(pipeline.stashed.iter().map(|tensor| {
-        let of = users(tensor, pseudo_layers).map_or(String::new(), |users| format!(" ({users})"));
+        let of = users(report, tensor).map_or(String::new(), |users| format!(" ({users})"));
         format!(
             "    stashed: {} {}{of}",
             Amount(tensor.bytes),
@@ -122,10 +121,10 @@ fn of_copies(stage: &Stage, pseudo_layers: PseudoLayers) -> Vec<String> {
 
 /// Returns the names of the layers that a variable is assigned to, or `None` if it is assigned to
 /// no layer.
-fn users(variable: &LiveVariable, pseudo_layers: PseudoLayers) -> Option<String> {
+fn users(report: &Report, variable: &LiveVariable) -> Option<String> {
     match variable.layers.as_slice() {
         [] => None,
-        [one] => Some(name(pseudo_layers.in_sentence(one)).to_string()),
+        [one] => Some(name(report.pseudo_layers.in_sentence(one)).to_string()),
         _ => Some(format!("layers {}", layers(&variable.layers))),
     }
 }
@@ -147,7 +146,7 @@ fn accumulation(report: &Report) -> Option<String> {
     ))
 }
 
-fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
+fn variables(report: &Report, live: &PeakVariables) -> Vec<String> {
     let mut lines = Vec::new();
     if !live.categories.is_empty() {
         let categories = with_commas(
@@ -162,7 +161,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
         let count = (sum.count > 1).then(|| counted(sum.count, "variable"));
         let facts = count.into_iter().chain([
             name(&variable.category).to_string(),
-            users(variable, pseudo_layers).unwrap_or("no layer".to_string()),
+            users(report, variable).unwrap_or("no layer".to_string()),
         ]);
         format!(
             "    {} {} ({})",
@@ -174,7 +173,7 @@ fn variables(live: &PeakVariables, pseudo_layers: PseudoLayers) -> Vec<String> {
     lines
 }
 
-fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
+fn of_cut(report: &Report, cut: &Cut) -> String {
     let doubled = match cut.duplicated {
         0 => String::new(),
         bytes => format!(
@@ -184,12 +183,12 @@ fn of_cut(cut: &Cut, pseudo_layers: PseudoLayers) -> String {
     };
     format!(
         "cut before {}: {} flow over it{doubled}",
-        name(pseudo_layers.in_sentence(&cut.layer_from)),
+        name(report.pseudo_layers.in_sentence(&cut.layer_from)),
         Amount(cut.bytes)
     )
 }
 
-fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String {
+fn of_move(report: &Report, layer_move: &Move, cut: &Cut) -> String {
     let [before, after] = [0, 1].map(|side| {
         format!(
             "stage {} {} {}",
@@ -199,7 +198,7 @@ fn of_move(layer_move: &Move, cut: &Cut, pseudo_layers: PseudoLayers) -> String 
         )
     });
     let moved = match layer_move.layers.as_slice() {
-        [one] => name(pseudo_layers.in_sentence(one)),
+        [one] => name(report.pseudo_layers.in_sentence(one)),
         _ => layers(&layer_move.layers),
     };
     format!(
@@ -236,7 +235,7 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
     let mut lines: Vec<_> = all
         .iter()
         .take(MAX_TIED)
-        .map(|weight| tied_weight(weight, report.pseudo_layers))
+        .map(|weight| tied_weight(report, weight))
         .collect();
     if let Some(more @ 1..) = all.len().checked_sub(MAX_TIED) {
         lines.push(format!("and {} more", counted(more, "tied weight")));
@@ -245,9 +244,9 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
 }
 
 /// Returns the sentence that says which layers use a tied weight, and which IPUs have a copy of it.
-fn tied_weight(tied: &WeightTie, pseudo_layers: PseudoLayers) -> String {
-    let names = pseudo_layers.names_of(&tied.layers).into_iter();
-    let names = Phrase::List(listed(&Vec::from_iter(names.map(displayed))));
+fn tied_weight(report: &Report, tied: &WeightTie) -> String {
+    let names = report.pseudo_layers.names_of(&tied.layers).into_iter();
+    let names = Phrase::List(listed(names.map(displayed)));
     let has_in = tied.layers.contains(&None);
     let of = if has_in { "of" } else { "of layers" };
     let stages = with_commas(tied.stages.iter());

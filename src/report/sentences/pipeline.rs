@@ -1,12 +1,9 @@
 //! Sentences about the pipeline of the report's split, the time of a step of this pipeline, and the
 //! memory that splits in other pipelines would need.
 
-use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
-use crate::model::Framework;
-use crate::report::phrases::{Amount, Count, code, in_parentheses, join, name, stages};
+use super::*;
+use crate::memory::Accumulator;
 use crate::report::step::three_digits;
-use crate::report::{BestSplit, PipelineFacts, Report, StepFacts};
-use crate::wording::counted;
 
 /// Returns the sentences that say which pipeline the split runs in, whether the user or popliner
 /// chose it, how the profile was recorded and which bytes are therefore less exact, and whether the
@@ -22,14 +19,16 @@ pub fn pipeline(report: &Report) -> Vec<String> {
             facts.pipeline.state
         )
     });
-    let lines = [
+    [
         Some(chosen(report, facts)),
         recorded(facts),
         by_default(facts),
         no_state,
         deciding(report),
-    ];
-    lines.into_iter().flatten().collect()
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns the text that says where optimizer state is between updates, or an empty text if the
@@ -144,8 +143,10 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
         (recording.loads_state, "loaded from outside the IPUs"),
         (recording.gathers_state, "gathered from replicas"),
     ];
-    let places = places.iter().filter(|(is_so, _)| *is_so);
-    let places = join(places.map(|(_, place)| place), " and ");
+    let places = places
+        .into_iter()
+        .filter_map(|(is_so, place)| is_so.then_some(place));
+    let places = join(places, " and ");
     let is_usual = recording.accumulates && !recording.recomputes;
     if !facts.trains() || is_usual && places.is_empty() {
         return None;
@@ -289,13 +290,15 @@ pub fn step(report: &Report) -> Vec<String> {
         return Vec::new();
     };
     let is_sequential = report.schedule() == Some(Schedule::Sequential);
-    let lines = [
+    [
         Some(time_of_step(step)),
         (split.stages.len() > 1).then(|| made_up_of(step, is_sequential)),
         streaming(step),
         with_replicas(report).filter(|_| report.plan.is_none()),
-    ];
-    lines.into_iter().flatten().collect()
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// Returns the text for the number of micro-batches of a step. If the number is higher than the

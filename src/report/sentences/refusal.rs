@@ -1,29 +1,25 @@
 //! Sentences that say why no split fits, what would help, and how the user's split compares with
 //! the best split.
 
-use super::other_split;
-use super::pipeline::needing;
-use crate::report::phrases::{
-    Amount, Bytes, Phrase, at_step, code, layers, name, stages, with_commas,
-};
+use super::*;
 use crate::report::step::three_digits;
-use crate::report::{Advice, Change, GivenSplit, OverLimit, Refusal, RelaxationFacts, Report};
 use crate::solve::Cause;
-use crate::wording::{counted, displayed};
 
 /// Returns the sentence that says why no split of the report's layers fits in the report's
 /// pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
-    match (refusal.reason, refusal.stages_needed) {
-        (Cause::TooFewIpus, Some(needed)) => too_few(refusal, needed),
-        (Cause::PinsOrLimits, _) => "the pins, or the lower limits of some IPUs, prevent every \
-                                     split"
-            .to_string(),
-        (Cause::Pipeline, _) => "the layers by themselves would fit, but not with what the \
-                                 pipeline keeps for the micro-batches under way"
-            .to_string(),
-        _ => "these layers must stay together, and are over the limit".to_string(),
-    }
+    let why = match (refusal.reason, refusal.stages_needed) {
+        (Cause::TooFewIpus, Some(needed)) => return too_few(refusal, needed),
+        (Cause::PinsOrLimits, _) => {
+            "the pins, or the lower limits of some IPUs, prevent every split"
+        }
+        (Cause::Pipeline, _) => {
+            "the layers by themselves would fit, but not with what the pipeline keeps for the \
+             micro-batches under way"
+        }
+        _ => "these layers must stay together, and are over the limit",
+    };
+    why.to_string()
 }
 
 /// Returns the sentences that list what prevents a split that fits: the ranges of layers that
@@ -88,9 +84,11 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
             code(&*split.options)
         ));
     }
-    let relaxed = refusal.relaxations.iter();
     lines.extend(
-        relaxed.map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
+        refusal
+            .relaxations
+            .iter()
+            .map(|own| format!("{} it fits: {}", without(own), stages(&own.answer.stages))),
     );
     lines.extend(passed_on(report, refusal));
     lines.extend(others.into_iter().map(other_split));
@@ -107,11 +105,15 @@ const MANY: usize = 3;
 /// The sentence gives the bytes over each cut. Returns `None` if there is no such weight.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = |weight: &str| {
-        let mut relaxations = refusal.relaxations.iter();
-        relaxations.any(|own| own.weights.iter().any(|other| other == weight))
+        refusal
+            .relaxations
+            .iter()
+            .any(|own| own.weights.iter().any(|other| other == weight))
     };
-    let mut ties = report.tied_weights.iter();
-    let tie = ties.find(|tie| tie.layers.len() >= MANY && untied(&tie.weight))?;
+    let tie = report
+        .tied_weights
+        .iter()
+        .find(|tie| tie.layers.len() >= MANY && untied(&tie.weight))?;
     Some(format!(
         "the model can also read {} once in In and pass it on as an activation, {} over each cut",
         name(&tie.weight),

@@ -1,9 +1,7 @@
 //! Tables for people: aligned columns, with a bar beside each row if there is room.
 
-use super::{Severity, TextStyle};
-use crate::report::Cell;
-use crate::report::table::{Form, Kind, Table as Rows};
-use crate::wording::{Units, displayed, listed};
+use super::*;
+use crate::report::table::{Kind, Table as Rows};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
@@ -69,8 +67,10 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
 /// Returns the width of a table in columns of text, including the space between the table's
 /// columns. `widths` has the width of the contents of each column.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
-    let padded: usize = widths.map(|width| width + 2).sum();
-    padded.saturating_sub(1)
+    widths
+        .map(|width| width + 2)
+        .sum::<usize>()
+        .saturating_sub(1)
 }
 
 /// Returns the highest number of bytes in any cell of the table.
@@ -119,8 +119,7 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     for row in &rows.rows {
         let cells = rows.columns.iter().zip(&row.cells);
         table.add_row(cells.map(|(column, cell)| match (column.kind, cell) {
-            (Kind::Bytes, Cell::Number(bytes)) => units.short(u64::try_from(*bytes).unwrap_or(0)),
-            (Kind::Change | Kind::Free, Cell::Number(bytes)) => {
+            (Kind::Bytes | Kind::Change | Kind::Free, Cell::Number(bytes)) => {
                 let sign = if *bytes < 0 { "-" } else { "" };
                 let bytes = u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX);
                 format!("{sign}{}", units.short(bytes))

@@ -125,8 +125,8 @@ pub(super) fn sweep(limit: u64) -> Sweep {
 /// Returns bytes for the ranges of 5 positions: 100,000 for each position, and 1,000 for each stage
 /// after the range.
 pub(super) fn what_if() -> WhatIf {
-    let bytes_of = |_: usize, (start, end, after): (u32, u32, usize)| {
-        Some(100_000 * u64::from(end - start) + 1000 * after as u64)
+    let bytes_of = |(start, end, after): (u32, u32, usize)| {
+        100_000 * u64::from(end - start) + 1000 * after as u64
     };
     let best = |ipus, cuts: &[u32]| SplitCuts {
         ipus,
@@ -136,7 +136,6 @@ pub(super) fn what_if() -> WhatIf {
     let without_numbers = WhatIf {
         max_stages: 4,
         by_stages_after: true,
-        profiles: vec![ProfileNumbers::default()],
         best: vec![best(1, &[]), best(2, &[3])],
         constraints: vec![CheckedConstraint {
             name: "--pin 1=0".into(),
@@ -148,10 +147,17 @@ pub(super) fn what_if() -> WhatIf {
         arguments: vec!["profile.pop".into()],
         ..WhatIf::default()
     };
-    let cut_bytes_of = |_: usize, at: u32| Some(10 * u64::from(at));
-    let all: Vec<u32> = (0..=5).collect();
-    let what_if = without_numbers.between(&all, &[], usize::MAX, bytes_of, cut_bytes_of);
-    what_if.unwrap()
+    let boundaries: Vec<u32> = (0..=5).collect();
+    let numbers = ProfileNumbers {
+        bytes: without_numbers.ranges(&boundaries).map(bytes_of).collect(),
+        cut_bytes: (1..5).map(|at| 10 * at).collect(),
+        ..ProfileNumbers::default()
+    };
+    WhatIf {
+        boundaries,
+        profiles: vec![numbers],
+        ..without_numbers
+    }
 }
 
 pub(super) fn plan() -> PlanFacts {
