@@ -2,14 +2,17 @@
 //! why no split fits, and the comparison of a split that the user gave with the best split.
 
 use super::build::{Inputs, NamedVariables};
-use super::*;
+use super::{BestSplit, VariableSum};
+use crate::model::LayerNames;
+use crate::search::{Advice, OverLimit, SearchResult};
 use crate::search::{Claim, Outcome};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
+use serde::{Deserialize, Serialize};
 
 /// The proof that the report's split is the best one by the objective.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Proof {
     /// The objective that the user requested: `peak`, `fewest`, `communication`, `cycles` or
     /// `time`.
@@ -27,7 +30,7 @@ pub struct Proof {
 
 /// Why no split fits, and what would help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
     /// Why no split fits: a range of layers is too large, there are too few IPUs, pins or limits
     /// prevent every split, or the pipeline adds too many bytes.
@@ -81,7 +84,7 @@ pub struct Refusal {
 
 /// A split that fits after some constraints are dropped or some tied weights are untied.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RelaxationFacts {
     /// The dropped constraints, as the options that the user typed.
     pub constraints: Vec<String>,
@@ -93,7 +96,7 @@ pub struct RelaxationFacts {
 
 /// The comparison of a split that the user gave with the best split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GivenSplit {
     /// The constraints that the user's split breaks: options as the user typed them, and ties of
     /// weights, such as `the tie of wte`.
@@ -105,7 +108,7 @@ pub struct GivenSplit {
 /// Layers that use the same always-live variables, such as constants and untied weights. Each stage
 /// with any of these layers needs a copy of the variables.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharedVariables {
     /// The names of the layers that use the variables, in order.
     pub layers: LayerNames,

@@ -3,14 +3,18 @@
 //! IPUs, the pipeline, and the split), and other splits that the report compares with its own
 //! split.
 
-use super::*;
+use super::{Inputs, StepFacts, join};
+use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
+use crate::model::LayerNames;
 use crate::search::Claim;
+use crate::search::{SearchResult, free_bytes};
 use crate::time::narrow;
+use serde::{Deserialize, Serialize};
 
 /// The best split for the user's request with some options changed or, if none fits, the split with
 /// the lowest peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BestSplit {
     /// Number of IPUs that the split may use, over all replicas; with empty IPUs, it has fewer
     /// stages.
@@ -95,7 +99,7 @@ impl BestSplit {
 /// No other configuration is better than a listed one in IPUs, time and memory at once, but some
 /// that differ little from a listed one are left out.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
     /// Number of available IPUs, over all replicas.
     pub max_ipus: u32,
@@ -119,7 +123,7 @@ impl PlanFacts {
 
 /// The best split for each number of IPUs (`--sweep`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,

@@ -1,10 +1,12 @@
 //! Makes the tables of operations, of layers and of total bytes. Also makes the tables that list
 //! the found layers, the modules of the model, and the largest operations without a layer.
 
-use super::*;
+use super::{Cell, Table, join, table};
+use crate::memory::{MemoryModel, Parts, StageMemory};
 use crate::model::{EVERYWHERE, Layering, Model, NO_LAYER, Operation, Placement, Positions, Rules};
 use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
+use std::cmp::Reverse;
 
 /// Makes the table of operations, one row for each operation in the model's order. `parts` has one
 /// entry per operation group: its memory. By the classic rules ([`Rules`]), the row of an operation

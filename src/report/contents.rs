@@ -1,12 +1,22 @@
 //! The contents of a [`Report`], and whether the report may say that a model fits.
 
-use super::*;
+use super::{
+    Cut, Execution, Fit, FitComparison, GivenSplit, LayerMemory, LiveSteps, Liveness,
+    PipelineFacts, PlanFacts, Proof, Provenance, RecordedMemory, Refusal, Sentence,
+    SharedVariables, SizeAnswer, Split, Stage, StepFacts, Sweep, WhatIf,
+};
+use crate::escape::printable;
+use crate::memory::Schedule;
 use crate::message::{FileWarnings, Warning};
+use crate::model::{Framework, PseudoLayers, WeightTie};
+use crate::search::free_bytes;
 use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
+use crate::wording::{Units, displayed};
+use serde::{Deserialize, Serialize};
 
 /// The format that a JSON document states in its field `format`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DocumentFormat {
     /// A report of PopLiner: `popliner-report`.
     #[default]
@@ -21,7 +31,7 @@ pub const VERSION: u32 = 1;
 /// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
 /// empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
     /// The format of the document, always `popliner-report`.
     pub format: DocumentFormat,

@@ -1,9 +1,11 @@
 //! Makes the tables of the diagnosis (`--diagnose`): how much of the recorded memory is explained
 //! by all operations, and how much by the operations that have a layer.
 
-use super::*;
+use super::{Table, table};
 use crate::memory::Explaining;
+use crate::memory::MemoryModel;
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
+use std::cmp::Reverse;
 
 /// Upper bound on the listed programs of each kind that no operation explains. It holds separately
 /// for all operations and for the operations that have a layer.

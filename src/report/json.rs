@@ -2,9 +2,12 @@
 
 use super::emit::{Configuration, EmitForm, MODEL, emit, lines};
 use super::sections::{SectionData, for_page};
-use super::*;
+use super::{Report, Split};
 use crate::escape::json;
+use crate::memory::Parts;
+use crate::model::LayerNames;
 use clap::ValueEnum;
+use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
@@ -58,7 +61,7 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
 /// The report together with the sentences, tables and configurations that people read. Programs can
 /// ignore these texts.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(title = "Report"))]
 struct Document<'a> {
     #[serde(flatten)]

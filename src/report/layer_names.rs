@@ -2,7 +2,10 @@
 //! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
 //! depending on [`PseudoLayers`].
 
-use super::*;
+use super::join;
+use crate::escape::printable;
+use crate::model::{LayerNames, PseudoLayers};
+use crate::wording::displayed;
 
 /// The name of Out, the operations after the last layer.
 const OUT: &str = "Out";

@@ -1,12 +1,14 @@
 //! Live bytes over the steps of the program: curves, which can be thinned, and the variables that
 //! are live at peaks and at the steps that a page shows.
 
-use super::*;
+use crate::model::LayerNames;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The live bytes of the whole model at each step of the program. All lowered variables are
 /// included, with or without an operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Liveness {
     /// Number of liveness steps of the program.
     pub steps: u32,
@@ -31,7 +33,7 @@ pub struct Liveness {
 /// `fixed` + `always_live` + the last entry of `bytes` whose entry of `steps` is at or before the
 /// step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
     /// The first step that the curve covers.
     pub first_step: u32,
@@ -53,7 +55,7 @@ pub struct Curve {
 
 /// The highest point of a curve of live bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
     /// The step with the most live bytes; the first one of a tie.
     pub step: u32,
@@ -63,7 +65,7 @@ pub struct Peak {
 
 /// Consecutive steps of the program that run one layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Band {
     /// The name of the layer whose operations run at these steps; `Out` after the layers; `null`
     /// before them, and in the classic model for operations without a layer.
@@ -76,7 +78,7 @@ pub struct Band {
 
 /// The variables that are live on one tile at one step: number, bytes, and the largest by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PeakVariables {
     /// The index of the tile on which the variables are live, from 0.
     pub tile: u32,
@@ -97,7 +99,7 @@ pub struct PeakVariables {
 /// a single variable. A single variable has its own name, several have their common name with `#`
 /// for each number. The bytes are the sum over the variables, and the layers are those of all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableSum {
     /// The name, the category, the bytes and the layers of all variables of the sum.
     #[serde(flatten)]
@@ -108,7 +110,7 @@ pub struct VariableSum {
 
 /// One lowered variable with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveVariable {
     /// The name of the variable, such as `weights#0`.
     pub name: String,
@@ -123,7 +125,7 @@ pub struct LiveVariable {
 
 /// The bytes of all live variables of one category.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategorySum {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
@@ -134,7 +136,7 @@ pub struct CategorySum {
 /// The variables that are live at the steps of the program that a page draws, on some tiles. Unless
 /// stated otherwise, lists have one entry for each drawn step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveSteps {
     /// The steps that a page draws, ascending: the steps of peaks, of the ends of layers and
     /// stages, of the start of the backward pass, and of high and low points of the curve between
@@ -160,7 +162,7 @@ pub struct LiveSteps {
 /// The variables that are live on one tile at the steps that a page draws. Unless stated otherwise,
 /// lists have one entry for each drawn step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileAtSteps {
     /// The index of the tile, from 0.
     pub tile: u32,
@@ -183,7 +185,7 @@ pub struct TileAtSteps {
 
 /// The live bytes of one category of variables on a tile, at each step that a page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryAtSteps {
     /// The name of the category in the profile, such as `variable` or `vertexCode`.
     pub name: String,
@@ -193,7 +195,7 @@ pub struct CategoryAtSteps {
 
 /// The live bytes of one layer on a tile, at each step that a page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerAtSteps {
     /// The name of the layer; `null` for the first pseudo-layer.
     pub name: Option<String>,
@@ -203,7 +205,7 @@ pub struct LayerAtSteps {
 
 /// A lowered variable of a tile, and the steps that a page draws at which the variable is live.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableAtSteps {
     /// The name, the category, the size and the layers of the variable.
     #[serde(flatten)]

@@ -1,8 +1,9 @@
 //! Writes the report as Markdown, for a pull request or an issue.
 
 use super::sections::blocks;
-use super::*;
+use super::{Block, Cell, Form, Phrase, Report, Sentence, Table};
 use crate::escape::markdown;
+use crate::wording::{displayed, grouped};
 
 /// Returns the report as Markdown text: a heading, and all sections that the Markdown form
 /// contains.

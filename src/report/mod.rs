@@ -74,21 +74,6 @@ pub use table_forms::Format;
 pub use tables::{plan_table, sweep_table};
 pub use what_if::*;
 
-// Names that many files of this folder use. Each file imports all names of this module by
-// `use super::*`.
-use crate::memory::{
-    MemoryModel, Parts, Pipeline, PlacedStage, Recompute, Schedule, StageMemory, StatePlace,
-};
-use crate::model::{Framework, PseudoLayers};
-use crate::search::{SearchResult, free_bytes};
-use crate::wording::{capital, counted, displayed, grouped, listed};
-#[cfg(test)]
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::ops::Range;
-
 pub use crate::memory::Coverage as CoverageFacts;
 pub use crate::model::{LayerNames, WeightTie};
 pub use crate::search::{Advice, Change, OverLimit};

@@ -5,14 +5,17 @@
 //! phrase in its own way: the terminal writes amounts in the requested units, and Markdown and the
 //! page escape names.
 
-use super::*;
+use crate::escape::printable;
+use crate::model::{LayerNames, PseudoLayers};
+use crate::wording::{Units, capital, grouped};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
 /// A sentence as a list of phrases, each of which an output form writes in its own way.
 #[derive(Clone, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Sentence {
     pub phrases: Vec<Phrase>,
@@ -20,7 +23,7 @@ pub struct Sentence {
 
 /// A phrase of a sentence: text of this program, or a value that is put into the sentence.
 #[derive(Clone, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phrase {
     /// Text that this program wrote, which needs no escaping.

@@ -1,12 +1,15 @@
 //! The pipeline that runs the split, and the memory that the model would need in other pipelines.
 
-use super::*;
+use super::{BestSplit, Inputs, LiveVariable, sum};
+use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
+use crate::search::SearchResult;
 use crate::search::Solver;
+use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PipelineFacts {
     /// The pipeline that runs the split. With the schedule `none` there is no pipeline: a stage has
     /// the memory of its layers in the one-IPU compilation.
@@ -77,7 +80,7 @@ impl PipelineFacts {
 
 /// The bytes that a pipeline adds to one stage of the split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage, including Out if it runs on the
     /// first IPU. 0 without a pipeline.
@@ -97,7 +100,7 @@ pub struct StagePipeline {
 /// The bytes of a stage during the weight update, on the tile with the most bytes, while it updates
 /// the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageUpdate {
     /// The tile of the stage that has the most bytes during the update.
     pub tile: u32,

@@ -1,13 +1,13 @@
 //! The files and options that a report was made from.
 
-use super::*;
 use crate::profile::{BuildInfo, Target};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
 /// The origin of a report: the files, the options and the program that made it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Provenance {
     /// The version of popliner that made the report.
     pub popliner: String,
@@ -39,7 +39,7 @@ pub struct Provenance {
 
 /// The paths of the files that a run read.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Files {
     /// The path of the profile, or of the saved model.
     pub profile: String,
@@ -52,7 +52,7 @@ pub struct Files {
 
 /// The IPU that the model was compiled for, as the profile describes it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -66,7 +66,7 @@ pub struct TargetFacts {
 
 /// An option of Poplar that was set to another value than its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildOption {
     /// The group of options that the option belongs to: `compilation` or `target`.
     pub of: String,

@@ -1,14 +1,17 @@
 //! Recorded memory and cycles, the contents of each tile, and the memory of single layers.
 
 use super::build::MAX_NUMBERS;
-use super::*;
+use super::{CoverageFacts, Detail, Inputs};
+use crate::memory::Parts;
 use crate::model::{CycleSource, PassCycles};
 use crate::profile::{RecordedCategory, RecordedTile};
 use crate::time::narrow;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The memory that the compiler recorded in the profile, and the limit that it is compared with.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
     /// reserve.
@@ -29,7 +32,7 @@ pub struct RecordedMemory {
 /// The bytes that the compiler recorded on each tile (table `memory_by_tile`). Lists have one entry
 /// for each tile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileTotals {
     /// The tile with the most bytes in use; the first one of a tie.
     pub fullest: u32,
@@ -48,7 +51,7 @@ pub struct TileTotals {
 /// The recorded bytes of one category of lowered variables. Variables that share memory at
 /// different steps are all included, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
@@ -62,7 +65,7 @@ pub struct CategoryBytes {
 
 /// The recorded bytes of each tile by category and by variable, for the map of tiles on a page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileMap {
     /// The categories that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
@@ -76,7 +79,7 @@ pub struct TileMap {
 
 /// The recorded bytes of one category on each tile (table `memory_by_category`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileCategory {
     /// The name of the category in the profile, such as `vertexCode`.
     pub name: String,
@@ -90,7 +93,7 @@ pub struct TileCategory {
 
 /// The largest variables on each of the fullest tiles, with their names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileVariables {
     /// Upper bound on the variables listed for each tile.
     pub most: u32,
@@ -107,7 +110,7 @@ pub struct TileVariables {
 
 /// The properties that variables on several tiles have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableKind {
     /// The name of the variables, such as `weights#0`.
     pub name: String,
@@ -119,7 +122,7 @@ pub struct VariableKind {
 
 /// The memory of one layer as a stage of its own, without the memory that every stage needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
@@ -139,7 +142,7 @@ pub struct LayerMemory {
 
 /// The cycles of layers and stages.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Execution {
     /// Whether the cycles were measured or estimated.
     pub source: ExecutionSource,
@@ -161,7 +164,7 @@ pub struct Execution {
 
 /// How the cycles of the report were found.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
     /// The cycles were measured in steps of a run.
@@ -172,7 +175,7 @@ pub enum ExecutionSource {
 
 /// The cycles of one layer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerCycles {
     /// The name of the layer; `null` for the first position of the layer order.
     pub name: Option<String>,
@@ -190,7 +193,7 @@ pub struct LayerCycles {
 
 /// The cycles of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageCycles {
     /// The index of the stage, from 0.
     pub stage: u32,

@@ -6,7 +6,8 @@
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{names, nearly_full};
 use super::sizes::next_size;
-use super::*;
+use super::{Form, NO_VERDICT, Phrase, Report, Sentence, Table, sentences, tables};
+use serde::Serialize;
 
 /// A section of a report, which one or several forms of output show.
 #[derive(Debug)]
@@ -132,7 +133,7 @@ impl Section {
 
 /// A section of a report as data, for the page and for other readers of the JSON form.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionData {
     /// The name of the section in one word, such as `tied-weights`.
     id: &'static str,
@@ -175,7 +176,7 @@ pub fn blocks(
 
 /// One piece of a section of the report, such as a sentence or a table.
 #[derive(Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
     /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.

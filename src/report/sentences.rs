@@ -12,10 +12,13 @@ pub(super) use explain::*;
 pub(super) use pipeline::*;
 pub(super) use refusal::*;
 
-use super::phrases::{layers, *};
-use super::*;
+use super::phrases::{Amount, Bytes, Count, code, layers, name, nearly_full, stages, with_commas};
+use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
+use crate::memory::{Pipeline, Schedule, StatePlace};
+use crate::model::Framework;
 use crate::solve::Goal;
 use crate::wording::option_name;
+use crate::wording::{capital, counted, listed};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many

@@ -1,10 +1,12 @@
 //! The best split for each size of a micro-batch that the model was recorded with.
 
-use super::*;
+use super::{BestSplit, Inputs, Report};
+use crate::search::SearchResult;
+use serde::{Deserialize, Serialize};
 
 /// The best split for one size of a micro-batch (`--micro-batch SIZE=PROFILE`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SizeAnswer {
     /// Number of samples in a micro-batch.
     pub micro_batch: u64,

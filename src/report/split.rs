@@ -1,12 +1,16 @@
 //! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
-use super::*;
+use super::{BestSplit, Curve, LayerMemory, PeakVariables, StagePipeline, StageUpdate, TileParts};
+use crate::memory::Parts;
 use crate::memory::VariableKinds;
+use crate::model::LayerNames;
 use crate::model::ModuleCalls;
+use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// A split of the model into pipeline stages, and whether it fits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Split {
     /// Whether every stage is within its limit, every layer is in a stage, all constraints hold,
     /// and there are enough IPUs.
@@ -43,7 +47,7 @@ pub struct Split {
 
 /// One pipeline stage: consecutive layers that run on one IPU, and the predicted memory.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Stage {
     /// The index of the stage, from 0, which is also the index of its IPU.
     pub stage: u32,
@@ -85,7 +89,7 @@ pub struct Stage {
 
 /// The fullest tile of a stage; of several equally full tiles, the first one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FullestTile {
     /// The index of the tile, from 0.
     pub tile: u32,
@@ -111,7 +115,7 @@ pub struct FullestTile {
 
 /// The distribution of bytes over the tiles of a stage or an IPU, each tile at its own peak.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fullness {
     /// The lowest number of bytes that at least half of the tiles do not exceed.
     pub median: u64,
@@ -124,7 +128,7 @@ pub struct Fullness {
 
 /// The number of tiles whose bytes are in one range of a histogram.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Bucket {
     /// The lowest number of bytes in this range of the histogram.
     pub from: u64,
@@ -136,7 +140,7 @@ pub struct Bucket {
 
 /// The boundary between two consecutive stages of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Cut {
     /// The index of the stage that begins after the cut.
     pub stage: u32,
@@ -156,7 +160,7 @@ pub struct Cut {
 
 /// The effect on memory of moving one layer across a cut.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
     /// The name of the moved layer; two names if In and Out are one position.
     pub layers: LayerNames,

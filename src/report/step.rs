@@ -1,15 +1,17 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use super::*;
+use crate::search::SearchResult;
 use crate::search::{Claim, PipelineCosts};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
+use crate::wording::grouped;
+use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
 // `StepTime` is a separate type because searches compare its numbers in 128 bits, and not every
 // reader of JSON keeps numbers of that size.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
     /// Number of micro-batches of the step, over which gradients are accumulated: the number that
     /// the user gave, or 128, since a profile does not record it; more if the schedule requires it.

@@ -3,13 +3,16 @@
 //! the columns. If the cells of a column are a field of the rows' items, the path of this field is
 //! also the column's place in the JSON form, and the compiler checks that the field exists.
 
-use super::*;
+use super::{Report, join};
+use crate::model::{LayerNames, PseudoLayers};
+use crate::wording::displayed;
 use crate::wording::{grouped_signed, share};
+use serde::Serialize;
 use std::borrow::Cow;
 
 /// A table with typed columns, which each form of output shows in its own way.
 #[derive(Debug, Clone, Default, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
     pub name: &'static str,
@@ -31,7 +34,7 @@ pub struct Table {
 
 /// A column of a table.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
     /// The name of the column.
     pub name: Cow<'static, str>,
@@ -81,7 +84,7 @@ pub enum Form {
 
 /// The kind of value in the cells of a column, which determines how they are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The column has short texts.
@@ -104,7 +107,7 @@ pub enum Kind {
 
 /// A row of a table.
 #[derive(Debug, Clone, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
     /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
     /// the item has none.
@@ -115,7 +118,7 @@ pub struct Row {
 
 /// The value of one cell of a table, which people and programs read in different forms.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
     /// No value, since it is unknown or does not apply.

@@ -4,8 +4,9 @@
 use super::sections::blocks;
 use super::table::Column;
 use super::terminal::{TextStyle, for_people};
-use super::*;
+use super::{Block, Cell, Form, Report, Table};
 use crate::escape;
+use crate::model::LayerNames;
 use clap::ValueEnum;
 use serde_json::{Number, Value};
 use std::io::{self, Write};

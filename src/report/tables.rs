@@ -2,7 +2,10 @@
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
 //! programs can refer to columns by index.
 
-use super::*;
+use super::{BestSplit, Cell, Report, StepFacts, Table, join, step, table};
+use crate::memory::StatePlace;
+use crate::wording::grouped;
+use std::cmp::Reverse;
 
 /// Makes the table of stages: a row for each stage of the split, with the bytes of its fullest tile
 /// by kind of contents. The table has no rows if the report has no split.

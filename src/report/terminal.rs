@@ -5,7 +5,8 @@ mod aligned;
 pub use aligned::for_people;
 
 use super::sections::blocks;
-use super::*;
+use super::{Block, Form, NO_VERDICT, Report, ScreenPart, Section, Sentence, join};
+use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 

@@ -2,17 +2,20 @@
 //! from the numbers in this file when the reader moves cuts.
 
 use super::answer::broken;
-use super::*;
 use crate::memory::RangeCosts;
+use crate::search::SearchResult;
 use crate::search::near_cuts;
 use crate::solve::Rule;
 use crate::time::PositionCycles;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::ops::RangeInclusive;
 
 /// The exact bytes and cycles from which the page computes any split that a reader tries, and the
 /// best split for each number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
     /// the number of positions. If `bytes` would be too long with all positions, only positions
@@ -44,7 +47,7 @@ pub struct WhatIf {
 
 /// The bytes and cycles of one profile, from which the page computes the stages that have it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
@@ -63,7 +66,7 @@ pub struct ProfileNumbers {
 
 /// The best split on a number of IPUs, by its cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitCuts {
     /// The number of IPUs that the split may use.
     pub ipus: u32,
@@ -75,7 +78,7 @@ pub struct SplitCuts {
 
 /// A constraint on the split that the page can check.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedConstraint {
     /// The name of the constraint, for the message that a split breaks it.
     pub name: String,

@@ -1,9 +1,13 @@
 //! Chooses the program steps that a page draws, and lists the variables that are live at these
 //! steps on the fullest tiles of the model and of its pipeline stages.
 
-use super::*;
+use super::Inputs;
 use crate::memory::LiveCurves;
+use crate::model::ProfileLookup;
 use crate::model::{FetchedNames, StepProgram, TileLists, TileVariable};
+use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// Upper bound on the number of program steps that the charts of a page draw.
 const MAX_STEPS: usize = 400;

@@ -10,11 +10,15 @@ pub(super) use named::NamedVariables;
 pub use peaks::Peaks;
 pub(super) use tile_map::MAX_NUMBERS;
 
-use super::*;
+use super::{Provenance, RecordedMemory, Report, Stage, StepFacts, WhatIf, answer};
+use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
+use crate::model::{LayerNames, WeightTie};
 use crate::model::{Layering, Model, Placement, ProfileLookup};
 use crate::profile::Recorded;
+use crate::search::SearchResult;
 use crate::search::Word;
+use std::ops::Range;
 
 /// The data from which a report on a model is made.
 pub struct Inputs<'a> {

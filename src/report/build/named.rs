@@ -5,12 +5,21 @@
 
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
-use super::*;
+use super::{Detail, Inputs};
+use crate::memory::{PlacedStage, StageMemory};
+use crate::message::FileError;
+use crate::model::ProfileLookup;
 use crate::model::{LivePlace, NamedVariable, TileLists, TileVariable, without_numbers};
 use crate::profile::CodeKind;
+use crate::report::{
+    CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,
+};
 use crate::search::Outcome;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Upper bound on the listed sums of variables at the peak of the model or of a stage. A sum adds
 /// up variables of one category whose names differ only in numbers.

@@ -1,8 +1,12 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
-use super::*;
+use super::{Detail, Inputs, NamedVariables};
+use crate::memory::MemoryModel;
 use crate::memory::{self, LiveCurves};
 use crate::model::LivePlace;
+use crate::model::Model;
+use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
+use crate::search::SearchResult;
 
 /// Approximate upper bound on points in each curve of the whole model.
 const MAX_POINTS: usize = 1000;

@@ -1,8 +1,15 @@
 //! The report's split, its stages, and the bytes that flow between the stages.
 
-use super::*;
+use super::{Inputs, NamedVariables};
 use crate::memory::VariableKinds;
+use crate::memory::{PlacedStage, StageMemory};
+use crate::report::{
+    Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
+    TileParts,
+};
+use crate::search::{SearchResult, free_bytes};
 use crate::solve::{CompiledStage, Limits};
+use std::ops::Range;
 
 impl Inputs<'_> {
     pub(super) fn split(&self, search: &SearchResult<'_>, named: &NamedVariables) -> Split {

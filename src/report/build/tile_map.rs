@@ -3,8 +3,9 @@
 
 use crate::model::{FetchedNames, NamedVariable, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
-use crate::report::*;
+use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
 
 /// Upper bound on the numbers in a map of tiles (categories times tiles), which take about 4 MB of
 /// JSON. The numbers of all categories on 16 IPUs stay below this bound.

@@ -8,8 +8,10 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::*;
+use super::{LayerMemory, Report, VERSION};
 use crate::message::{GIVE_REPORT, Warning};
+use crate::model::PseudoLayers;
+use serde::Deserialize;
 use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;

@@ -1,7 +1,10 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::*;
+use super::Comparison;
+use super::{ComparedLayer, growth, more};
+use crate::escape::printable;
 use crate::report::terminal::{Severity, TextStyle};
+use crate::report::{Cell, Report, Split, Table, table};
 
 impl Comparison<'_> {
     /// Returns three tables that compare the reports: the verdicts on their splits, the stages of

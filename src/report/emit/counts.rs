@@ -4,9 +4,13 @@
 //! numbers, and the option `--layers-per-ipu` reads them.
 
 use super::template::OF_COUNTS;
-use super::*;
+use super::{Draft, FormSource, Lines, STAGE};
 use crate::escape::is_digits;
+use crate::escape::printable;
+use crate::model::PseudoLayers;
+use crate::report::join;
 use rustc_hash::FxHashSet;
+use std::ops::Range;
 
 /// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
 /// transformer. Returns one range of indices into `names` per block. Layers are in one block if

@@ -1,7 +1,9 @@
 //! Forms of configuration that name, for each IPU or stage, the module or layer at which it begins.
 
-use super::*;
+use super::{Draft, FormSource, STAGE};
+use crate::escape::printable;
 use crate::escape::quoted;
+use crate::model::Framework;
 
 impl<'a> FormSource<'a> {
     /// Returns the names of the Keras layers that are called at a position of the layer order; an

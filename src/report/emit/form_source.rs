@@ -1,8 +1,10 @@
 //! The split that is written as configuration, and the properties of its pipeline that the text of
 //! a configuration depends on.
 
-use super::*;
+use crate::memory::{Pipeline, Recompute, Schedule};
 use crate::model::ModuleCalls;
+use crate::model::{Framework, PseudoLayers};
+use crate::report::{BestSplit, Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 
 /// A split that is written as configuration, with the report that contains it.

@@ -1,7 +1,11 @@
 //! The lines of a form of configuration. Each line has conditions on the splits for which it is
 //! written; the page, in which the reader moves cuts, chooses lines by the same conditions.
 
-use super::*;
+use super::FormSource;
+use crate::escape::printable;
+use crate::report::{Split, join, sentences, with_commas};
+use crate::wording::grouped;
+use serde::Serialize;
 
 /// Placeholder in the text of a line for the index of the stage that contains [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
@@ -9,7 +13,7 @@ pub const STAGE: &str = "\0stage\0";
 /// A line of configuration with values to put in, and the conditions on the splits for which it is
 /// written. Without conditions, it is written for every split.
 #[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
     /// The text of the line in pieces. Every second piece, from the second on, names a value to put
     /// in: `stage` (the index of the stage of `position`), `stages` and `last-stage` (the number of

@@ -27,11 +27,13 @@ pub(crate) use counts::blocks;
 pub use lines::Line;
 pub use poptorch::module_name;
 
-use super::*;
+use super::Report;
+use crate::model::Framework;
 use crate::wording::option_name;
 use clap::ValueEnum;
 use form_source::FormSource;
 use lines::{Draft, Lines, STAGE};
+use serde::Serialize;
 
 /// The name of the model in the user's code unless `--module-root` gives another one.
 pub const MODEL: &str = "model";
@@ -108,7 +110,7 @@ impl EmitForm {
 
 /// The split in one form of `--emit`.
 #[derive(Debug, Default, Serialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Configuration {
     /// The form, as `--emit` names it, such as `poptorch`.
     pub form: String,

@@ -2,10 +2,14 @@
 //! all operations after it belong to the block, until the next block begins. Operations before the
 //! first block are on IPU 0. A module can begin only one block.
 
-use super::*;
+use super::{Draft, FormSource, Lines, STAGE};
+use crate::escape::printable;
 use crate::escape::{is_digits, is_obeyed, quoted};
+use crate::memory::Recompute;
 use crate::message::BadValue;
+use crate::model::Framework;
 use crate::model::ModuleCalls;
+use crate::wording::counted;
 
 impl<'a> FormSource<'a> {
     /// Returns the modules that are called at a position of the layer order; `None` if another

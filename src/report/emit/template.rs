@@ -7,7 +7,11 @@
 //! word after `@` is replaced by the lines that a function writes, except two words: `@text` is
 //! where the lines to paste begin, and `@end` ends the form.
 
-use super::*;
+use super::{Draft, EmitForm, FormSource};
+use crate::memory::{Recompute, Schedule};
+use crate::model::PseudoLayers;
+use crate::report::{NO_VERDICT, sentences, with_commas};
+use crate::wording::{capital, grouped};
 
 /// The template of the notes at the beginning of every form, such as the warning about a split that
 /// does not fit.

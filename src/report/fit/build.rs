@@ -4,7 +4,11 @@ use crate::memory::LiveCurve;
 use crate::message::Warning;
 use crate::model::LayersByIpu;
 use crate::profile::{CompiledProfile, LiveOnTile, VariableSums};
-use crate::report::*;
+use crate::report::{
+    CategoryBytes, Curve, Detail, Fit, Fullness, IpuFit, NamedBytes, Provenance, RecordedMemory,
+    RecordedTileFacts, Report, TileParts,
+};
+use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
 
 /// Approximate upper bound on points in the curves of all IPUs together.

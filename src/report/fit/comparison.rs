@@ -1,6 +1,10 @@
 //! Comparison of the recorded memory of each IPU with the prediction for its stage.
 
-use crate::report::*;
+use crate::report::{
+    CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, Report, Split, Stage, StageComparison,
+    TileParts,
+};
+use crate::search::free_bytes;
 use thiserror::Error;
 
 /// The reason why a report cannot serve as the prediction for a recorded compilation.

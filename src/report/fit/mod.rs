@@ -15,12 +15,14 @@ mod tests;
 pub use build::FitInputs;
 pub use comparison::{FitComparisonError, PartComparison};
 
+use crate::model::LayerNames;
 use crate::profile::{CodeKind, PipelineName};
-use crate::report::*;
+use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, sum};
+use serde::{Deserialize, Serialize};
 
 /// Whether a recorded compilation fits, IPU by IPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fit {
     /// Whether every tile of every IPU fits.
     pub fits: bool,
@@ -57,7 +59,7 @@ pub struct Fit {
 // A struct for these numbers would save no lines, since its constructor takes as many lines; as a
 // field, it would also change the order of the columns in JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IpuFit {
     /// The index of the IPU, from 0.
     pub ipu: u32,
@@ -91,7 +93,7 @@ pub struct IpuFit {
 
 /// The fullest tile of an IPU, as the compiler recorded it; the first one of a tie.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedTileFacts {
     /// The index of the tile, counted across all IPUs.
     pub tile: u32,
@@ -124,7 +126,7 @@ pub struct RecordedTileFacts {
 /// Bytes of an IPU's variables that only a pipeline has, recognized by their names and summed over
 /// tiles. All such variables are included, whether they are live at the same time or not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
     /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
     pub stashed: u64,
@@ -158,7 +160,7 @@ impl Fit {
 
 /// The comparison of the predicted stages of a pipeline with its recorded compilation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
     /// The path of the profile that the prediction was made from, as its report has it.
     pub profile: String,
@@ -180,7 +182,7 @@ pub struct FitComparison {
 
 /// How the stages of a prediction were matched with IPUs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MatchedBy {
     /// Stages were matched by the names of the layers that run on each IPU. Stages without named
@@ -193,7 +195,7 @@ pub enum MatchedBy {
 
 /// Evidence that a compilation was cut at other layers than the prediction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
     pub ipus: Option<u32>,
@@ -205,7 +207,7 @@ pub struct CutElsewhere {
 
 /// The predicted and the recorded bytes of one stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageComparison {
     /// The index of the predicted stage.
     pub stage: u32,
@@ -241,7 +243,7 @@ pub struct StageComparison {
 
 /// Bytes of a tile by kind of contents, as far as predictions and profiles distinguish the kinds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileParts {
     /// Bytes of data variables that are live at the peak, with variables of the run-time and of
     /// host exchange.

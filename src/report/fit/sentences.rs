@@ -1,8 +1,9 @@
 //! Sentences about a recorded compilation, and about the prediction for it.
 
-use super::*;
-use crate::report::phrases::*;
+use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
+use crate::report::phrases::{Amount, Bytes, Count, code, stages};
 use crate::wording::signed_share;
+use crate::wording::{counted, listed};
 
 /// Returns the heading of a report on a compilation: whether the compilation fits, and on how many
 /// IPUs.

@@ -1,6 +1,7 @@
 //! Tables of a recorded compilation, and of the prediction for it.
 
-use super::*;
+use super::{IpuFit, StageComparison};
+use crate::report::{Cell, Report, Table, table};
 use crate::wording::signed_share;
 
 fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {

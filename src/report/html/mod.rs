@@ -11,8 +11,9 @@
 mod tests;
 
 use super::terminal::TextStyle;
-use super::*;
+use super::{Format, Report, join, json, sentences, terminal};
 use crate::escape::json_in_script;
+use crate::wording::capital;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;

@@ -1,8 +1,14 @@
 //! Sentences of `--explain`, which say how each stage uses its memory and what moving a cut would
 //! change, and sentences about the weights that several layers share.
 
-use super::*;
+use super::other_pipelines;
+use crate::model::WeightTie;
+use crate::report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, layers, name};
+use crate::report::{
+    Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
+};
 use crate::wording::share;
+use crate::wording::{counted, displayed, listed};
 
 /// Maximum number of the largest variables that `--explain` lists for the peak of a stage. Each
 /// entry can be a sum of several variables.

@@ -1,9 +1,13 @@
 //! Sentences about the pipeline of the report's split, the time of a step of this pipeline, and the
 //! memory that splits in other pipelines would need.
 
-use super::*;
 use crate::memory::Accumulator;
+use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::model::Framework;
+use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
 use crate::report::step::three_digits;
+use crate::report::{BestSplit, PipelineFacts, Report, StepFacts, join};
+use crate::wording::counted;
 
 /// Returns the sentences that say which pipeline the split runs in, whether the user or popliner
 /// chose it, how the profile was recorded and which bytes are therefore less exact, and whether the

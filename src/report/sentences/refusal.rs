@@ -1,9 +1,13 @@
 //! Sentences that say why no split fits, what would help, and how the user's split compares with
 //! the best split.
 
-use super::*;
+use super::{needing, other_split};
+use crate::report::phrases::{Amount, Bytes, at_step, code, layers, name, stages};
 use crate::report::step::three_digits;
+use crate::report::{GivenSplit, Phrase, Refusal, RelaxationFacts, Report, with_commas};
+use crate::search::{Advice, Change, OverLimit};
 use crate::solve::Cause;
+use crate::wording::{counted, displayed};
 
 /// Returns the sentence that says why no split of the report's layers fits in the report's
 /// pipeline.

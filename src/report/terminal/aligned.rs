@@ -1,7 +1,9 @@
 //! Tables for people: aligned columns, with a bar beside each row if there is room.
 
-use super::*;
+use super::{Severity, TextStyle};
 use crate::report::table::{Kind, Table as Rows};
+use crate::report::{Cell, Form};
+use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 

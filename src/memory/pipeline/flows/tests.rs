@@ -48,8 +48,8 @@ fn backward_users_change_only_where_out_runs_on_the_first_ipu() {
         };
         let placement = Placement::full(&model, &layering, &options).expect("few places");
         let mut known = KnownFlows::new(&placement.positions);
-        let first = known.number(forward, backward);
-        known.list[first as usize].backward.to_vec()
+        let number = known.number(flow(forward, backward, Life::Backward));
+        known.list[number as usize].backward.to_vec()
     };
     let out = 3;
     assert_eq!(backward_of(OutOn::First, &[1], &[1]), [1]);
