@@ -182,10 +182,10 @@ mod tests {
     #[test]
     fn lists_end_with_the_last_or_with_how_many_more() {
         let names = |count: u32| (0..count).map(|own| own.to_string()).collect::<Vec<_>>();
-        assert_eq!(listed(&names(0)), "");
-        assert_eq!(listed(&names(3)), "0, 1 and 2");
+        assert_eq!(listed(names(0)), "");
+        assert_eq!(listed(names(3)), "0, 1 and 2");
         assert_eq!(joined(&names(2), "or"), "0 or 1");
-        assert_eq!(listed(&names(10)), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
+        assert_eq!(listed(names(10)), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }
 
     #[test]

@@ -305,7 +305,7 @@ fn no_tie(unknown: &str, placement: &Placement) -> Error {
     let names = placement.ties.iter().map(|tie| printable(&tie.weight));
     usage(format!(
         "--untie: there is no tied weight {unknown}; name one of {}",
-        listed(&names.collect::<Vec<_>>())
+        listed(names)
     ))
 }
 

@@ -173,9 +173,11 @@ impl Inputs<'_> {
                         .filter(|(layers, _)| crosses(layers))
                         .map(|&(_, bytes)| bytes)
                         .sum(),
-                    moves: has_moves
-                        .then(|| self.moves(search, number, sides))
-                        .unwrap_or_default(),
+                    moves: if has_moves {
+                        self.moves(search, number, sides)
+                    } else {
+                        Vec::new()
+                    },
                 }
             })
             .collect()

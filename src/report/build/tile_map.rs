@@ -47,9 +47,11 @@ impl TileMap {
             .map(|(_, category)| TileCategory {
                 name: category.name.clone(),
                 bytes: by_tile(&category.bytes),
-                overlapped: is_overlapped(category)
-                    .then(|| by_tile(&category.overlapped))
-                    .unwrap_or_default(),
+                overlapped: if is_overlapped(category) {
+                    by_tile(&category.overlapped)
+                } else {
+                    Vec::new()
+                },
             })
             .collect();
         Some(Self {

@@ -153,7 +153,11 @@ impl<'a> Lines<'a> {
             begins,
             stages,
             note: self.mark == Some(""),
-            items: has_list.then(|| self.items.clone()).unwrap_or_default(),
+            items: if has_list {
+                self.items.clone()
+            } else {
+                Vec::new()
+            },
         });
     }
 }
