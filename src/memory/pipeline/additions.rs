@@ -178,8 +178,10 @@ impl Flows {
         roles: &StageRoles,
         tiles: &TileFlows<N>,
     ) -> Transfers<N> {
-        let mut transfers = Transfers::default();
-        transfers.backward = roles.backward;
+        let mut transfers = Transfers {
+            backward: roles.backward,
+            ..Transfers::default()
+        };
         for &flow in &tiles.met {
             let role = roles.by_flow[flow as usize];
             let bytes = &tiles.bytes[flow as usize];
