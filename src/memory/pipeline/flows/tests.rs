@@ -91,7 +91,7 @@ fn with_updates(updates: u32, label: Label) -> Model {
     });
     Model {
         operations: operations.collect(),
-        operation_groups: (0..=updates).map(|group| operation_group(group)).collect(),
+        operation_groups: (0..=updates).map(operation_group).collect(),
         classes: LiveClasses::new(vec![true], Vec::new(), updates + 1),
         variables: VariableGroups::new(1, [(0, weight)].into_iter()),
         use_sets,
