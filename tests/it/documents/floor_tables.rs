@@ -79,7 +79,7 @@ fn dump(profile: &Profile) -> String {
         "{:?} {:?} {lists:?} {:?} {:?}",
         (&profile.version, &profile.target, &profile.programs),
         (&profile.steps, &profile.classes, &profile.variables),
-        (&profile.recorded, &profile.warnings),
+        (serde_json::to_string(&profile.recorded), &profile.warnings),
         (&profile.cycles, &profile.made),
     )
 }
