@@ -56,8 +56,8 @@ pub struct Refusal {
     pub smallest_tile_memory: Option<u64>,
     /// The best split on tiles with `smallest_tile_memory`; `null` if no memory is enough.
     pub with_memory: Option<BestSplit>,
-    /// The fewest IPUs, over all replicas, on which the model fits; `null` if no number up to 64 is
-    /// enough, or if each IPU has a limit of its own.
+    /// The fewest IPUs, over all replicas, that the framework supports and on which the model fits;
+    /// `null` if no number up to 64 is enough, or if each IPU has a limit of its own.
     pub fewest_ipus: Option<u32>,
     /// The best split on `fewest_ipus` IPUs; `null` if `fewest_ipus` is `null`.
     pub on_more_ipus: Option<BestSplit>,

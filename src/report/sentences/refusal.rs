@@ -2,6 +2,7 @@
 //! the best split.
 
 use super::{needing, other_split};
+use crate::model::Framework;
 use crate::report::phrases::{Amount, Bytes, at_step, code, layers, name, stages};
 use crate::report::step::three_digits;
 use crate::report::{GivenSplit, Phrase, Refusal, RelaxationFacts, Report, with_commas};
@@ -74,7 +75,7 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let others = report.pipeline.iter().flat_map(|own| &own.alternatives);
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
-    lines.extend(on_more_ipus(refusal));
+    lines.extend(on_more_ipus(refusal, report.framework()));
     // A tile cannot have more memory than the target has. If the model needs more, this sentence is
     // left out: the verdict already gives the bytes over the limit.
     let target = report.provenance.target.bytes_per_tile;
@@ -127,13 +128,17 @@ fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
 
 /// Returns the sentence that gives the fewest IPUs on which the model fits, or that says that it
 /// fits on none of the tried numbers of IPUs. Returns `None` if no other numbers were tried.
-fn on_more_ipus(refusal: &Refusal) -> Option<String> {
+fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<String> {
     let Some(split) = &refusal.on_more_ipus else {
         let tried = counted(refusal.ipus_tried?, "IPU");
         return Some(format!("it does not fit on up to {tried} either"));
     };
     let (needed, needing) = (counted(split.ipus, "IPU"), needing(split, ""));
-    Some(format!("at least {needed} are needed; {needing}"))
+    let powers = match framework {
+        Some(Framework::Poptorch) => " (PopTorch takes powers of 2)",
+        _ => "",
+    };
+    Some(format!("at least {needed} are needed{powers}; {needing}"))
 }
 
 /// Returns the sentence that says which layers exceed the limit most, on which tile, and which
