@@ -29,7 +29,8 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Returns a list of `count` copies of `value`. All threads fill it.
+/// Returns a list of `count` copies of `value`. All threads fill the list, since touching so much
+/// new memory takes a single thread long.
 pub fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }

@@ -36,10 +36,10 @@ pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, 
         .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
-/// Returns an error if the command would overwrite a file that it also reads, or would write one
-/// file twice. Also returns an error if SQLite uses the name of a file to write, or if its folder
-/// cannot be written to. Call this function before any work, so that no profile is lost. A saved
-/// model may be saved over itself.
+/// Returns an error if the command would overwrite a file that it also reads (except a saved model,
+/// which may be saved over itself), or would write one file twice. Also refuses names that SQLite
+/// would read as changes to the profile, and folders that cannot be written to. Call this function
+/// before any work, so that no profile is lost.
 pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();

@@ -46,8 +46,8 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     .print(out)
 }
 
-/// Adds to `report` how the compilation differs from `prediction`. Unless both reports have a
-/// verdict, leaves out the reserve that would have been enough.
+/// Adds to `report` how the memory of the compilation differs from the earlier report `prediction`.
+/// Unless both reports have a verdict, leaves out the reserve that would have been enough.
 fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
@@ -58,8 +58,8 @@ fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparison
         reserve: comparison.reserve.filter(|_| has_verdict),
         ..comparison
     });
-    // The comparison uses the layer names of the prediction, so `report` must have the same In and
-    // Out.
+    // The comparison names layers as the prediction does, so `report` must also use the
+    // prediction's names for the operations before and after the layers (In and Out, or None).
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
 }

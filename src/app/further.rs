@@ -1,4 +1,5 @@
-//! Reads the further profiles that `--micro-batch SIZE=PROFILE` and `--amp VALUE=PROFILE` name.
+//! Reads the further profiles of a model, which `--micro-batch SIZE=PROFILE` and `--amp
+//! VALUE=PROFILE` name.
 
 use super::options::OfProfile;
 use super::{Messages, Options, input, profile_path};
@@ -35,9 +36,9 @@ pub fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// Checks `all`, the values of `option`. Returns an error if two values are equal, or if there are
-/// values but the number of values without a profile is not one. `what` is a word for a value,
-/// followed by two examples of a value.
+/// Checks the values `all` of `option`. No value may occur twice. Exactly one value must come
+/// without a profile, since it belongs to the first profile, unless the option is not given. `what`
+/// is a word for a value, followed by two examples of a value.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     option: &str,
@@ -65,8 +66,8 @@ fn check_one<T: PartialEq + Display>(
     }
 }
 
-/// Returns the first option in a fixed list that the user gave and that works on one profile only;
-/// `None` if there is no such option.
+/// Returns an option that the user gave and that works on one profile only; `None` if there is no
+/// such option.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
     let Options { tables, saved, .. } = options;
     [
@@ -91,7 +92,7 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
     .find_map(|(is_given, option)| is_given.then_some(option))
 }
 
-/// Reads the further profiles, each with the `debug.cbor` in its folder.
+/// Reads the further profiles of the model, each with the `debug.cbor` in its folder.
 ///
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.

@@ -70,8 +70,9 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
 /// Names of the files that frameworks write into the folder of the profile.
 pub const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
-/// Reads the files that [`BESIDE`] names into `provenance`, if they exist and a report needs them.
-/// For each file that exists but cannot be read, prints a warning and adds it to `warnings`.
+/// Reads `framework.json` and `app.json` beside the profile into `provenance`, if they exist and a
+/// report needs them. For each of these files that exists but cannot be read, prints a warning and
+/// adds it to `warnings`.
 pub fn read_beside(
     options: &Options,
     messages: Messages,

@@ -81,10 +81,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Does what the command line requests, and returns the exit code.
 fn execute(line: CommandLine) -> Result<Exit> {
-    // If signals cannot be handled, Ctrl-C still ends the command, but a temporary file could
-    // remain.
+    // Without a handler of signals, Ctrl-C still ends the command, but may leave a temporary file
+    // behind. So this error is ignored.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
@@ -139,7 +138,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     {
         return fit::run(&run, earlier, out);
     }
-    // Never free the model: freeing it would take longer than showing the result, and the process
+    // The model is never freed: that would take longer than showing the result, and the process
     // ends soon anyway.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
     let further = ManuallyDrop::new(further::read(&run.options, messages)?);
@@ -164,14 +163,11 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     .print(out)
 }
 
-/// One run of the command: its options, and the request that the options make.
 struct Run {
-    /// The options of the command line. If the user named a folder, the options have the path of
-    /// the profile instead.
+    /// The options of the command line. If the user named a folder, the path of the profile in it
+    /// replaces the path of the folder.
     options: Options,
-    /// The request for layers, a split and a pipeline that `options` make.
     request: Request,
-    /// Writes the messages of the run to standard error.
     messages: Messages,
 }
 
@@ -196,7 +192,7 @@ impl Run {
         }
     }
 
-    /// Collects all results of the run. Prints which IPUs run nothing in a split from
+    /// Collects all results of the run. Prints the IPUs that run nothing in a split from
     /// `--layers-per-ipu`, the warnings of the search, and how the greedy search ended.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
@@ -255,8 +251,8 @@ impl Run {
         Ok(())
     }
 
-    /// Makes the report on `searched`, including the commands that give the answers to changed
-    /// requests.
+    /// Makes the report on the result `searched` of a search. The report includes commands that
+    /// give the answers to changed requests.
     fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
         let of = |searched: &SearchedLayers<'_>| {
             let report = self.messages.while_showing(|progress| {
@@ -287,8 +283,9 @@ impl Run {
     }
 }
 
-/// Returns an error if the command line has an option that affects no requested result. If the
-/// original tool would have accepted the command line, only prints a warning.
+/// Returns an error if the command line has an option that affects no requested result. Only prints
+/// a warning if the original tool, which was written in Python, would have accepted the command
+/// line.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
     let Some(no_effect) = &options.no_effect else {
         return Ok(());

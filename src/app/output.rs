@@ -31,7 +31,8 @@ pub struct Outputs<'a> {
     /// The tables of `--diagnose`; empty if `--diagnose` was not requested.
     pub diagnosis: Vec<Table>,
     pub report: Report,
-    /// The earlier report that `--compare` names; `None` without `--compare`.
+    /// The earlier report that `--compare` names, with which the new report is compared; `None`
+    /// without `--compare`.
     pub earlier: Option<Report>,
 }
 
@@ -75,7 +76,7 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// Prints all results as [`print`](Self::print) does, but to `sections` instead of `out`.
+    /// Prints the results for programs to `sections`, and the results for people to standard error.
     /// Returns the exit code of the verdict.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
@@ -127,9 +128,9 @@ impl<'a> Outputs<'a> {
         tables + solved + search + results.forms().len() + exports.count() + compared
     }
 
-    /// Prints the requested ones of these results: the table of `--sweep`, which has the best split
-    /// for each number of IPUs, the table of `--plan`, and the best split. Returns exit code 1 if a
-    /// verdict was requested and the model does not fit, otherwise 0.
+    /// Prints those of the following results that were requested: the table of `--sweep`, which has
+    /// the best split for each number of IPUs, the table of `--plan`, and the best split. Returns
+    /// exit code 1 if a verdict was requested and the model does not fit, otherwise 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
@@ -207,7 +208,6 @@ impl<'a> Outputs<'a> {
         exit_of(first.is_some())
     }
 
-    /// Prints on standard error all sections of the report that belong to `part`.
     fn print_part(&self, part: ScreenPart) {
         self.messages
             .sections(&self.report, |section| section.part == part);

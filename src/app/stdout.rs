@@ -9,8 +9,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// A writer to standard output. Once the reader of the pipe is gone, it drops everything that is
-/// written to it. A closed pipe is not an error, so that the exit code still gives the verdict.
+/// A writer to standard output. Once the reader at the other end of the pipe is gone, all further
+/// bytes are dropped. A closed pipe is not an error, so that the exit code still gives the verdict.
 pub struct ResultWriter<W>(pub W);
 
 /// Returns `done`, the result of a write. If the write failed because the reader closed the pipe,
@@ -63,9 +63,9 @@ impl<W: Write> Write for ResultWriter<W> {
 }
 
 /// Writes results one after the other. If there are several results, a line `# name` precedes each
-/// result. No other line looks like that: rows of a table have at least two columns, and comments
-/// in a configuration have at least two words. In JSON, all results become one value: the only
-/// result, or an object with one field per result.
+/// result. No line of a result looks like that: rows of a table have at least two columns, and
+/// comments in a configuration have at least two words. In JSON, all results become one value: the
+/// only result, or an object with one field per result.
 pub struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
@@ -74,7 +74,7 @@ pub struct Sections<'a, W> {
     /// Whether there are several results, so that a line with the name of the result precedes each
     /// result.
     has_names: bool,
-    /// In JSON: one entry per result so far, in the order of output: the name and the JSON text of
+    /// In JSON, one entry per result so far, in the order of output: the name and the JSON text of
     /// the result. Empty in other formats.
     values: Vec<(String, Vec<u8>)>,
 }
@@ -164,7 +164,7 @@ impl<'a, W: Write> Sections<'a, W> {
 mod tests {
     use super::*;
 
-    /// A writer that accepts this number of writes and then fails, as a closed pipe does.
+    /// A writer that accepts a fixed number of writes and then fails, as a closed pipe does.
     struct Pipe(usize);
 
     impl Write for Pipe {

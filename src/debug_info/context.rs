@@ -180,8 +180,8 @@ pub struct ContextRecord {
     pub on_cycle: bool,
 }
 
-/// The debug context that is being read: its record and its texts. One draft is used for all
-/// contexts, one after the other, so that its buffers are reused.
+/// The debug context that is being read: its record and its texts. The same draft is filled with
+/// one context after the other, so that its buffers are reused.
 #[derive(Default)]
 pub struct Draft {
     /// The debug context without its texts; `first_field` and `field_count` are not set yet.
@@ -190,15 +190,15 @@ pub struct Draft {
     bytes: String,
     /// One entry per kept text: the key of the text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
-    /// Number of keys of the context that are not texts, plus the number of its values for id,
-    /// parent, name, layer and category that have an unexpected type. A negative number, a float, a
-    /// boolean or null may stand for a missing value and is not counted.
+    /// Number of keys and values of the context that have an unexpected type: keys that are not
+    /// texts, and values of the keys for id, parent, name, layer and category. A negative number, a
+    /// float, a boolean or null is not counted, since it may stand for a missing value.
     pub mistyped: usize,
 }
 
 impl Draft {
-    /// Reads one debug context from the entries of its map. The context replaces the one that the
-    /// draft had before.
+    /// Reads one debug context from the entries of its map into the draft, in place of the context
+    /// that the draft had before.
     ///
     /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
@@ -211,7 +211,8 @@ impl Draft {
     }
 
     /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key, or `None`
-    /// if the value of the key is to be skipped. Returns the number of keys that are not texts.
+    /// if the value of the key is to be skipped. Returns the number of keys that are not text
+    /// strings.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,
@@ -263,9 +264,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context, each with its field. Leaves out texts whose key the
-    /// software layer of the context does not write. (In a file, the layer of a context may come
-    /// after the texts.)
+    /// Returns the kept texts of the context, each with its field. Leaves out a text if the
+    /// software layer of the context gives the key of the text no meaning. The layer is only known
+    /// here: in a file, it may come after the texts.
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts
             .iter()
@@ -338,7 +339,7 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // Keys of attributes that are not texts are skipped, and are not counted as mistyped.
+            // A key of the attributes that is not a text is skipped, and is no sign of damage.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();

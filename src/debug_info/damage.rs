@@ -44,8 +44,8 @@ pub fn looks_like(head: &[u8]) -> String {
 /// variants `Missing`, `Orphans` and `Renamed` result from comparing the file with the profile, the
 /// other variants from reading the file. No intact file seen so far has any such sign.
 ///
-/// The messages do not tell what the user can do; the code that decides whether to accept the file
-/// adds that.
+/// The messages do not tell the user what to do, since that depends on whether the file is
+/// accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
     /// The debug file is truncated or malformed.
@@ -77,8 +77,8 @@ pub enum Damage {
     /// This number of entries of `contexts` are ignored, because they are not maps.
     #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
-    /// This number of keys and values in contexts, and of names, have a wrong type. They are
-    /// ignored.
+    /// This number of keys and values in debug contexts, and of names in the string table, have a
+    /// wrong type and are ignored.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
     /// This number of contexts have no name, because the index of the name is beyond the end of a
@@ -124,8 +124,8 @@ pub struct Truncation {
 }
 
 impl Truncation {
-    /// Returns the last part of a message, which tells which data are missing, such as `later
-    /// contexts are lost`.
+    /// Returns the last part of a message about a truncated debug file: which data are missing,
+    /// such as `later contexts are lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -142,8 +142,8 @@ impl Truncation {
 }
 
 impl Damage {
-    /// Returns whether the damage may have changed or removed the name of any context. If false, it
-    /// is known which contexts the damage affects.
+    /// Returns whether the damage may have changed or removed the name of any debug context. If
+    /// not, the contexts that the damage affects are known.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Self::Truncated(truncation) => truncation.string_table_lost,

@@ -1,4 +1,4 @@
-//! Reads the top-level map of a debug file. Keeps everything before an error in the file, and keeps
+//! Reads the top-level map of a debug file, up to the first error. Also defines a list that keeps
 //! all texts in one allocation.
 
 use super::DebugInfo;
@@ -52,8 +52,8 @@ impl<'de> Deserialize<'de> for Collected {
     }
 }
 
-/// Receives the top-level map of a debug file. An error within the map ends the reading, but
-/// everything before the error is kept, and `is_complete` stays false.
+/// Receives the top-level map of a debug file. An error within the map ends the reading; everything
+/// before the error is kept, and `is_complete` stays false.
 impl Take for &mut Collected {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.is_complete = self.read(entries).is_ok();
@@ -88,8 +88,8 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the context in `draft`, with its texts, to the records. A context without an id is
-    /// counted but not stored.
+    /// Appends the debug context in `draft`, with its texts, to the contexts read so far. A context
+    /// without an id is counted but not stored.
     ///
     /// # Errors
     /// If there are more contexts or texts than 32-bit indices can count.

@@ -8,7 +8,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Receives one CBOR value. Each type of value has its own method. By default, a method calls
+/// Receives one CBOR value, with a method for each type of value. By default, a method calls
 /// [`other`](Self::other), which ignores the value. A tag before the value is ignored.
 pub trait Take: Sized {
     /// Receives a CBOR integer that is at least 0.
@@ -33,7 +33,8 @@ pub trait Take: Sized {
         Skipped.map(entries)
     }
 
-    /// Receives a negative integer, a float, a boolean or null. The value itself is not passed on.
+    /// Receives a negative integer, a float, a boolean or null, which no receiver needs, so the
+    /// value itself is not passed on.
     fn none(self) {
         self.other();
     }
@@ -42,8 +43,8 @@ pub trait Take: Sized {
     fn other(self) {}
 }
 
-/// Defines methods of a serde visitor that drop the value and call the method `$take` of the
-/// receiver.
+/// Defines methods of a serde visitor that drop a value, and call the method `$take` of the
+/// receiver instead.
 macro_rules! receives {
     ($take:ident: $($visit:ident($value:ty)),*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {
@@ -53,7 +54,8 @@ macro_rules! receives {
     };
 }
 
-/// A serde seed that decodes the next value, whatever its type, and passes it to the receiver `.0`.
+/// A serde seed that decodes the next CBOR value, whatever its type, and passes it to the receiver
+/// `.0`.
 pub struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {

@@ -22,7 +22,7 @@ pub enum BlobError {
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// The blob has more values than the caller allows. The field is the caller's limit.
+    /// The blob has more values than the caller of the decoder allows. The field is this limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
     /// One tile has a value that exceeds 32 bits. The field is this value.
@@ -96,7 +96,8 @@ pub struct ValueRun {
 #[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
-    /// Number of literal (not repeated) values that remain to be read before the next header.
+    /// Number of literal (not repeated) values of the run-length list that remain to be read before
+    /// the next header.
     literals: u64,
 }
 
@@ -162,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
     use synthesize::encoding::{encode_diff_rle, encode_list, encode_rle};
 
-    /// Expands a run-length list of at most `limit` values.
+    /// Expands a run-length list into at most `limit` values.
     fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut values = Vec::new();
         for run in Runs::new(blob) {
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn runs_and_literals() {
-        // header 5 = two literals, header 6 = three times one value.
+        // The header 5 stands for two literal values, the header 6 for three times the same value.
         let blob = [0x85, 0x81, 0x82, 0x86, 0x89];
         assert_eq!(decode_rle(&blob, 5), Ok(vec![1, 2, 9, 9, 9]));
         assert_eq!(encode_rle(&[1, 2, 9, 9, 9]), blob);
@@ -219,7 +220,8 @@ mod tests {
 
     #[test]
     fn empty_runs_end() {
-        // Headers 0 (no repetition of 1) and 1 (no literals).
+        // The header 0 stands for no repetition of the value 1, and the header 1 for no literal
+        // values.
         assert_eq!(decode_rle(&[0x80, 0x81, 0x81], 4), Ok(vec![]));
     }
 

@@ -3,8 +3,8 @@
 use super::cells::{DUPLICATE, cell};
 use crate::message::Result;
 
-/// An index of a table that maps the id of each row to the position of the row, counted from 0 in
-/// the order of the rows.
+/// An index of a table, which maps the id of each row to the row's position, counted from 0 in the
+/// order of the rows.
 ///
 /// Poplar counts ids from 0 without gaps. Then each id equals the position of its row, and no list
 /// is stored. In other files, dense ids are looked up in an array and sparse ids in a sorted list,
@@ -27,15 +27,16 @@ impl Default for Ids {
     }
 }
 
-/// The entry in an array of positions for an id that no row has.
+/// In an array of row positions by id, the entry for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of entries in an array of positions, per row of the table. If ids are so sparse
-/// that the array would have more entries, a sorted list takes less memory and is used instead.
+/// Maximum number of entries per row in an array of row positions by id. If ids are so sparse that
+/// the array would have more entries, a sorted list takes less memory.
 const SPARSE: u64 = 4;
 
 impl Ids {
-    /// Creates the index. `ids` holds the ids of all rows, in the order of the rows.
+    /// Creates the index that maps row ids to row positions. `ids` holds the ids of all rows, in
+    /// the order of the rows.
     ///
     /// # Errors
     /// If two rows have the same id. The error is this id.
@@ -61,8 +62,8 @@ impl Ids {
         }
     }
 
-    /// Creates the index of `table`. `ids` holds the ids of all rows of `table`, in the order of
-    /// the rows. If two rows have the same id, the error names `table` and `column`.
+    /// Creates the index that maps ids of rows of `table` to their positions. `ids` holds the ids
+    /// of all rows, in order. If two rows have the same id, the error names `table` and `column`.
     pub fn of(table: &str, column: &str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }

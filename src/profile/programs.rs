@@ -131,8 +131,8 @@ impl Programs {
     }
 }
 
-/// Returns a map from the id of a program to its index in `programs`. A profile of several
-/// compilations is refused, since programs of different compilations have the same ids.
+/// Returns a map from the id of a program to its index in the table `programs`. A profile of
+/// several compilations is refused, since programs of different compilations have the same ids.
 fn read_ids(database: &Database) -> Result<Ids> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
@@ -194,10 +194,10 @@ fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Ve
     })
 }
 
-/// For each program, subtracts the control code of its children from its control code, since the
-/// profile includes the children. If a child of a program already occurred as a child before, the
-/// program gets no control code at all: otherwise, a few bytes of a damaged file could name a large
-/// program again and again.
+/// Subtracts from the control code of each program the control code of its children, which the
+/// profile includes. If a program has a child that occurred as a child before, the program gets no
+/// control code at all: otherwise, a few bytes of a damaged file could name a large program again
+/// and again.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
@@ -235,7 +235,6 @@ fn read_vertex_types(database: &Database) -> Result<(Ids, Vec<VertexType>)> {
     Ok((ids, types))
 }
 
-/// Name of the table with the bytes of vertices of each compute set.
 pub const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
 /// Reads the compute sets with their vertices. Also returns a map from the id of a compute set to
@@ -324,14 +323,14 @@ impl ProgramKind {
     }
 }
 
-/// Maps the table of a program type and the id of a row to the kind of the program and the ids of
-/// the region sets that the program moves. `programs.variant_index` refers to the row. The kind is
-/// `None` for a program that neither runs a compute set nor exchanges data between tiles nor calls a
-/// function.
+/// Maps the table of a program type and the id of a row to the details of a program: its kind, and
+/// the ids of the region sets that it moves. `programs.variant_index` is the id of the row. The
+/// kind is `None` for a program that neither runs a compute set nor exchanges data between tiles
+/// nor calls a function.
 type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<[u64]>)>;
 
-/// Reads the `program_type_*` tables. `compute_sets` and `programs` map the ids of compute sets and
-/// programs to their indices.
+/// Reads the `program_type_*` tables, which have details of programs by program type.
+/// `compute_sets` and `programs` map the ids of compute sets and programs to their indices.
 fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Details> {
     let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
         let set = row.position(1, compute_sets, "compute_sets");
@@ -414,8 +413,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     })
 }
 
-/// Name of the table of programs that run a compute set. The constants after it name the tables of
-/// other types of programs that have data about memory.
+/// Names of the tables of those types of programs that have data about memory, such as the table of
+/// programs that run a compute set.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -434,8 +433,8 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // This table has no region sets, but it has a row for every stream copy, even one without
-    // regions.
+    // The table of stream copies has no region sets, but a row for every stream copy. So even a
+    // stream copy without regions gets an entry.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

@@ -137,8 +137,8 @@ pub struct Regions {
     pub overflowed: u64,
 }
 
-/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] columns, but may lack some of the
-/// last columns.
+/// Columns of the table of recorded memory by tile. Every profile has the first [`REQUIRED`]
+/// columns, but may lack some of the last columns.
 const COLUMNS: &[&str] = &[
     "tile",
     "total",
@@ -192,7 +192,6 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
         .collect()
 }
 
-/// The table of the recorded memory of categories.
 pub const CATEGORIES: &str = "memory_by_category";
 
 /// Reads the recorded memory of each category; returns an empty list if the profile lacks the

@@ -49,7 +49,7 @@ impl FormatVersion {
         if version.major == KNOWN_MAJOR {
             return Ok(version);
         }
-        // The tables of another format may have another meaning.
+        // In another report format, the same tables may have another meaning.
         unusable(format!(
             "the profile has report format {version}, and popliner reads only format \
              {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \
@@ -75,8 +75,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// Calls `read` with the cells in `columns` of the only row of `table`, and returns its result. A
-/// table with no row or with several rows is an error.
+/// Calls `read` with the cells in `columns` of the only row of `table`, and returns the result of
+/// `read`. A table with no row or with several rows is an error.
 fn only_row<T>(
     database: &Database,
     table: &'static str,
@@ -148,10 +148,10 @@ impl Target {
         })
     }
 
-    /// If the model was compiled for replicas of one IPU each and the profile lists the tiles of
-    /// one replica only, reduces the target of `database` to one replica and returns a warning.
-    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results for one
-    /// replica hold for all.
+    /// Reduces the target of `database` to one replica and returns a warning, if the model was
+    /// compiled for replicas of one IPU each and the profile lists the tiles of one replica only.
+    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results
+    /// for one replica hold for all.
     ///
     /// # Errors
     /// If the model was compiled for replicas of one IPU each, but the profile does not list

@@ -70,14 +70,14 @@ impl VariableLists {
         self.members.push(member);
     }
 
-    /// Returns whether the last call of [`push`](Self::push) had the same `id` and `member`.
+    /// Returns whether the list that was filled last has the id `id` and ends with `member`.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
     }
 
-    /// Joins `parts`, each read from a range of rows, and puts the lists into ascending order of
-    /// their ids.
+    /// Joins `parts`, the lists of variables from each range of rows, and puts the lists into
+    /// ascending order of their ids.
     fn join(parts: Vec<Self>) -> Self {
         let (mut members, mut lists) = (Vec::new(), Vec::new());
         let mut start = 0;
@@ -90,7 +90,7 @@ impl VariableLists {
             members: concatenated(members),
             lists,
         };
-        // Rows are usually in the order of their list ids, and need no sorting.
+        // Rows are usually in the order of their list ids, so that no sorting is needed.
         if !joined.lists.is_sorted_by_key(|&(id, _)| id) {
             let ids = joined.lists.iter().map(|&(id, _)| id);
             let mut runs: Vec<(u64, u32)> = ids.zip(0..).collect();
@@ -103,16 +103,17 @@ impl VariableLists {
             joined = sorted;
         }
         let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // Of the runs of one list, the last one has the end of the list.
+        // Now a list is one or more consecutive entries with the same id, and the last entry has
+        // the end of the list.
         joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
         joined
     }
 }
 
-/// Reads the variables of each region set (`exchange_regions`). Also returns indices into
-/// [`Variables`], ascending: of variables with a region that ends beyond the variable, and of
-/// variables that a region set lists twice in a row. A real profile has no such repetitions, since
-/// the ids of the region set and the variable together are the key of the table.
+/// Reads the variables of each region set (`exchange_regions`). Also returns the variables that
+/// contradict their regions, as ascending indices into [`Variables`]: a region ends beyond the
+/// variable, or a region set lists the variable twice in a row. In a real profile, the ids of
+/// region set and variable together are the key of the table, so nothing is listed twice.
 pub fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -150,7 +151,8 @@ pub fn read_regions(
 }
 
 /// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; `None` for a text
-/// of another form. The text is parsed by hand for speed, since there are millions of such texts.
+/// of another form. The parser is written by hand for speed, since a profile has millions of such
+/// texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let (mut end, mut place) = (0, 1);
@@ -178,7 +180,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // A run of differences of 0 repeats the same id. The id is added only once for the run.
+            // A run of differences of 0 repeats the id of one variable, which is added only once
+            // for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
@@ -188,8 +191,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             }
         }
         let added = lists.members.len() - before;
-        // This check bounds the number of members of all lists together. A row of a few bytes can
-        // list every variable, so a small file could otherwise fill the memory.
+        // The number of members of all lists together is bounded: a row of a few bytes can list
+        // every variable, so a small file could otherwise fill the memory.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
         }

@@ -13,8 +13,8 @@ use crate::progress::Progress;
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
-/// The entry in [`Variables::classes`] for a variable that is never live, since it was never
-/// allocated to a tile.
+/// Stands for an equivalence class, in [`Variables::classes`], of a variable that is never live,
+/// since it was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// All lowered variables, as parallel arrays in the order of the file, since a large model has 10^7
@@ -46,7 +46,7 @@ pub struct Variables {
     pub labels: Vec<VariableLabel>,
 }
 
-/// The table of lowered variables.
+/// Name of the table of lowered variables.
 pub const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
@@ -58,8 +58,8 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of leading [`COLUMNS`] that every profile has. The other columns are only needed for
-/// labels.
+/// Number of leading [`COLUMNS`] of `vars_info` that every profile has. The other columns are only
+/// needed for labels, the names and debug contexts of weights and other lasting tensors.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -100,7 +100,7 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, which has one entry per range of rows in rowid order: the variables of the
+    /// Joins `parts`, which has one entry per range of rows in rowid order: the variables in the
     /// range, and the keys of their labels. Reads the labels from `database`. Joins one column at a
     /// time, so that at most a few columns are in memory twice.
     fn join(
@@ -175,8 +175,8 @@ impl Variables {
     }
 }
 
-/// Takes the same column out of each of `parts`, and concatenates these columns. `parts` has one
-/// entry per range of rows; `of_part` returns the column of a part.
+/// Concatenates one column of the table of variables. `parts` has one entry per range of rows, from
+/// which `of_part` returns the column. The column is taken out of the parts, which frees memory.
 fn column<T: Copy + Send + Sync>(
     parts: &mut [Variables],
     of_part: fn(&mut Variables) -> &mut Vec<T>,
@@ -184,11 +184,10 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// The category of variables that hold data of tensors. Variables of other categories have no
-/// labels.
+/// Name of the category of variables that hold data of tensors. Variables of other categories have
+/// no labels (names and debug contexts).
 const LABELLED: &str = "variable";
 
-/// The table of categories of variables.
 pub const CATEGORIES: &str = "var_categories";
 
 /// Reads the categories of variables. Returns a map from the id of a category to its index in the
@@ -262,8 +261,8 @@ pub struct VariableLabel {
     pub lacks_contexts: bool,
 }
 
-/// Maps each distinct key of a label to the index of the label. Indices count from 1 in the order
-/// in which the keys were added; 0 stands for no label.
+/// Maps the key of each distinct label (name and debug contexts of a tensor) to the index of the
+/// label. Indices count from 1 in the order in which the keys were added; 0 stands for no label.
 #[derive(Default)]
 pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
@@ -274,8 +273,9 @@ impl LabelKeys {
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the keys of `other`. Returns a list that maps the index of each label in `other` to the
-    /// index in `self` of the label with the same key; the index 0 (no label) is mapped to 0.
+    /// Adds the label keys of `other`. Returns a list that maps the index of each label in `other`
+    /// to the index in `self` of the label with the same key; the index 0 (no label) is mapped to
+    /// 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
@@ -284,7 +284,7 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts for each key. Returns one entry per label index; the
+    /// Reads the name and the debug contexts of each label. Returns one entry per label index; the
     /// label at index 0 is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];

@@ -79,11 +79,11 @@ pub fn check_debug(
     Ok((warnings, Some(found)))
 }
 
-/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. This is
-/// so if the debug context of the program or of its compute set is missing or has a missing
-/// ancestor, or if the context has another name than the compute set. It is also so if such a
-/// problem occurs at a Call that leads to the program, since the context of the Call determines
-/// which operations the called programs stand for.
+/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. They may
+/// be if the debug context of the program or of its compute set is missing or lacks an ancestor, or
+/// has another name than the compute set. They also may be if a Call that leads to the program has
+/// one of these problems, since the context of the Call determines which operations the called
+/// programs stand for.
 fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = debug_info.position(id);
@@ -155,8 +155,8 @@ pub struct DebugMatch {
     pub nameless: usize,
 }
 
-/// Minimum number of debug contexts, or of compute sets with names, that can show that `debug.cbor`
-/// belongs to another compilation than the profile.
+/// Minimum number of debug contexts, or of compute sets with names, that must be compared to show
+/// that `debug.cbor` belongs to another compilation than the profile.
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
@@ -190,12 +190,12 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation than the profile. The result is
-    /// `false` if there are at least 8 compute sets with names to compare and at least three of
-    /// four have the name of their context. Otherwise it is `true` if Poplar wrote too few of the
-    /// contexts for programs or the compilation: fewer than three of four or, if at least 8 names
-    /// were compared and disagree, fewer than nine of ten. If the file has few of the contexts, the
-    /// result is `false`, since a damaged file may have lost the others.
+    /// Returns whether the contexts belong to another compilation than the profile. They do not if
+    /// at least 8 compute sets can be compared and three of four have the name of their context.
+    /// Otherwise they do if Poplar wrote too few of the found contexts for programs or the
+    /// compilation: fewer than three of four or, if at least 8 names were compared, fewer than nine
+    /// of ten. If few contexts are found, the result is `false`, since a damaged file may have lost
+    /// contexts.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {
@@ -205,8 +205,8 @@ impl DebugMatch {
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
     }
 
-    /// Returns the damage of `debug.cbor`, by the data that it lacks, in this order: contexts to
-    /// which the profile refers, parents of contexts, and the names of compute sets.
+    /// Returns the kinds of damage of `debug.cbor`. In this order, it lacks contexts to which the
+    /// profile refers, parents of contexts, or the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;

@@ -170,8 +170,8 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // Variables that are live at different steps may add up to more bytes than a tile has at
-        // one step, so the bytes are limited to the total of the fullest tile.
+        // Variables that are live at different steps may add up to more bytes than a tile holds at
+        // one step. So the bytes are limited to the total of the fullest tile.
         worst(
             witness,
             table,
@@ -187,7 +187,6 @@ impl Contradiction {
         .in_row(row)
     }
 
-    /// Returns the contradiction with its field [`row`](Self::row) set to `row`.
     pub(super) fn in_row(self, row: String) -> Self {
         let row = Some(row);
         Self { row, ..self }
@@ -222,7 +221,8 @@ impl Contradiction {
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A message about `debug.cbor` starts with the path of the file, so it needs no table.
+        // A message about `debug.cbor` already begins with the path of the file, so no table is
+        // named.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         let place: Vec<String> = [table, self.row.clone(), tile]
@@ -267,10 +267,11 @@ pub fn worst(
     worst_of(witness, table, fullest, numbers, u64::abs_diff)
 }
 
-/// Returns a contradiction like [`worst`], but allows for harmless differences. `misplaced` returns
-/// the bytes that may be attributed to the wrong layer because a recorded and a computed number
-/// differ: 0 if every stage has a reserve for these bytes. The contradiction is about the tile with
-/// the most misplaced bytes; among equal tiles, about the tile with the largest difference.
+/// Compares recorded and computed numbers as [`worst`] does, but allows for harmless differences.
+/// `misplaced` returns the bytes that may be attributed to the wrong layer because a recorded and a
+/// computed number differ: 0 if every stage has a reserve for these bytes. The contradiction is
+/// about the tile with the most misplaced bytes; among equal tiles, about the tile with the largest
+/// difference.
 pub fn worst_of(
     witness: Witness,
     table: &str,
@@ -313,9 +314,9 @@ pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Sets `refused` (no verdict is possible) in all contradictions that misplace bytes, if these
+/// Marks all contradictions that misplace bytes as `refused` (no verdict is possible), if their
 /// bytes together could change a verdict. `free` has one entry per verdict of the report: the bytes
-/// that are left under the limit, or minus the bytes by which the limit is exceeded.
+/// that are left under the memory limit, or minus the bytes by which the limit is exceeded.
 pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all
         .iter()

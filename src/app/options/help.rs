@@ -75,7 +75,8 @@ impl Options {
                     let Some(default) = option.get_default_values().first() else {
                         return option;
                     };
-                    // The line of an option in `-h` has no room for its default value.
+                    // In `-h`, an option has one line without room for its default value, so only
+                    // `--help` shows the default.
                     let help = format!("{help}\n\n[default: {}]", default.to_string_lossy());
                     option.long_help(help).hide_default_value(true)
                 }
@@ -88,7 +89,7 @@ impl Generate {
     /// Returns the contents of the file that `--generate` requests.
     ///
     /// # Errors
-    /// None in practice, since the libraries write to memory, but they return a result.
+    /// No error occurs in practice, since the text is written to memory.
     pub fn text(self) -> io::Result<Vec<u8>> {
         let mut command = Options::described();
         let mut text = Vec::new();
@@ -111,7 +112,8 @@ impl Generate {
 mod tests {
     use super::*;
 
-    /// `-h` is for one screen of a terminal with 80 columns.
+    /// The text of `-h` must fit on one screen of a terminal with 80 columns, and must have the
+    /// most important options.
     #[test]
     fn one_screen_has_what_is_most_needed() {
         let mut command = Options::described().term_width(80);

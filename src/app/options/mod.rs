@@ -136,8 +136,8 @@ impl Options {
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 
-    /// Returns the request that the options make. It needs no model: what depends on the model,
-    /// such as the number of IPUs without `--num-ipus`, is chosen later.
+    /// Returns the request that the options make. Values that depend on the model, such as the
+    /// number of IPUs without `--num-ipus`, are chosen after the model is read.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());

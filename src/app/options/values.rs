@@ -24,8 +24,8 @@ impl ShortHelp for Arg {
     }
 }
 
-/// Several values in one option, separated by commas. The name keeps clap from expecting one option
-/// for each value, as it does for `Vec`.
+/// Several values in one option, separated by commas. For a field of type `Vec`, clap would expect
+/// one option for each value; this other name of `Vec` prevents that.
 pub type List<T> = Vec<T>;
 
 /// Parses the value of `--tiles`: numbers and ranges of tiles. Returns the tiles in the given
@@ -68,7 +68,8 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     }).collect()
 }
 
-/// A setting of a compilation, and the profile that was recorded with it.
+/// A setting of a compilation, such as a micro-batch size, and the profile that was recorded with
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfProfile<T> {
     /// The value of the setting.
@@ -124,7 +125,8 @@ pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
 }
 
 /// The value of an option, or `None` for `auto`, with which popliner chooses as the model suggests.
-/// The name keeps clap from taking `None` for an option that is not given, as it does for `Option`.
+/// For a field of type `Option`, clap would take `None` as an option that is not given; this other
+/// name of `Option` prevents that.
 pub type OrAuto<T> = Option<T>;
 
 /// Returns a parser of `auto`, for which the value is `None`, or one of the values of `T`.
@@ -135,7 +137,7 @@ pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<
             .into_iter()
             .chain(T::value_variants().iter().filter_map(T::to_possible_value)),
     );
-    // The parser accepts only `auto` and values of `T`.
+    // The parser has accepted only `auto` and the values of `T`, so an error here means `auto`.
     values.map(|value| T::from_str(&value, false).ok())
 }
 

@@ -28,7 +28,7 @@ pub fn is_there(database: &Database) -> bool {
 }
 
 /// Changes of live bytes, on one IPU or summed over all IPUs. Each entry is a step index and the
-/// change in bytes from the step before to this step, negative if fewer bytes are live.
+/// change in bytes since the step before, negative if fewer bytes are live.
 type Deltas = Vec<(u32, i64)>;
 
 /// Reads the live bytes of not-always-live variables on each IPU. `tiles` holds the recorded memory
@@ -81,16 +81,16 @@ pub fn read(
 pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        // The table may list any number of IPUs: IPUs other than IPU 0 belong to other replicas,
-        // which run the same program.
+        // All IPUs but IPU 0 belong to other replicas, which run the same program, so their rows
+        // are skipped.
         deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     }
     let of_first = deltas.remove(&Some(0)).or_else(|| deltas.remove(&None));
     Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps, ascending. The index of a step is the index of its id in
-/// this list.
+/// Reads the ids of the liveness steps, ascending. A step index elsewhere is an index into this
+/// list.
 pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -98,7 +98,7 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes of live bytes in [`TABLE`]. Returns a map from an IPU index, or `None` for the
+/// Reads the changes of live bytes of all IPUs. Returns a map from an IPU index, or `None` for the
 /// sum over all IPUs, to the changes. `steps` holds the ids of all steps, ascending. `is_wanted`
 /// decides about a row with an IPU index whether its change is kept.
 fn read_deltas(
@@ -140,7 +140,7 @@ fn summed_by_step(mut deltas: Deltas) -> Deltas {
 }
 
 /// Adds up `deltas`, the changes of live bytes on the IPU `ipu`. Returns pairs of a step index and
-/// the bytes that are live from that step on. Fewer than 0 live bytes at a step are an error.
+/// the bytes that are live from that step on. A negative number of live bytes is an error.
 fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {

@@ -122,12 +122,11 @@ pub struct Ipus {
     pub tiles_per_ipu: u32,
     /// Number of replicas that the model was compiled for; all run the same program.
     pub replicas: u32,
-    /// Number of replicas whose IPUs the file lists, one replica after the other. IPUs 0 to `count
-    /// / listed_replicas` (end exclusive) belong to the first replica (assumed).
+    /// Number of replicas whose IPUs the file lists, one replica after the other. It is assumed
+    /// that IPUs 0 to `count / listed_replicas` (end exclusive) belong to the first replica.
     pub listed_replicas: u32,
 }
 
-/// The table with the numbers of tiles, IPUs and replicas that the compiler stated.
 const TABLE: &str = "target_info";
 
 impl Ipus {
@@ -150,7 +149,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // The factor, 1 or the number of replicas, by which `one` multiplied is `other`.
+        // Returns the factor, 1 or the number of replicas, that turns the number `one` into the
+        // number `other`; `None` if there is no such factor. A file may list one replica or all of
+        // them.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

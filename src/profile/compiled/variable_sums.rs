@@ -103,7 +103,8 @@ pub struct LiveOnTile {
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A variable on the fullest tile of an IPU. The live variables are only listed for this tile.
+/// A lowered variable on the fullest tile of an IPU. The variables that are live at the peak are
+/// only listed for this tile.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
     /// Index of the variable's equivalence class in [`LiveClasses`].
@@ -120,11 +121,11 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// Number of leading [`COLUMNS`] that every profile has. A profile may lack the last column, which
-/// refers to the names of variables.
+/// Number of leading [`COLUMNS`] of `vars_info` that every profile has. A profile may lack the last
+/// column, which refers to the names of variables.
 const REQUIRED: usize = 4;
 
-/// Sums over the lowered variables in one range of rows of `vars_info`.
+/// Sums over the lowered variables in one range of rows of the table of lowered variables.
 struct RangeSums {
     count: u64,
     /// One entry per IPU, and in it one entry per purpose in a pipeline: the bytes of the variables
@@ -226,9 +227,9 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
         .collect())
 }
 
-/// Returns the peak bytes of the not-always-live variables among `rows`, and the sums of all
-/// variables (including always-live ones) that are live at that peak. `rows` has all variables of
-/// one tile.
+/// Returns the peak bytes of the not-always-live variables on one tile, and the sums of all
+/// variables (including always-live ones) that are live at this peak. `rows` has all variables of
+/// the tile.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let (peak, step) = classes.peak(
         rows.iter()
@@ -252,9 +253,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns one entry per tile: the always-live bytes of its variables, from `always`, plus the peak
-/// of its not-always-live bytes. `peaks` has one computed peak per tile in `chosen`, in the same
-/// order. For all other tiles, the recorded peak from `tiles` is used.
+/// Returns one entry per tile: the bytes of its always-live variables, from `always`, plus the peak
+/// of its not-always-live variables. `peaks` has the computed peaks of the tiles in `chosen`, in
+/// the order of `chosen`. For all other tiles, the recorded peak from `tiles` is used.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles
