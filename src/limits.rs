@@ -71,7 +71,8 @@ pub const VISITS: Growing = Growing {
 /// many stages that more costs would be needed are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
-/// Maximum nesting depth of calls between programs.
+/// Maximum nesting depth of calls between programs in the program tree, which is traversed by
+/// recursion.
 pub const NESTED_CALLS: usize = 64;
 /// Maximum number of executions of one program in nested loops. A larger number, as in a damaged
 /// file, is replaced by this maximum. The maximum is small enough that the sum of executions over
@@ -155,8 +156,8 @@ pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 // --- Bounds on other files ---
 
-/// Maximum size in bytes of a report that `--compare` names. A report of 1,000 layers has a few
-/// megabytes.
+/// Maximum size in bytes of an earlier report, which `--compare` names. A report of 1,000 layers
+/// has a few megabytes.
 pub const REPORT: u64 = 1 << 24;
 /// Maximum size in bytes of `framework.json` or `app.json` beside the profile. Real files have a
 /// few kilobytes.

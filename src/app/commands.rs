@@ -60,8 +60,8 @@ impl fmt::Display for Command {
 }
 
 impl Options {
-    /// Returns a command with the user's options that describe the model, the limits and the
-    /// pipeline. The command has no option that requests a result.
+    /// Returns a command with those options of the user that describe the model, the limits and the
+    /// pipeline, but with no option that requests a result.
     fn own_command(&self) -> Command {
         let (limits, mut own) = (&self.limits, Command(self.repeated.clone()));
         if let Some(amounts) = &limits.mem_per_tile {
@@ -195,8 +195,8 @@ fn after_refusal(report: &Report) -> String {
     with_head(lines.collect())
 }
 
-/// Puts the line `next:` above `lines`, which are suggested commands, each on a new line. An empty
-/// text stays empty.
+/// Puts the line `next:` above the suggested commands in `lines`, each on a new line. Returns an
+/// empty text if there are no commands.
 fn with_head(lines: String) -> String {
     if lines.is_empty() {
         return lines;

@@ -12,7 +12,6 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A function that returns the text of a report in one form, such as JSON.
 pub type Writer = fn(&Report) -> io::Result<Vec<u8>>;
 
 /// Returns one entry per requested export: its option, its path, and the function that writes a
@@ -82,8 +81,8 @@ pub fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns one entry per file that the command reads or may read: the argument or option that names
-/// the file, and the path of the file with all links followed.
+/// Returns one entry per file that the command reads or may read: the option (or argument) that
+/// names the file, and its path after all links are followed.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] =
         BESIDE.map(|name| (name, Some(options.input.profile.with_file_name(name))));

@@ -17,7 +17,7 @@ use terminal_size::terminal_size;
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
-    /// Style of text on standard error: units, width, colours.
+    /// Style of text on standard error: units of amounts, width of lines, and colours.
     pub look: TextStyle,
 }
 
@@ -57,7 +57,7 @@ impl Messages {
         }
     }
 
-    /// Writes a result for people, unless `-q` is set.
+    /// Writes a result for people, such as the verdict, unless `-q` is set.
     pub fn summary(&self, text: impl Display) {
         self.write(0, capital(&text.to_string()));
     }

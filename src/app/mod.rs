@@ -38,20 +38,20 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::ResultWriter;
 
-/// The exit code of a run.
+/// The exit code of the command `popliner`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command did its work. If a verdict was requested, the model fits.
+    /// Exit code 0: the command did its work and, if a verdict was requested, the model fits.
     Done = 0,
-    /// The model does not fit.
+    /// Exit code 1: the model does not fit.
     DoesNotFit = 1,
-    /// The options are wrong, or request something impossible.
+    /// Exit code 2: the options are wrong, or request something impossible.
     Usage = 2,
-    /// A file could not be read, understood or written, or contradicts itself too much for a
-    /// verdict.
+    /// Exit code 3: a file could not be read, understood or written, or contradicts itself so much
+    /// that no verdict is possible.
     Unreadable = 3,
-    /// This program has a bug: two computations of the same number disagree.
+    /// Exit code 4: popliner has a bug, such as two computations of the same number that disagree.
     Internal = 4,
 }
 
@@ -164,8 +164,6 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
 }
 
 struct Run {
-    /// The options of the command line. If the user named a folder, the path of the profile in it
-    /// replaces the path of the folder.
     options: Options,
     request: Request,
     messages: Messages,
@@ -192,7 +190,7 @@ impl Run {
         }
     }
 
-    /// Collects all results of the run. Prints the IPUs that run nothing in a split from
+    /// Collects all results of the run. Also prints the IPUs that run nothing in a split from
     /// `--layers-per-ipu`, the warnings of the search, and how the greedy search ended.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;

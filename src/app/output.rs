@@ -20,15 +20,14 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// All results of a run, ready to be printed.
 pub struct Outputs<'a> {
-    /// The options of the run, which choose the results and their format.
     pub options: &'a Options,
     pub messages: Messages,
     /// The requested tables of the model, such as the table of `--operation-breakdown`. With
     /// `--fit`, these are the tables of the compilation.
     pub tables: Vec<Table>,
-    /// The tables of `--diagnose`; empty if `--diagnose` was not requested.
+    /// The tables of `--diagnose`, which compares computed with recorded memory; empty if it was
+    /// not requested.
     pub diagnosis: Vec<Table>,
     pub report: Report,
     /// The earlier report that `--compare` names, with which the new report is compared; `None`

@@ -7,7 +7,8 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::de::{IntoDeserializer, MapAccess, SeqAccess};
 use std::ops::Range;
 
-/// The software layer that wrote a debug context, from the key `layer` of the context.
+/// The software layer, such as PopART, that wrote a debug context, from the key `layer` of the
+/// context.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
@@ -84,7 +85,7 @@ pub enum ContextField {
     RecomputeType,
 }
 
-/// A key of a debug context whose value is read; all other keys are skipped.
+/// A key of a debug context whose value is read. Poplar writes many other keys, which are skipped.
 #[derive(Clone, Copy)]
 enum ContextKey {
     Id,
@@ -100,14 +101,13 @@ enum ContextKey {
 /// key has the same meaning in all contexts, whatever the category of the context.
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
-    /// The field that stores the value of the key.
     field: ContextField,
     /// The software layers that write the key with the meaning `field`.
     layers: &'static [SoftwareLayer],
 }
 
-/// Returns the meaning of the key `name` in the `attributes` of a context; `None` if the value of
-/// the key is not read.
+/// Returns how the key `name` in the `attributes` of a debug context is read; `None` if the value
+/// of the key is skipped.
 fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => ContextField::ExecutionContext,
@@ -127,8 +127,8 @@ impl TextKey {
     }
 }
 
-/// Returns the meaning of the key `text` of a debug context; `None` if the value of the key is not
-/// read.
+/// Returns how the key `text` of a debug context is read; `None` if the value of the key is
+/// skipped.
 fn key(text: &str) -> Option<ContextKey> {
     use {ContextField::*, ContextKey::*, SoftwareLayer::*};
     let of = |field, layers: &'static _| Some(Text(TextKey { field, layers }));
@@ -184,9 +184,9 @@ pub struct ContextRecord {
 /// one context after the other, so that its buffers are reused.
 #[derive(Default)]
 pub struct Draft {
-    /// The debug context without its texts; `first_field` and `field_count` are not set yet.
+    /// The debug context that is being read, without its texts; `first_field` and `field_count` are
+    /// not set yet.
     pub record: ContextRecord,
-    /// The kept texts of the context, concatenated.
     bytes: String,
     /// One entry per kept text: the key of the text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
@@ -280,18 +280,18 @@ impl Draft {
 /// all other texts always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        // PopART puts this text into the name of every gradient (checked against the source code of
-        // PopART).
+        // PopART puts `Gradient___` into the name of every gradient (checked against the source
+        // code of PopART).
         ContextField::Gradients => value.contains("Gradient___"),
         ContextField::Recompute => value == "YES",
-        // Most operations have the value `Checkpoint`, so it is not stored.
+        // Most operations have the recompute type `Checkpoint`, so it is not stored.
         ContextField::RecomputeType => value != "Checkpoint",
         _ => true,
     }
 }
 
-/// Receives the value of the key `key` of a debug context or of its attributes, and stores the
-/// value in `draft`.
+/// Receives the value of one key of a debug context, or of one key of its attributes, and stores
+/// the value in `draft`.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -339,7 +339,8 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // A key of the attributes that is not a text is skipped, and is no sign of damage.
+            // The attributes of a context may have keys that are no texts, which are skipped and
+            // are no sign of damage.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();
@@ -362,7 +363,6 @@ impl Take for Value<'_> {
 /// item that is not a text is not appended, and sets `only_texts` to false.
 struct JoinedTexts<'a> {
     bytes: &'a mut String,
-    /// Text to append before the next item of the list: empty for the first item, then `/`.
     separator: &'static str,
     only_texts: bool,
 }

@@ -41,7 +41,6 @@ pub struct DebugInfo {
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
     names: Texts,
-    /// Maps ids of debug contexts to indices in `records`.
     index: Ids,
     damage: Vec<Damage>,
     warning: Option<Warning>,

@@ -34,7 +34,7 @@ impl DebugInfo {
     /// Reads the debug file at `path`, and reports the number of bytes read to `progress`.
     ///
     /// # Errors
-    /// Returns the errors of [`DebugInfo::read`].
+    /// If the file is not a debug file, as for [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let file = File::open(path)?;
         // The length of a pipe is 0, so the progress of reading a pipe shows no total.
@@ -45,7 +45,7 @@ impl DebugInfo {
     /// Reads a whole debug file from `reader`, which need not be buffered.
     ///
     /// # Errors
-    /// Returns the errors of [`DebugInfo::read`].
+    /// If the file is not a debug file, as for [`DebugInfo::read`].
     pub fn from_reader(mut reader: impl Read) -> Result<Self> {
         let mut head = Vec::new();
         reader.by_ref().take(HEAD).read_to_end(&mut head)?;
@@ -273,10 +273,9 @@ const ON_THE_WAY: u32 = u32::MAX;
 /// the CBOR decoder does not report why reading stopped.
 struct TrackedReader<R> {
     reader: R,
-    /// Number of bytes read so far.
     received: u64,
     ended: bool,
-    /// The error with which the inner reader failed; `None` if it did not fail.
+    /// The error with which reading the file failed; `None` if it did not fail.
     failure: Option<io::Error>,
 }
 

@@ -21,13 +21,15 @@ pub trait Take: Sized {
         self.other();
     }
 
-    /// Receives a CBOR array. An implementation must read the array to its end.
+    /// Receives a CBOR array. An implementation must read the array to its end, since the decoder
+    /// does not skip the rest.
     fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
         self.other();
         Skipped.list(items)
     }
 
-    /// Receives a CBOR map. An implementation must read the map to its end.
+    /// Receives a CBOR map. An implementation must read the map to its end, since the decoder does
+    /// not skip the rest.
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.other();
         Skipped.map(entries)
@@ -39,7 +41,7 @@ pub trait Take: Sized {
         self.other();
     }
 
-    /// Receives a byte string, and any value whose method the receiver does not override.
+    /// Receives a byte string, and any value of a type that the receiver does not expect.
     fn other(self) {}
 }
 
@@ -165,7 +167,7 @@ impl<K> Take for MapKey<'_, K> {
     }
 }
 
-/// Receives a CBOR value, and ignores the value and everything that it contains.
+/// Receives a CBOR value that is not needed, and ignores everything that it contains.
 pub struct Skipped;
 
 impl Take for Skipped {

@@ -19,7 +19,6 @@ pub struct Cells<'r> {
     pub row: &'r Row<'r>,
     pub table: &'static str,
     pub columns: Columns,
-    /// Number of tiles of the target.
     pub tiles: u32,
     /// Number of bytes of texts and blobs that the scan may still read, counted over all rows of
     /// the table.
@@ -101,9 +100,8 @@ impl<'r> Cells<'r> {
         Ok(tile as u32)
     }
 
-    /// Reads an id from the cell in `column`, and returns the position of the row of `table` with
-    /// this id. `ids` is the index of `table`. If `table` has no row with this id, the error names
-    /// the cell.
+    /// Returns the position of the row of `table` whose id is in the cell in `column`. `ids` is the
+    /// index of `table`. If `table` has no row with this id, the error names the cell.
     #[inline]
     pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
         let id = self.unsigned(column)?;
@@ -231,7 +229,7 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// Maximum number of characters that an error shows of the text in a cell.
+/// Maximum number of characters of a text in a cell that an error message shows.
 const MAX_CHARACTERS: usize = 60;
 
 /// Returns `text` in quotes, with control characters escaped. A text of more than
@@ -286,7 +284,6 @@ pub fn no_variables() -> FileError {
     )
 }
 
-/// Returns the error for a `table` that has no row, although it must have one.
 pub fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }

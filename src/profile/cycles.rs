@@ -30,7 +30,7 @@ pub struct Cycles {
     pub repeats: FxHashMap<u32, u64>,
 }
 
-/// Measured cycles, summed over all runs.
+/// The cycles that were measured while the model ran, summed over all calls of `Engine::run`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Number of recorded calls of `Engine::run` (rows of `runs`); 0 if the profile lacks them.
@@ -43,8 +43,8 @@ pub struct Executed {
 }
 
 impl Cycles {
-    /// Reads the cycles in the profile. A table that cannot be understood is left out, and a
-    /// warning is added to `warnings`.
+    /// Reads the measured and the estimated cycles in the profile. A table that cannot be
+    /// understood is left out, and a warning is added to `warnings`.
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
@@ -76,7 +76,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    // An executed step may have no program; an implicit sync is an example.
+    // An executed step may belong to no program, such as an implicit sync.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
             .map(|_| row.position(1, &programs.ids, "programs"))
@@ -178,7 +178,6 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
     ))
 }
 
-/// Name of the table with the estimated cycles of each tile of an IPU.
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
 /// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate

@@ -19,14 +19,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// An open `profile.pop`.
 pub struct Database {
     /// The profile on disk, in the state in which it was opened.
     pub source: ProfileFile,
     /// Open connections to the profile that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
-    /// The progress of reading the profile, counted in rows of large tables.
     rows: Task,
     pub version: FormatVersion,
     /// The machine that the model was compiled for, whose number of tiles is the number of values
@@ -231,8 +229,9 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
-        // Limit on the bytes of texts and blobs that are read from one table: more than the file
-        // has, since a text in UTF-16 grows by half when it is read, and a cell may be read twice.
+        // Limit on the bytes of texts and blobs that are read from one table, against damaged
+        // files. It exceeds the size of the file, since a text in UTF-16 grows by half when it is
+        // read, and a cell may be read twice.
         let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
@@ -250,7 +249,6 @@ impl Database {
         })
     }
 
-    /// Calls `work` with an idle connection to the profile, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
         // A poisoned lock is used like any other, since a panic cannot leave the list of
         // connections half changed.
@@ -351,9 +349,7 @@ const LARGE_TABLES: [(&str, u64); 3] = [
 /// spare capacity.
 const RANGES: u64 = 16;
 
-/// The result of reading one range of rowids of a table.
 struct ScannedRange<T> {
-    /// The collection of the rows of the range, such as a list.
     filled: T,
     /// Rowid of the first row at or after the start of the range; `None` if there is no such row.
     first: Option<i64>,

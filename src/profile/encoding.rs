@@ -16,7 +16,7 @@ use thiserror::Error;
 /// The reason why a blob of a profile cannot be decoded.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum BlobError {
-    /// The blob ends inside a varint or inside a run.
+    /// The blob ends in the middle of a number (varint) or of a run.
     #[error("it is cut off in the middle of a value")]
     Truncated,
     /// A varint, or a sum of differences, does not fit 64 bits.
@@ -25,11 +25,12 @@ pub enum BlobError {
     /// The blob has more values than the caller of the decoder allows. The field is this limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// One tile has a value that exceeds 32 bits. The field is this value.
+    /// The blob gives one tile a number that exceeds 32 bits, which is more than any tile has. The
+    /// field is this number.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
     /// The number of values in the blob (first field) differs from the number of tiles (second
-    /// field).
+    /// field), although each tile must have one value.
     #[error("it holds {0} values instead of {1}")]
     WrongLength(usize, usize),
 }
@@ -80,12 +81,12 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     blob.push(value as u8 & 0x7f | 0x80);
 }
 
-/// A value that a run-length list repeats, and the number of repetitions.
+/// A run of a run-length list: a value and how often it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRun {
     /// Number of repetitions of the value; at least 1.
     pub count: u64,
-    /// The repeated value.
+    /// The value that the run repeats.
     pub value: u64,
 }
 
@@ -102,7 +103,7 @@ pub struct Runs<'a> {
 }
 
 impl<'a> Runs<'a> {
-    /// Creates an iterator over the runs of the run-length list `blob`, from its first byte on.
+    /// Creates an iterator over the runs of `blob`, a run-length list, from its first byte on.
     pub fn new(blob: &'a [u8]) -> Self {
         Self {
             varints: Varints::new(blob),

@@ -1,4 +1,5 @@
-//! Maps the ids of a table's rows to the positions of the rows.
+//! Maps the ids of a table's rows to the positions of the rows, since rows of other tables refer to
+//! rows by id.
 
 use super::cells::{DUPLICATE, cell};
 use crate::message::Result;
@@ -11,8 +12,8 @@ use crate::message::Result;
 /// so that no file can make the lookup slow.
 #[derive(Debug)]
 pub enum Ids {
-    /// The ids are the numbers from 0 to this number (exclusive), and each id equals the position
-    /// of its row.
+    /// The ids are the numbers from 0 to the field (exclusive), and each id equals the position of
+    /// its row, as in Poplar's files.
     Same(u32),
     /// An array that is indexed by id. Each entry is the position of the row with this id, or
     /// [`ABSENT`].

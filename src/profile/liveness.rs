@@ -14,20 +14,18 @@ use std::ops::Range;
 /// their ids.
 #[derive(Debug)]
 pub struct Step {
-    /// Id of the liveness step (`depth_first_steps.id`).
+    /// Id of the liveness step in the profile (`depth_first_steps.id`).
     pub id: u64,
     /// The program that the step executes, as an index into [`Programs::all`].
     pub program: u32,
-    /// Index of the step that calls this step; `None` for a step without a parent.
+    /// Index of the liveness step that calls this step, such as the step of a loop around it;
+    /// `None` for a step without a parent.
     pub parent: Option<u32>,
 }
 
-/// The table of the liveness steps.
 pub const STEPS: &str = "depth_first_steps";
-/// The table of the equivalence classes of variables.
 const CLASSES: &str = "eq_classes";
 
-/// Reads the liveness steps in ascending order of their ids.
 pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
     let mut rows = database.rows(STEPS, &["id", "program_id", "parent_step_id"], |row| {
         let program = row.position(1, &programs.ids, "programs")?;
@@ -58,17 +56,17 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
 /// reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
-    /// One entry per class: whether the class is live on every step.
+    /// One entry per equivalence class: whether the class is live on every liveness step.
     always_live: Vec<bool>,
-    /// One list per class: the ranges of step indices on which the class is live (ends exclusive),
-    /// disjoint and ascending.
+    /// One list per equivalence class: the ranges of step indices on which the class is live (ends
+    /// exclusive), disjoint and ascending.
     ranges: Vec<Vec<(u32, u32)>>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// Reads the equivalence classes. Also returns the index that maps the id of a class to its
-    /// position. `steps` holds the ids of all steps, ascending.
+    /// Reads the equivalence classes of variables. Also returns the index that maps the id of a
+    /// class to its position. `steps` holds the ids of all liveness steps, ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids)> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -80,8 +78,8 @@ impl LiveClasses {
     /// Builds the equivalence classes. `always_live` has one entry per class: whether the class is
     /// live on all `steps` steps. `ranges` has one entry per live range, in any order: the position
     /// of the class, the first step index, and the end (exclusive). Ranges of always-live classes
-    /// are ignored. Ranges that touch or overlap are merged, so that no step of a class occurs
-    /// twice.
+    /// are ignored. Ranges that touch or overlap are merged, so that no step counts twice for a
+    /// class.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let mut merged: Vec<Vec<_>> = always_live
@@ -104,12 +102,12 @@ impl LiveClasses {
         }
     }
 
-    /// Returns the number of equivalence classes.
+    /// Returns the number of equivalence classes of variables.
     pub fn len(&self) -> usize {
         self.always_live.len()
     }
 
-    /// Returns whether there are no equivalence classes.
+    /// Returns whether there are no equivalence classes of variables.
     pub fn is_empty(&self) -> bool {
         self.always_live.is_empty()
     }

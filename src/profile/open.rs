@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Length of the header of an SQLite file, in bytes.
 const HEADER: u64 = 100;
 
 /// A profile on disk: its path, and the state that the file had when it was first opened.
@@ -19,7 +18,7 @@ pub struct ProfileFile {
     /// Absolute path of the file, without symbolic links. SQLite keeps pending changes beside the
     /// file itself, not beside a link to the file.
     pub path: PathBuf,
-    /// Size of the profile in bytes.
+    /// Size of the profile in bytes when it was first opened.
     pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
@@ -71,8 +70,8 @@ impl ProfileFile {
         })
     }
 
-    /// Returns an error if the file has changed since it was first opened. (SQLite counts the
-    /// changes of a file in the header of the file.)
+    /// Returns an error if the size, the time or the header of the file has changed since it was
+    /// first opened. (SQLite counts the changes of a file in its header.)
     pub fn check_unchanged(&self) -> Result<()> {
         check_unfinished(&self.path)?;
         if *self == Self::state_of(&self.path)? {
@@ -212,8 +211,8 @@ pub fn companions(path: &Path) -> [PathBuf; 3] {
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    // SQLite may keep a journal whose changes are complete; it then fills the header of the journal
-    // with zeros.
+    // SQLite may keep a journal whose changes are all in the database, and then fills the header of
+    // the journal with zeros.
     let mut start = Vec::new();
     if journal.is_file() {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;

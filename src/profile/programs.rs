@@ -10,7 +10,6 @@ use std::sync::Arc;
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug)]
 pub struct Programs {
-    /// Maps the id of a program to its index in `all`.
     pub(super) ids: Ids,
     /// All programs, in the order of the file. The position of a program is its index in this list.
     pub all: Vec<Program>,
@@ -85,7 +84,7 @@ pub struct ComputeSet {
 /// A vertex type: the class of vertices that run the same code.
 #[derive(Debug)]
 pub struct VertexType {
-    /// Name of the vertex type.
+    /// Name of the vertex type, such as the C++ class of a codelet.
     pub name: Box<str>,
     /// Bytes of the state of one vertex of this type.
     pub state_bytes: u32,
@@ -301,7 +300,8 @@ pub enum ProgramKind {
     /// The program calls a function. The value is the program that is the body of the function, as
     /// an index into [`Programs::all`](super::Programs::all).
     Call(u32),
-    /// The program does anything else; the value is the name of its type in `program_types`.
+    /// The program does anything else, such as a loop, a sync or a host copy; the value is the name
+    /// of its type in `program_types`.
     Other(Box<str>),
 }
 
@@ -350,7 +350,7 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
         details.extend(kinds.map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))));
     }
     for (table, columns, owner) in REGION_COLUMNS {
-        // The table of a program type that the model does not use may be missing.
+        // The profile may lack the table of a program type that the model does not use.
         if !database.has_table(table) {
             continue;
         }
@@ -422,8 +422,6 @@ const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
 const CODE_COPY: &str = "program_type_code_copy";
 const CALL: &str = "program_type_call";
 
-/// The columns of a table of exchanges: the id of a row, the id of the source region set, and the
-/// id of the destination region set.
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 

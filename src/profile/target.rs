@@ -93,7 +93,6 @@ fn only_row<T>(
     ))
 }
 
-/// Name of the table with the recorded memory of each tile.
 pub const TILES: &str = "memory_by_tile";
 
 /// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
@@ -115,7 +114,8 @@ pub struct Target {
     pub bytes_per_tile: u64,
     /// Number of IPUs that the model was compiled for.
     pub num_ipus: u64,
-    /// Number of replicas that the model was compiled for.
+    /// Number of replicas (copies of the program on different IPUs) that the model was compiled
+    /// for.
     pub num_replicas: u64,
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -249,7 +249,7 @@ pub struct BuildInfo {
 pub struct ChosenOption {
     /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
     pub name: String,
-    /// Value of the option, as a text.
+    /// Value of the option, as the text in the profile.
     pub value: String,
 }
 

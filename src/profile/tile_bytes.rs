@@ -1,4 +1,4 @@
-//! Stores one number for each tile, as runs of tiles with equal numbers.
+//! Stores one number for each tile, such as bytes of code, as runs of tiles with equal numbers.
 
 use super::encoding::{BlobError, Runs, ValueRun, Varints};
 use serde::de::Error;
@@ -16,14 +16,14 @@ pub struct TileBytes {
     runs: Arc<[TileRun]>,
 }
 
-/// A run of consecutive tiles with the same number, which is not 0.
+/// A run of consecutive tiles with the same number of bytes (or the same count), which is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
-    /// The first tile of the run.
+    /// The first tile of the run of tiles.
     pub from: u32,
-    /// The end of the run (exclusive): the tile after its last tile.
+    /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number that each tile of the run has.
+    /// The number of bytes (or the count) that each tile of the run has.
     pub value: u32,
 }
 
@@ -104,8 +104,8 @@ impl TileBytes {
         Self::combine(parts, |sum| u32::try_from(sum).ok())
     }
 
-    /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 on
-    /// a tile where the number does not exceed the sum.
+    /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 if
+    /// it does not exceed the sum.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
@@ -156,7 +156,7 @@ impl TileBytes {
         self.runs.last().map_or(0, |run| run.to)
     }
 
-    /// Returns the number of bytes (or the count) of `tile`.
+    /// Returns the number that is stored for `tile`, such as bytes of code.
     pub fn get(&self, tile: u32) -> u32 {
         let run = self.runs.partition_point(|run| run.to <= tile);
         match self.runs.get(run) {
@@ -182,7 +182,8 @@ impl TileBytes {
         self.change(sums, u64::saturating_add);
     }
 
-    /// Returns the sum of the numbers of all tiles in the range `tiles` (end exclusive).
+    /// Returns the sum of the numbers of the tiles in the range `tiles` (end exclusive), such as
+    /// the bytes on one IPU.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         self.runs
             .iter()
@@ -194,7 +195,8 @@ impl TileBytes {
             .sum()
     }
 
-    /// Returns the sum of the numbers of all tiles.
+    /// Returns the sum of the numbers of all tiles, such as the bytes of a program's code on the
+    /// IPU.
     pub fn total(&self) -> u64 {
         self.total_of(0..usize::MAX)
     }

@@ -22,17 +22,19 @@ pub struct VariableLists {
 }
 
 impl VariableLists {
-    /// Returns the number of lists with at least one member.
+    /// Returns the number of compute sets or region sets with at least one variable, each of which
+    /// has a list.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Returns whether no list has a member.
+    /// Returns whether no compute set or region set has a variable, so that there are no lists.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// Returns the members of all lists. A variable that is in several lists occurs several times.
+    /// Returns the members of all lists, as indices into [`Variables`]. A variable that is in
+    /// several lists occurs several times.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
@@ -103,8 +105,8 @@ impl VariableLists {
             joined = sorted;
         }
         let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // Now a list is one or more consecutive entries with the same id, and the last entry has
-        // the end of the list.
+        // After sorting, the entries of one list are adjacent, and the last of them has the end of
+        // the list.
         joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
         joined
     }
@@ -205,8 +207,6 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
     Ok(VariableLists::join(parts))
 }
 
-/// Returns the index into [`Variables`] of the variable with the id `var_id`, which was read from
-/// column 1 of `row`. If there is no such variable, the error names the row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     variables.position(var_id).ok_or_else(|| {

@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
-/// Stands for an equivalence class, in [`Variables::classes`], of a variable that is never live,
+/// In [`Variables::classes`], stands for the equivalence class of a variable that is never live,
 /// since it was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
@@ -21,7 +21,6 @@ pub const NEVER_LIVE: u32 = u32::MAX;
 /// variables. The position of a variable is its index in these arrays.
 #[derive(Debug, Default)]
 pub struct Variables {
-    /// Maps the `var_id` of a variable to its position.
     ids: Ids,
     /// One entry per variable: its `var_id`. The list is empty if every `var_id` equals the
     /// position of its variable.
@@ -46,7 +45,6 @@ pub struct Variables {
     pub labels: Vec<VariableLabel>,
 }
 
-/// Name of the table of lowered variables.
 pub const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
@@ -134,7 +132,7 @@ impl Variables {
         })
     }
 
-    /// Returns the number of lowered variables.
+    /// Returns the number of lowered variables in the profile.
     pub fn len(&self) -> usize {
         self.tiles.len()
     }
@@ -155,7 +153,8 @@ impl Variables {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// Adds the bytes of the variables at `positions` to `sums`, which has one entry per tile.
+    /// Adds the bytes of the variables at `positions` to `sums`, which has one entry per tile: the
+    /// sum for the tile on which a variable lies.
     pub(crate) fn add_to<'a>(
         &self,
         positions: impl IntoIterator<Item = &'a u32>,
@@ -322,7 +321,6 @@ impl LabelKeys {
     }
 }
 
-/// Name of the table with the base names of variables.
 pub const STRINGS: &str = "vars_string_table";
 pub const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";

@@ -171,7 +171,6 @@ fn check_header(header: &[u8], size: u64) -> Result<()> {
     }
 }
 
-/// Returns the CRC-32 of `content`, little-endian.
 fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     let mut crc = Crc::new();
     crc.update(content);

@@ -27,7 +27,8 @@ pub fn check_debug(
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
     let warnings = about(path, debug_info.warning());
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // Two `debug.cbor` files without contexts were found in public repositories.
+        // Such files exist: two `debug.cbor` files without contexts were found in public
+        // repositories.
         return Err(anyhow::anyhow!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
              compiled nothing; give the debug.cbor of the process that wrote the profile, or \
@@ -160,8 +161,8 @@ pub struct DebugMatch {
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Counts how many of the contexts to which `programs` and their compute sets refer are in
-    /// `debug_info`, and how many of these match the programs and compute sets.
+    /// Counts how many of the debug contexts to which `programs` and their compute sets refer are
+    /// in `debug_info`, and how many of these fit the programs and compute sets.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();

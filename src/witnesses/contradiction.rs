@@ -49,8 +49,8 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns the words before the recorded number and the words before the computed number in a
-    /// message; `None` for checks of missing data, which have no two numbers to compare.
+    /// Returns the words before the two numbers in the message about a contradiction, the recorded
+    /// and the computed number; `None` for checks of missing data, which compare no numbers.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "the rows that it needs are"],
@@ -70,7 +70,7 @@ impl Witness {
         })
     }
 
-    /// Returns the words for the amount of which [`Contradiction::share`] is a percentage, such as
+    /// Returns the words for the amount that is 100 % in the message about a contradiction, such as
     /// `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
@@ -124,8 +124,8 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0, no row and
-    /// no tile. There is no bound on its bytes, so it rules out a verdict.
+    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0. There is
+    /// no bound on the bytes that it may misplace, so it rules out a verdict.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -300,8 +300,8 @@ pub fn worst_of(
     })
 }
 
-/// Returns the error that a file has a problem that rules out a verdict. `text` describes the
-/// problem.
+/// Returns the error that a file cannot support a verdict, since it has the problem that `text`
+/// describes.
 pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
@@ -309,7 +309,7 @@ pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     ))
 }
 
-/// Returns whether the contradictions rule out a verdict.
+/// Returns whether any contradiction in the files rules out a verdict.
 pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }

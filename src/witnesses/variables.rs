@@ -46,8 +46,8 @@ pub fn check_variables(
     .collect()
 }
 
-/// Name of the category of the variables that hold tensors. Some program must use each of these
-/// variables.
+/// Name of the category of lowered variables that hold data of tensors. Some program must use each
+/// of these variables.
 const USER_DATA: &str = "variable";
 
 /// Returns the indices of the variables of category [`USER_DATA`] (data of tensors) that no compute

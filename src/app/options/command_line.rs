@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
-/// constraints on a split. Suggested commands repeat these options, but not limits and the number
-/// of IPUs, which they set themselves.
+/// constraints on a split. Suggested commands repeat these options. They do not repeat limits and
+/// the number of IPUs, for which they have values of their own.
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
@@ -17,12 +17,10 @@ const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs T
 /// requests a result, and after the greedy search of `--solver` no command is suggested.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
-/// A parsed command line.
+/// A parsed command line, which either prints something about the command or reads a profile.
 #[derive(Debug)]
 pub enum CommandLine {
-    /// The command prints something about itself, as `--generate` requests.
     Generate(Generate),
-    /// The command reads a profile.
     Run(Box<Options>),
 }
 

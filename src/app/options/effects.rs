@@ -94,11 +94,11 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The error about an option that affects no requested result.
+/// The error that an option affects none of the requested results, so that it would be ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
 pub struct NoEffect {
-    /// The option as it is written on the command line.
+    /// The option that affects no requested result, as it is written on the command line.
     pub option: String,
     /// The options that request the results that `option` affects, as a list for the message.
     pub on: String,
@@ -107,14 +107,15 @@ pub struct NoEffect {
 }
 
 impl NoEffect {
-    /// Returns the error about the first option that affects no requested result; `None` if there
-    /// is no such option. `is_plan` tells whether the command line requests no result: then it gets
-    /// a plan.
+    /// Returns the error about the first option that affects no requested result; `None` if every
+    /// option affects a result. `is_plan` tells whether the command prints a plan because no result
+    /// was requested.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
         let is_fit = is_given(matches, "fit");
         let is_given = |id: &str| match id {
             "plan" if is_plan => true,
-            // With `--fit`, `--compare` compares the compilation and requests no split.
+            // With `--fit`, the option `--compare` compares compilations, so it requests no result
+            // about splits.
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };

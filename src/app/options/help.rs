@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io;
 
-/// Example commands, at the end of `-h` and at the top of `--help`.
+/// Example commands, which are printed at the end of `-h` and at the top of `--help`.
 const EXAMPLES: &str = "\
 Examples:
   popliner report                                  does it fit? what next?
@@ -15,7 +15,6 @@ Examples:
   popliner report --solve --export-html page.html  a page to look at
   popliner amp06 --amp 0.6 --amp 0.3=amp03         the best proportion for each stage";
 
-/// The last line of `-h`.
 const REST: &str = "popliner --help has all options, how to record a profile, and the exit codes.";
 
 /// The beginning of `--help` and of the manual page.

@@ -100,7 +100,8 @@ pub struct Options {
     #[arg(skip)]
     pub repeated: Vec<String>,
 
-    /// The argument that gives the split to judge, with its value; empty if none is judged.
+    /// The argument (`--splits` or `--layers-per-ipu`) with the split that the user wants judged;
+    /// empty if there is none.
     #[arg(skip)]
     pub judged: Vec<String>,
 
@@ -123,7 +124,8 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
-    /// Returns whether any requested result needs more of the report than the split.
+    /// Returns whether any requested result, such as an export, needs the whole report and not only
+    /// the split.
     pub fn wants_report(&self) -> bool {
         let files = [
             &self.exports.export_json,

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
 pub const MAX_BATCHES: u64 = 1 << 32;
 
-/// Adds an option to the help of `-h`.
+/// Gives an option a short text, with which `-h` lists the option.
 pub trait ShortHelp {
     /// Sets the text of the option in `-h`, which must fit on one line. The comment of the option's
     /// field becomes the text in `--help`.
@@ -72,7 +72,7 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
 /// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfProfile<T> {
-    /// The value of the setting.
+    /// Value of the setting, such as the samples in a micro-batch.
     pub value: T,
     /// Path of the profile; `None` for the profile that the argument PROFILE names.
     pub profile: Option<PathBuf>,
@@ -98,7 +98,8 @@ pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
     })
 }
 
-/// Parses a value that `is_valid` accepts, alone or followed by an equals sign and a profile.
+/// Parses the value of a setting, alone or followed by an equals sign and a profile. `is_valid`
+/// returns whether the value is allowed.
 fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
     let (value, profile) = match text.split_once('=') {
         Some((_, "")) => return None,
@@ -129,7 +130,7 @@ pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
 /// name of `Option` prevents that.
 pub type OrAuto<T> = Option<T>;
 
-/// Returns a parser of `auto`, for which the value is `None`, or one of the values of `T`.
+/// Returns a parser that accepts `auto`, with the result `None`, and all values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let values = PossibleValuesParser::new(

@@ -186,8 +186,8 @@ fn odd_names_parents_and_layers_are_absent() {
             ("id", int(9)),
         ];
         let info = read(&document(&[map(&rest)], &["first"])).unwrap();
-        // Only the text is a sign of damage: null and numbers below 0 may stand for a missing
-        // value.
+        // Of these values for a name and a parent, only a text is a sign of damage; null and
+        // numbers that are not whole or below 0 may stand for a missing value.
         let damage = [Damage::Mistyped(2)];
         let is_text = value.is_text();
         assert_eq!(info.damage(), if is_text { &damage[..] } else { &[] });

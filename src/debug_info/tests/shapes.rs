@@ -51,7 +51,7 @@ fn values_of_unknown_keys_are_stepped_over() {
         let mut entry = bytes(&text("unknown"));
         entry.extend_from_slice(value);
         reads_past(&entry, &[]);
-        // Now the bytes are a key, and the value is 0.
+        // The same bytes are also used as a key, with the value 0.
         let is_text = matches!(value[0], 0x60..0x80);
         let mut entry = value.to_vec();
         entry.push(0x00);

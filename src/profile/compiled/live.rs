@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// The bytes of not-always-live variables that are live on each IPU at each step.
 #[derive(Debug)]
 pub struct LiveByIpu {
-    /// Number of liveness steps of the program.
+    /// Number of liveness steps (executions of programs) of the compiled model.
     pub steps: u32,
     /// One list per IPU. Each entry is a step index at which the live bytes of the IPU change, and
     /// the bytes that are live from that step on, summed over the tiles of the IPU. Step indices
@@ -18,11 +18,8 @@ pub struct LiveByIpu {
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
-/// Name of the table with the changes of live bytes by step and IPU.
 pub const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
-/// Returns whether the profile has both the table of changes of live bytes by step and IPU, and the
-/// table of liveness steps.
 pub fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
@@ -89,8 +86,7 @@ pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps, ascending. A step index elsewhere is an index into this
-/// list.
+/// Reads the ids of the liveness steps, ascending. A step index is an index into this list.
 pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();

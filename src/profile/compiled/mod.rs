@@ -32,7 +32,8 @@ pub struct CompiledProfile {
     /// The machine that the model was compiled for. Its numbers of tiles and IPUs are the numbers
     /// that the file lists.
     pub target: Target,
-    /// The IPUs and replicas that the file lists.
+    /// The IPUs and replicas that the profile lists, which may be fewer than the model was compiled
+    /// for.
     pub ipus: Ipus,
     /// One entry per tile, numbered across all IPUs: the recorded memory of the tile
     /// (`memory_by_tile`).

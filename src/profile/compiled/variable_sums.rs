@@ -87,7 +87,8 @@ pub struct VariableSums {
     /// with the recorded total. For tiles other than the fullest tile of each IPU, the bytes of
     /// not-always-live variables are not computed but taken from the record.
     pub totals: Vec<u64>,
-    /// Whether the profile has names of variables.
+    /// Whether the profile has names of variables, which show the purposes of variables in a
+    /// pipeline.
     pub has_names: bool,
 }
 
@@ -103,11 +104,8 @@ pub struct LiveOnTile {
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A lowered variable on the fullest tile of an IPU. The variables that are live at the peak are
-/// only listed for this tile.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
-    /// Index of the variable's equivalence class in [`LiveClasses`].
     class: u32,
     category: u8,
     name: Option<PipelineName>,
@@ -125,7 +123,6 @@ const COLUMNS: &[&str] = &[
 /// column, which refers to the names of variables.
 const REQUIRED: usize = 4;
 
-/// Sums over the lowered variables in one range of rows of the table of lowered variables.
 struct RangeSums {
     count: u64,
     /// One entry per IPU, and in it one entry per purpose in a pipeline: the bytes of the variables
@@ -133,7 +130,7 @@ struct RangeSums {
     named: Vec<BytesByName>,
     /// One entry per tile: the bytes of the always-live variables on the tile.
     always: Vec<u64>,
-    /// One list per IPU: the variables on the fullest tile of the IPU.
+    /// One list per IPU: the lowered variables on the fullest tile of the IPU.
     chosen: Vec<Vec<ChosenVariable>>,
 }
 

@@ -56,7 +56,6 @@ fn a_file_that_is_cut_anywhere_says_so() {
     assert!(error.contains(&sizes), "{error}");
 }
 
-/// Returns `bytes` with `part` written at index `place`.
 fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[place..place + part.len()].copy_from_slice(part);
@@ -83,7 +82,8 @@ fn other_versions_and_other_files_are_named() {
     // A file transfer has converted line ends, as if the saved model were a text.
     let text = with(&good, 5, b"\n\n\n");
     assert_eq!(error(&text), sqlite);
-    // The header gives a size that no file has, or sizes too small for header and checksum.
+    // The header of a saved model gives a size that no file has, or sizes too small for header and
+    // checksum.
     let huge = with(&good, 12, &u64::MAX.to_le_bytes());
     assert!(error(&huge).starts_with("the file is cut off"));
     for size in 20..28u64 {
