@@ -117,8 +117,10 @@ pub fn file_metadata(path: &Path) -> io::Result<Metadata> {
     if metadata.is_file() {
         return Ok(metadata);
     }
-    let problem = "it is not a regular file";
-    Err(io::Error::new(ErrorKind::InvalidInput, problem))
+    Err(io::Error::new(
+        ErrorKind::InvalidInput,
+        "it is not a regular file",
+    ))
 }
 
 /// Returns the first `count` bytes of the file at `path`, or all bytes if the file has fewer.

@@ -71,8 +71,7 @@ pub const VISITS: Growing = Growing {
 /// many stages that more costs would be needed are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
-/// Maximum nesting depth of calls between programs in the program tree, which is traversed by
-/// recursion.
+/// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
 pub const NESTED_CALLS: usize = 64;
 /// Maximum number of executions of one program in nested loops. A larger number, as in a damaged
 /// file, is replaced by this maximum. The maximum is small enough that the sum of executions over

@@ -89,8 +89,10 @@ impl Progress {
     }
 
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
-        let ended = self.ended.lock();
-        ended.unwrap_or_else(PoisonError::into_inner).clone()
+        self.ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

@@ -186,13 +186,16 @@ fn after_refusal(report: &Report) -> String {
     let Some(refusal) = &report.refusal else {
         return String::new();
     };
-    let pipeline = report.pipeline.iter();
-    let lines = pipeline
-        .flat_map(|pipeline| &pipeline.alternatives)
-        .chain(&refusal.on_more_ipus)
-        .filter(|other| other.fits)
-        .map(|other| format!("\n  this fits:      {}", other.command));
-    with_head(lines.collect())
+    with_head(
+        report
+            .pipeline
+            .iter()
+            .flat_map(|pipeline| &pipeline.alternatives)
+            .chain(&refusal.on_more_ipus)
+            .filter(|other| other.fits)
+            .map(|other| format!("\n  this fits:      {}", other.command))
+            .collect(),
+    )
 }
 
 /// Puts the line `next:` above the suggested commands in `lines`, each on a new line. Returns an

@@ -51,8 +51,11 @@ pub fn check(options: &Options) -> Result<()> {
     let forms = exports(options)
         .map(|(option, path, _)| (option, path))
         .filter(|(_, path)| *path != Path::new("-"));
-    let saved = saved.map(|path| ("--save-to-file", path));
-    for (option, path) in saved.into_iter().chain(forms) {
+    for (option, path) in saved
+        .map(|path| ("--save-to-file", path))
+        .into_iter()
+        .chain(forms)
+    {
         let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
@@ -67,9 +70,8 @@ pub fn check(options: &Options) -> Result<()> {
                 displayed(&written)
             )));
         }
-        let is_stdout = stdout::is_file(&written);
-        let same = same.map(|&(other, _)| other);
-        if let Some(other) = same.or(is_stdout.then_some("standard output")) {
+        let is_stdout = || stdout::is_file(&written).then_some("standard output");
+        if let Some(other) = same.map(|&(other, _)| other).or_else(is_stdout) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)

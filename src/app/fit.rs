@@ -27,12 +27,12 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     for (file, warning) in &compilation.warnings {
         messages.warning(Some(file), warning);
     }
-    let Compilation {
-        provenance,
-        warnings,
-        ..
-    } = &mut compilation;
-    read_beside(options, messages, provenance, warnings);
+    read_beside(
+        options,
+        messages,
+        &mut compilation.provenance,
+        &mut compilation.warnings,
+    );
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
     if let Some((path, prediction)) = options.exports.compare.as_deref().zip(prediction) {
@@ -53,11 +53,11 @@ fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparison
     let Some(fit) = &mut report.fit else {
         return Ok(());
     };
-    let comparison = FitComparison::new(prediction, fit)?;
-    fit.comparison = Some(FitComparison {
-        reserve: comparison.reserve.filter(|_| has_verdict),
-        ..comparison
-    });
+    let mut comparison = FitComparison::new(prediction, fit)?;
+    if !has_verdict {
+        comparison.reserve = None;
+    }
+    fit.comparison = Some(comparison);
     // The comparison names layers as the prediction does, so `report` must also use the
     // prediction's names for the operations before and after the layers (In and Out, or None).
     report.pseudo_layers = prediction.pseudo_layers;

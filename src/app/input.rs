@@ -58,12 +58,12 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
         })?;
         messages.info(format!("the model is saved in {}", displayed(file)));
     }
-    let Analysis {
-        provenance,
-        warnings,
-        ..
-    } = &mut analysis;
-    read_beside(options, messages, provenance, warnings);
+    read_beside(
+        options,
+        messages,
+        &mut analysis.provenance,
+        &mut analysis.warnings,
+    );
     Ok(analysis)
 }
 

@@ -132,8 +132,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         options,
         messages,
     };
-    let compare = run.options.exports.compare.as_deref();
-    let earlier = compare.map(output::read_earlier).transpose()?;
+    let earlier = run
+        .options
+        .exports
+        .compare
+        .as_deref()
+        .map(output::read_earlier)
+        .transpose()?;
     if run.options.results.fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options)
     {
         return fit::run(&run, earlier, out);
@@ -199,8 +204,10 @@ impl Run {
         let model = layers.model();
         let peak = model.memory_peak.as_ref();
         let positions = &layers.placement.positions;
-        let judged = self.request.judged.iter();
-        let idle: Vec<String> = judged
+        let idle: Vec<String> = self
+            .request
+            .judged
+            .iter()
             .flat_map(|judged| judged.idle_ipus(positions))
             .map(|ipu| ipu.to_string())
             .collect();
@@ -270,11 +277,18 @@ impl Run {
                 .layers
                 .are_switched
                 .then(|| "--layer-name-regex=auto".to_owned());
-            let repeated = self.options.repeated.iter().cloned();
-            let pipeline = report.pipeline.iter();
-            what_if.arguments = repeated
+            what_if.arguments = self
+                .options
+                .repeated
+                .iter()
+                .cloned()
                 .chain(by_modules)
-                .chain(pipeline.flat_map(PipelineFacts::chosen_options))
+                .chain(
+                    report
+                        .pipeline
+                        .iter()
+                        .flat_map(PipelineFacts::chosen_options),
+                )
                 .collect();
         }
         Ok(report)

@@ -253,8 +253,7 @@ impl<'a> Outputs<'a> {
         /// operations. Below this percentage, a warning is printed.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, &self.messages.look, &[ScreenPart::Coverage]);
-        let coverage = self.report.memory.coverage.as_ref();
-        if coverage.is_some_and(|bytes| {
+        if self.report.memory.coverage.as_ref().is_some_and(|bytes| {
             i128::from(bytes.rest) * 100 > i128::from(bytes.recorded) * (100 - ENOUGH)
         }) {
             self.messages.warn(format!(

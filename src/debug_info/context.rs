@@ -115,10 +115,8 @@ fn attribute(name: &str) -> Option<ContextKey> {
         "recomputetype" => ContextField::RecomputeType,
         _ => return None,
     };
-    Some(ContextKey::Text(TextKey {
-        field,
-        layers: &[SoftwareLayer::Popart],
-    }))
+    let layers = &[SoftwareLayer::Popart];
+    Some(ContextKey::Text(TextKey { field, layers }))
 }
 
 impl TextKey {

@@ -172,10 +172,11 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
         ProgramKind::DoExchange(_) => exchanges.get(&program.variant_index?),
         _ => None,
     };
-    let estimates = programs.all.iter().map(estimate);
-    Ok(Some(
-        estimates.map(|own| own.copied().unwrap_or(0)).collect(),
-    ))
+    let estimates = programs
+        .all
+        .iter()
+        .map(|own| estimate(own).copied().unwrap_or(0));
+    Ok(Some(estimates.collect()))
 }
 
 const SLOWEST: &str = "compilation_cycles_by_tile";
@@ -243,10 +244,12 @@ fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
 /// [`Programs::all`] to the number of times. Loops without a fixed number of times are left out.
 fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u32, u64>> {
     let columns = &["id", "repeat_count"];
-    let counts = database.rows_if_any("program_type_repeat", columns, |row| {
-        Ok((row.unsigned(0)?, row.optional(1)?))
-    })?;
-    let counts: FxHashMap<u64, Option<u64>> = counts.into_iter().collect();
+    let counts: FxHashMap<u64, Option<u64>> = database
+        .rows_if_any("program_type_repeat", columns, |row| {
+            Ok((row.unsigned(0)?, row.optional(1)?))
+        })?
+        .into_iter()
+        .collect();
     let count = |(position, program): (u32, &Program)| match &program.kind {
         ProgramKind::Other(kind) if &**kind == "Repeat" => {
             Some((position, (*counts.get(&program.variant_index?)?)?))

@@ -125,8 +125,7 @@ impl Database {
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
         let mut values = Vec::new();
-        let sql = select(table, columns, "", "");
-        self.query(table, columns, &sql, [], |row| {
+        self.query(table, columns, &select(table, columns, "", ""), [], |row| {
             values.push(read(row)?);
             Ok(true)
         })?;

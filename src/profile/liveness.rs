@@ -37,14 +37,13 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
     let steps = rows.into_iter().map(|(id, program, parent)| {
         let index = |parent| {
             let problem = || format!("there is no step {parent}");
-            let index = ids.position(parent);
-            index.ok_or_else(|| cell(STEPS, "parent_step_id", id, problem()))
+            ids.position(parent)
+                .ok_or_else(|| cell(STEPS, "parent_step_id", id, problem()))
         };
-        let parent = parent.map(index).transpose()?;
         Ok(Step {
             id,
             program,
-            parent,
+            parent: parent.map(index).transpose()?,
         })
     });
     steps.collect()

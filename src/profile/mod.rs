@@ -126,8 +126,8 @@ impl Profile {
     /// [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
-        let of_sets = of_sets.into_iter();
         of_sets
+            .into_iter()
             .map(|list| self.compute_set_variables.members(list))
             .chain(
                 of_regions

@@ -149,14 +149,13 @@ fn read_ids(database: &Database) -> Result<Ids> {
 
 fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Vec<Program>> {
     // Types of programs are identified by name, since their ids differ from profile to profile.
-    let types = database.indexed("program_types", &["id", "name"], |row| {
+    let (type_ids, types) = database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
         if name.is_empty() {
             return Err(row.problem(1, "a type of programs has no name"));
         }
         Ok(name)
-    });
-    let (type_ids, types) = types?;
+    })?;
     let columns = &[
         "id",
         "variant",
@@ -333,8 +332,8 @@ type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<[u64]>)>
 /// `compute_sets` and `programs` map the ids of compute sets and programs to their indices.
 fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Details> {
     let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
-        let set = row.position(1, compute_sets, "compute_sets");
-        set.map(ProgramKind::OnTileExecute)
+        row.position(1, compute_sets, "compute_sets")
+            .map(ProgramKind::OnTileExecute)
     })?;
     let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
         row.tile_runs(1).map(ProgramKind::DoExchange)
@@ -346,8 +345,11 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
         (DO_EXCHANGE, exchanges),
         (CALL, calls),
     ] {
-        let kinds = kinds.into_iter();
-        details.extend(kinds.map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))));
+        details.extend(
+            kinds
+                .into_iter()
+                .map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))),
+        );
     }
     for (table, columns, owner) in REGION_COLUMNS {
         // The profile may lack the table of a program type that the model does not use.

@@ -186,9 +186,8 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
         return Ok(Vec::new());
     }
     let missing = |tile: u32| cell(TILES, "tile", tile, "there is no such row");
-    (0..)
-        .zip(tiles)
-        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
+    let rows = (0..).zip(tiles);
+    rows.map(|(tile, row)| row.ok_or_else(|| missing(tile)))
         .collect()
 }
 

@@ -99,8 +99,10 @@ pub const TILES: &str = "memory_by_tile";
 /// table has no rows.
 pub fn listed_tiles(database: &Database) -> Result<u64> {
     let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
-    let last = tiles.into_iter().max();
-    Ok(last.map_or(0, |last| last.saturating_add(1)))
+    Ok(tiles
+        .into_iter()
+        .max()
+        .map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The machine that a model was compiled for (`target_info`).
@@ -269,8 +271,10 @@ impl BuildInfo {
                 let (name, value) = (row.text(0)?, row.text(1)?);
                 Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
             });
-            let rows = or_warn(rows, what, warnings).into_iter();
-            let mut options: Vec<ChosenOption> = rows.flatten().collect();
+            let mut options: Vec<ChosenOption> = or_warn(rows, what, warnings)
+                .into_iter()
+                .flatten()
+                .collect();
             options.sort_by(|a, b| a.name.cmp(&b.name));
             options
         };

@@ -42,8 +42,10 @@ impl VariableLists {
     /// Returns the position of the list of the compute set or region set with the id `id`; `None`
     /// if the set has no members, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
-        let found = self.lists.binary_search_by_key(&id, |&(list, _)| list);
-        found.ok().map(|position| position as u32)
+        self.lists
+            .binary_search_by_key(&id, |&(list, _)| list)
+            .ok()
+            .map(|position| position as u32)
     }
 
     /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`,

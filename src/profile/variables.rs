@@ -110,9 +110,9 @@ impl Variables {
         let mut labels = LabelKeys::default();
         for (part, keys) in parts.iter_mut().zip(keys) {
             let numbers = labels.absorb(keys);
-            part.label_of
-                .iter_mut()
-                .for_each(|label| *label = numbers[*label as usize]);
+            for label in &mut part.label_of {
+                *label = numbers[*label as usize];
+            }
         }
         let mut var_ids = column(&mut parts, |part| &mut part.var_ids);
         let ids = Ids::of(TABLE, "var_id", &var_ids)?;
@@ -144,8 +144,10 @@ impl Variables {
 
     /// Returns the `var_id` of the variable at `position`.
     pub fn id(&self, position: u32) -> u64 {
-        let own = self.var_ids.get(position as usize);
-        own.copied().unwrap_or(position.into())
+        self.var_ids
+            .get(position as usize)
+            .copied()
+            .unwrap_or(position.into())
     }
 
     /// Returns the label of the variable at `position`, as an index into `labels`; 0 for no label.
@@ -236,9 +238,9 @@ impl VariableNames {
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
         self.0.check_unchanged()?;
-        let names = ids.iter().map(name);
-        Ok(names
-            .map(|name| name.unwrap_or("(no name in the profile)".into()))
+        Ok(ids
+            .iter()
+            .map(|id| name(id).unwrap_or("(no name in the profile)".into()))
             .collect())
     }
 }
@@ -290,8 +292,11 @@ impl LabelKeys {
         if self.0.is_empty() {
             return Ok(labels);
         }
-        let bases = self.0.keys().map(|&(base, _)| (base, String::new()));
-        let mut names: FxHashMap<u64, String> = bases.collect();
+        let mut names: FxHashMap<u64, String> = self
+            .0
+            .keys()
+            .map(|&(base, _)| (base, String::new()))
+            .collect();
         database.rows_if_any(STRINGS, STRING_COLUMNS, |row| {
             if let Some(name) = names.get_mut(&row.unsigned(0)?) {
                 *name = row.text(1)?;

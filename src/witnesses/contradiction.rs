@@ -188,8 +188,10 @@ impl Contradiction {
     }
 
     pub(super) fn in_row(self, row: String) -> Self {
-        let row = Some(row);
-        Self { row, ..self }
+        Self {
+            row: Some(row),
+            ..self
+        }
     }
 
     /// Returns whether the contradiction is about the debug file rather than about the profile.
@@ -285,8 +287,11 @@ pub fn worst_of(
         .filter(|(_, [recorded, computed])| recorded != computed)
         .inspect(|_| tiles += 1)
         .max_by_key(|&(tile, [recorded, computed])| {
-            let difference = recorded.abs_diff(computed);
-            (misplaced(recorded, computed), difference, Reverse(tile))
+            (
+                misplaced(recorded, computed),
+                recorded.abs_diff(computed),
+                Reverse(tile),
+            )
         })?;
     Some(Contradiction {
         tile: Some(tile),

@@ -62,8 +62,11 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     ];
     // Number of programs that refer to the table `exchange_regions`. If there are any, the table
     // must not be empty, since only this table tells which variables exchanges move.
-    let all = programs.all.iter();
-    let exchanges = all.filter(|program| !program.regions.is_empty()).count();
+    let exchanges = programs
+        .all
+        .iter()
+        .filter(|program| !program.regions.is_empty())
+        .count();
     let of_regions = (exchanges > 0 && profile.region_variables.is_empty())
         .then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
     found
@@ -244,8 +247,10 @@ fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
             }
         }
         CodeKind::ControlCode => {
-            let all = programs.all.iter();
-            all.for_each(|own| own.control_code.add_to(&mut bytes));
+            programs
+                .all
+                .iter()
+                .for_each(|own| own.control_code.add_to(&mut bytes));
         }
     }
     Some((bytes, is_whole))

@@ -95,8 +95,12 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
     let mut names: Vec<&String> = variables.category_names.iter().collect();
     names.extend(others.filter(|name| !variables.category_names.contains(name)));
     let mut sums = vec![vec![0; recorded.tiles.len()]; names.len()];
-    let of_variables = variables.categories.iter().zip(&variables.tiles);
-    for ((&category, &tile), &bytes) in of_variables.zip(&variables.bytes) {
+    for ((&category, &tile), &bytes) in variables
+        .categories
+        .iter()
+        .zip(&variables.tiles)
+        .zip(&variables.bytes)
+    {
         sums[usize::from(category)][usize::from(tile)] += u64::from(bytes);
     }
     names
@@ -106,10 +110,8 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
             let found = categories.clone().find(|category| category.name == *name);
             let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
             let numbers = (0u32..).zip(sums).map(|(tile, sum)| [recorded(tile), sum]);
-            Some(
-                worst(Witness::Categories, CATEGORIES, fullest, numbers)?
-                    .in_row(format!("category `{name}`")),
-            )
+            let worst = worst(Witness::Categories, CATEGORIES, fullest, numbers)?;
+            Some(worst.in_row(format!("category `{name}`")))
         })
         .max_by_key(|contradiction| contradiction.bytes)
 }
@@ -132,8 +134,9 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     for &(step, change) in &profile.live_by_step {
         recorded[step as usize] = change;
     }
-    let of_classes = (0u32..).zip(of_classes);
-    let computed = of_classes.filter(|&(class, _)| !classes.is_always_live(class));
+    let computed = (0u32..)
+        .zip(of_classes)
+        .filter(|&(class, _)| !classes.is_always_live(class));
     let changes: Vec<[i64; 2]> = recorded
         .into_iter()
         .zip(classes.changes(computed))
@@ -162,11 +165,11 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
 /// before.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
-    let live = changes.iter().map(|change| {
+    let sum = |change: &[i64; 2]| {
         sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
         sums.map(|bytes| bytes.max(0) as u64)
-    });
-    let live: Vec<[u64; 2]> = live.collect();
+    };
+    let live: Vec<[u64; 2]> = changes.iter().map(sum).collect();
     let highest = *live.iter().flatten().max()?;
     let (step, numbers) = live
         .into_iter()

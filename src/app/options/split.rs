@@ -186,8 +186,7 @@ pub struct TimeArgs {
 impl TimeArgs {
     /// Returns the samples of a micro-batch in the profile that PROFILE names; `None` if unknown.
     pub fn own_micro_batch(&self) -> Option<u64> {
-        let mut all = self.micro_batch.iter();
-        let own = all.find(|size| size.profile.is_none())?;
-        Some(own.value)
+        let own = self.micro_batch.iter().find(|size| size.profile.is_none());
+        own.map(|own| own.value)
     }
 }
