@@ -43,7 +43,7 @@ pub enum WriteError {
     /// The user lacks permission to write the file, or the file system is read-only.
     #[error("it cannot be written: {0}; give a path that you may write to")]
     Closed(io::Error),
-    /// The disk is full, or another error occurred.
+    /// The file could not be written, since the disk is full or another error occurred.
     #[error("it cannot be written: {0}; free space, or give another path")]
     Other(io::Error),
 }
@@ -100,7 +100,6 @@ fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Returns the folder of `path`: its parent, or `.` if the path has only a name.
 fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| *folder != Path::new(""))

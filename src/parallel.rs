@@ -54,8 +54,8 @@ pub fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Splits `list` into consecutive slices with the given `lengths`, in order. Panics if the lengths
-/// add up to more than the length of the list.
+/// Splits `list` into consecutive slices with the given `lengths`, in order, so that several
+/// threads can fill the slices. Panics if the lengths add up to more than the length of the list.
 pub fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = list;
     let part = |length| {

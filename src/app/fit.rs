@@ -47,7 +47,8 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
 }
 
 /// Adds to `report` how the memory of the compilation differs from the earlier report `prediction`.
-/// Unless both reports have a verdict, leaves out the reserve that would have been enough.
+/// Leaves out the reserve that would have been enough, unless both reports tell whether the model
+/// fits.
 fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {

@@ -49,7 +49,7 @@ pub enum Exit {
     /// Exit code 2: the options are wrong, or request something impossible.
     Usage = 2,
     /// Exit code 3: a file could not be read, understood or written, or contradicts itself so much
-    /// that no verdict is possible.
+    /// that it is unknown whether the model fits.
     Unreadable = 3,
     /// Exit code 4: popliner has a bug, such as two computations of the same number that disagree.
     Internal = 4,
@@ -195,7 +195,7 @@ impl Run {
         }
     }
 
-    /// Collects all results of the run. Also prints the IPUs that run nothing in a split from
+    /// Collects all results of the run. Also prints which IPUs run nothing in a split from
     /// `--layers-per-ipu`, the warnings of the search, and how the greedy search ended.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
@@ -242,8 +242,8 @@ impl Run {
     }
 
     /// Checks whether missing or contradictory data in the files could change the verdict of
-    /// `report`. If so, returns an error unless `--allow-incomplete` is given. Otherwise prints
-    /// warnings about such data.
+    /// `report`, that is, whether the model fits. If so, returns an error unless
+    /// `--allow-incomplete` is given. Otherwise prints warnings about such data.
     fn check_verdict(&self, report: &Report) -> Result<()> {
         check(
             &report.contradictions,
@@ -256,8 +256,8 @@ impl Run {
         Ok(())
     }
 
-    /// Makes the report on the result `searched` of a search. The report includes commands that
-    /// give the answers to changed requests.
+    /// Makes the report on `searched`, the result of a search. The report has commands that the
+    /// user can copy to get the answers to changed requests, such as another number of IPUs.
     fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
         let of = |searched: &SearchedLayers<'_>| {
             let report = self.messages.while_showing(|progress| {

@@ -42,14 +42,14 @@ pub fn read_earlier(path: &Path) -> Result<Report> {
     read_report(&bytes.with_context(context)?).with_context(context)
 }
 
-/// Returns the exit code of a verdict: 0 if the model fits, otherwise 1.
+/// Returns the exit code 0 if the model fits, otherwise 1.
 fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report, without other tables or an earlier
-    /// report.
+    /// Creates the outputs of a run that has only a report, without tables of the model and without
+    /// an earlier report.
     pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,
@@ -61,8 +61,9 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Prints all results: results for programs to `out`, results for people to standard error.
-    /// Returns exit code 3 if the report has no verdict, otherwise the exit code of the verdict.
+    /// Prints all results: tables and configurations to `out`, summaries and messages to standard
+    /// error. Returns exit code 3 if the files contradict themselves so much that it is unknown
+    /// whether the model fits; otherwise 0 if it fits, or 1.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
@@ -75,8 +76,8 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// Prints the results for programs to `sections`, and the results for people to standard error.
-    /// Returns the exit code of the verdict.
+    /// Prints tables and configurations to `sections`, and summaries and messages to standard
+    /// error. Returns the exit code, which tells whether the model fits.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             self.print_part(ScreenPart::Verdict);
@@ -104,9 +105,9 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
-    /// Returns the tables that `--solve` prints: the table of the split and, in a format for
-    /// programs, also the table of the layers. Returns `None` without `--solve`, or if `--solve`
-    /// prints the stages as JSON.
+    /// Returns the tables that `--solve` prints: the table of the split and, in TSV or CSV, also
+    /// the table of the layers. Returns `None` without `--solve`, or if `--solve` prints the stages
+    /// as JSON.
     fn solved_tables(&self) -> Option<Vec<Table>> {
         let results = &self.options.results;
         (results.solve && !matches!(results.format, Format::Auto | Format::Json))
@@ -188,8 +189,8 @@ impl<'a> Outputs<'a> {
         Ok(sections.flush()?)
     }
 
-    /// Prints which row of `plan` is recommended, or why no configuration fits, and suggests
-    /// commands. Returns the exit code.
+    /// Prints which row of `plan` (a table of configurations that fit) is recommended, or why no
+    /// configuration fits, and suggests commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         let first = plan.recommended();
         if first.is_none() {
@@ -213,7 +214,8 @@ impl<'a> Outputs<'a> {
     }
 
     /// Prints on standard error the sentences about the split and the table of its stages. Leaves
-    /// the table out if standard output already has it (`is_printed`) in the format for people.
+    /// the table out if standard output already has the same table (`is_printed`), aligned for
+    /// people.
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         self.messages

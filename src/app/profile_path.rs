@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name that Poplar gives to a profile.
+/// The file name that Poplar gives to every profile.
 const NAME: &str = "profile.pop";
 
 /// Replaces the path in `options` by the path of a profile. Sets `load_from_file` if the path leads

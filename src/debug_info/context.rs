@@ -38,8 +38,9 @@ pub enum SoftwareLayer {
     Other,
 }
 
-/// A kind of text in a debug context that is kept. The description of each variant has the software
-/// layers that write such a text, and the key of the text.
+/// A kind of text in a debug context that popliner needs, such as the name of an operation. Other
+/// texts are skipped. The description of each variant has the software layers that write the text,
+/// and the key of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContextField {
     /// Name of the API function that was called: key `api` in contexts of `poplibs` and `popxl`.
@@ -165,9 +166,10 @@ pub struct ContextRecord {
     /// An index of more than 32 bits is stored as `u32::MAX`, which is beyond the end of every
     /// string table.
     pub name: Option<u32>,
-    /// Index into `DebugInfo::fields` of the first kept text of the context.
+    /// Index into `DebugInfo::fields` of the first text of the context that popliner needs.
     pub first_field: u32,
-    /// Number of kept texts of the context, which are consecutive in `DebugInfo::fields`.
+    /// Number of texts of the context that popliner needs, which are consecutive in
+    /// `DebugInfo::fields`.
     pub field_count: u8,
     /// Software that wrote the debug context.
     pub layer: SoftwareLayer,
@@ -262,9 +264,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context, each with its field. Leaves out a text if the
-    /// software layer of the context gives the key of the text no meaning. The layer is only known
-    /// here: in a file, it may come after the texts.
+    /// Returns the texts of the context that popliner needs, each with its field. Leaves out a text
+    /// whose key has no meaning in the software layer of the context. This is decided only here,
+    /// since in a file the layer of a context may come after its texts.
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts
             .iter()

@@ -14,8 +14,8 @@ use std::mem::replace;
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
 pub struct Collected {
-    /// The debug contexts and the string table that were read so far. Several contexts may still
-    /// have the same id.
+    /// The debug contexts and the string table that were read so far. Contexts with the same id are
+    /// not yet removed.
     pub info: DebugInfo,
     /// The distinct texts of all debug contexts. Contexts refer to texts by index.
     pub texts: Interner,

@@ -34,8 +34,8 @@ pub struct Position(u32);
 pub struct DebugInfo {
     /// The debug contexts in the order of the file. Each id occurs once.
     records: Vec<ContextRecord>,
-    /// One entry per kept text of a debug context, sorted by context: the field of the text, and
-    /// its index into `texts`.
+    /// One entry per text of a debug context that popliner needs, sorted by context: the field of
+    /// the text, and its index into `texts`.
     fields: Vec<(ContextField, u32)>,
     /// The distinct texts of all debug contexts.
     texts: Texts,

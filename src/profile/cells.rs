@@ -20,8 +20,8 @@ pub struct Cells<'r> {
     pub table: &'static str,
     pub columns: Columns,
     pub tiles: u32,
-    /// Number of bytes of texts and blobs that the scan may still read, counted over all rows of
-    /// the table.
+    /// Number of bytes of texts and blobs that the scan of a table may still read. The bound keeps
+    /// a damaged file from filling the memory.
     pub payload_left: &'r Cell<u64>,
 }
 

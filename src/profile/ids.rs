@@ -31,8 +31,8 @@ impl Default for Ids {
 /// In an array of row positions by id, the entry for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of entries per row in an array of row positions by id. If ids are so sparse that
-/// the array would have more entries, a sorted list takes less memory.
+/// Maximum number of entries per row in an array of row positions by id. For sparser ids, a sorted
+/// list takes less memory than the array.
 const SPARSE: u64 = 4;
 
 impl Ids {

@@ -50,7 +50,7 @@ use std::path::Path;
 pub struct Profile {
     /// Version of the report format that the profile states.
     pub version: FormatVersion,
-    /// The machine that the model was compiled for.
+    /// The machine that the model was compiled for: its tiles, IPUs and memory.
     pub target: Target,
     /// The program tree, with the compute set and the code bytes of each program.
     pub programs: Programs,
@@ -77,7 +77,7 @@ pub struct Profile {
     pub cycles: Cycles,
     /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
-    /// Warnings about unusual content that did not prevent reading the profile.
+    /// Warnings about unusual content of the profile that did not prevent reading it.
     pub warnings: Vec<Warning>,
     /// Changes of the live bytes of not-always-live variables, summed over all tiles. Each entry is
     /// a step index and the change in bytes at that step, ascending by step. Empty if the profile

@@ -57,7 +57,7 @@ impl FormatVersion {
         ))
     }
 
-    /// Returns a warning if this format version was not checked on a real file.
+    /// Returns a warning if this version of the report format was not checked on a real profile.
     pub(super) fn warning(self) -> Option<Warning> {
         ((self.major, self.minor) != (KNOWN_MAJOR, KNOWN_MINOR)).then(|| {
             Warning::new(format!(

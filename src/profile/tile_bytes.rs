@@ -16,14 +16,14 @@ pub struct TileBytes {
     runs: Arc<[TileRun]>,
 }
 
-/// A run of consecutive tiles with the same number of bytes (or the same count), which is not 0.
+/// A run of consecutive tiles with the same number, such as bytes of code. The number is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
     /// The first tile of the run of tiles.
     pub from: u32,
     /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number of bytes (or the count) that each tile of the run has.
+    /// The number that each tile of the run has, such as bytes of code or a count of vertices.
     pub value: u32,
 }
 
@@ -41,7 +41,7 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Stores the numbers of all tiles. `runs` are decoded runs with one value for each of `tiles`
+    /// Stores one number for each tile. `runs` are decoded runs with one value for each of `tiles`
     /// tiles, from tile 0 on.
     ///
     /// # Errors
@@ -74,13 +74,13 @@ impl TileBytes {
         Ok(Self { runs: bytes.into() })
     }
 
-    /// Stores the numbers of all tiles. `runs` must have the form of [`TileBytes::runs`]:
+    /// Stores one number for each tile. `runs` must have the form of [`TileBytes::runs`]:
     /// ascending, within `tiles` tiles, no run empty or with the value 0, and no two adjacent runs
     /// with equal values. Returns `None` if `runs` have another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
-            // Most programs have no code on any tile, so the list is mostly empty. The default
-            // value allocates no memory.
+            // Most programs have no code on any tile, so `runs` is mostly empty. The default value
+            // allocates no memory.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
@@ -92,8 +92,8 @@ impl TileBytes {
             .then(|| Self { runs: runs.into() })
     }
 
-    /// Returns the sum of `parts`, tile by tile. Each part is a pair of numbers by tile and a
-    /// factor by which all these numbers are multiplied.
+    /// Returns the sum of `parts`, tile by tile. Each part is a pair: one number for each tile, and
+    /// a factor by which all these numbers are multiplied.
     ///
     /// # Errors
     /// If the sum on a tile exceeds 32 bits. The error is the first tile with such a sum.
@@ -145,13 +145,13 @@ impl TileBytes {
         Ok(Self { runs: runs.into() })
     }
 
-    /// Returns the runs of tiles whose number is not 0, ascending.
+    /// Returns the runs of tiles with equal numbers, ascending, without tiles whose number is 0.
     pub fn runs(&self) -> &[TileRun] {
         &self.runs
     }
 
-    /// Returns the tile after the last tile whose number is not 0; 0 if every tile has the number
-    /// 0.
+    /// Returns the end (exclusive) of the tiles with numbers other than 0; 0 if every tile has the
+    /// number 0.
     pub fn end(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.to)
     }
@@ -203,7 +203,7 @@ impl TileBytes {
 }
 
 impl FromIterator<u32> for TileBytes {
-    /// Stores one number for each tile, from tile 0 on.
+    /// Stores `values`, one number for each tile from tile 0 on.
     fn from_iter<T: IntoIterator<Item = u32>>(values: T) -> Self {
         let mut runs = Vec::new();
         for (value, tile) in values.into_iter().zip(0..) {

@@ -48,8 +48,8 @@ impl VariableLists {
             .map(|position| position as u32)
     }
 
-    /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`,
-    /// ascending and each once.
+    /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`, in
+    /// ascending order and without repetition.
     pub(super) fn positions(&self, ids: impl Iterator<Item = u64>) -> Vec<u32> {
         let positions: BTreeSet<u32> = ids.filter_map(|id| self.position(id)).collect();
         positions.into_iter().collect()
@@ -64,7 +64,8 @@ impl VariableLists {
         &self.members[start as usize..self.lists[position].1 as usize]
     }
 
-    /// Adds `member`, an index into [`Variables`], to the list with the id `id`.
+    /// Adds the variable `member`, an index into [`Variables`], to the list of the compute set or
+    /// region set with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
         match self.lists.last_mut() {
@@ -74,7 +75,8 @@ impl VariableLists {
         self.members.push(member);
     }
 
-    /// Returns whether the list that was filled last has the id `id` and ends with `member`.
+    /// Returns whether the last added variable is `member` of the set with the id `id`, so that
+    /// adding it again would repeat it.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)

@@ -1,5 +1,5 @@
-//! Decides whether a verdict can rest on a file `debug.cbor`: whether the file belongs to the
-//! profile, and has all debug contexts to which the profile refers.
+//! Decides whether a file `debug.cbor` can be trusted: whether the file belongs to the profile, and
+//! has all debug contexts to which the profile refers.
 
 use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};

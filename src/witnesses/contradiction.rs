@@ -1,6 +1,6 @@
 //! Defines contradictions: data in the files that disagree or are missing, with the bytes of a tile
-//! that each contradiction may misplace. Decides whether a verdict is possible despite the
-//! contradictions.
+//! that may therefore be attributed to the wrong layer. Decides whether it can still be told
+//! whether the model fits (the verdict).
 
 use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
@@ -124,8 +124,9 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0. There is
-    /// no bound on the bytes that it may misplace, so it rules out a verdict.
+    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0. Any number
+    /// of bytes may be attributed to the wrong layer, so there can be no verdict whether the model
+    /// fits.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -137,7 +138,7 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` has no rows, although `rows` tiles or programs need
-    /// one. There is no bound on its bytes.
+    /// one. Any number of bytes may depend on the missing rows.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -146,8 +147,8 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that no backward pass was found, although operations update
-    /// parameters. `read` is the number of bytes of parameters that operations read, and `updated`
-    /// the number of these bytes that operations update. The contradiction rules out a verdict.
+    /// parameters as in training. `read` is the number of bytes of parameters that operations read,
+    /// and `updated` the number of these bytes that operations update.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
         let row = "no backward pass by marks or by the order of modules";
         Self {
@@ -160,8 +161,8 @@ impl Contradiction {
 
     /// Creates the contradiction that `table` lacks data; `row` describes the missing data.
     /// `by_tile` has one entry per tile: the bytes that depend on the missing data. The
-    /// contradiction gets the highest of these numbers, but at most the recorded total of the
-    /// fullest tile.
+    /// contradiction is about the tile with the most such bytes, but has at most the recorded total
+    /// of the fullest tile.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -194,14 +195,13 @@ impl Contradiction {
         }
     }
 
-    /// Returns whether the contradiction is about the debug file rather than about the profile.
     fn is_of_debug(&self) -> bool {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about the contradiction. `has_verdict` tells whether the report has a
-    /// verdict. If [`refused`](Self::refused) is false, the contradiction does not change this
-    /// verdict.
+    /// Returns the warning about the contradiction. `has_verdict` tells whether the report says
+    /// that the model fits or does not fit. If [`refused`](Self::refused) is false, the
+    /// contradiction does not change this answer.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -314,14 +314,16 @@ pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     ))
 }
 
-/// Returns whether any contradiction in the files rules out a verdict.
+/// Returns whether any contradiction in the files is so grave that it is unknown whether the model
+/// fits.
 pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Marks all contradictions that misplace bytes as `refused` (no verdict is possible), if their
-/// bytes together could change a verdict. `free` has one entry per verdict of the report: the bytes
-/// that are left under the memory limit, or minus the bytes by which the limit is exceeded.
+/// Marks as `refused` (no verdict is possible) all contradictions that may attribute bytes to the
+/// wrong layer, if these bytes together could decide whether a stage fits. `free` has one entry per
+/// verdict of the report: the bytes that are left under the memory limit, or minus the bytes by
+/// which the limit is exceeded.
 pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all
         .iter()
@@ -337,10 +339,9 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
     }
 }
 
-/// Returns an error if a contradiction rules out a verdict and the user does not accept a report
-/// without a verdict (`is_allowed`, from `--allow-incomplete`, means that the user does). `profile`
-/// and `debug` are the paths of the files as messages show them. The error begins with the path of
-/// the file that it is about.
+/// Returns an error if a contradiction rules out a verdict whether the model fits, unless
+/// `is_allowed` is set (by `--allow-incomplete`). `profile` and `debug` are the paths of the files
+/// as messages show them. The error begins with the path of the file that it is about.
 pub fn check(
     all: &[Contradiction],
     [profile, debug]: &[String; 2],

@@ -102,7 +102,8 @@ pub struct NoEffect {
     pub option: String,
     /// The options that request the results that `option` affects, as a list for the message.
     pub on: String,
-    /// Whether the original tool, a Python program, would have accepted the command line.
+    /// Whether the original tool, the Python program before popliner, would have accepted the
+    /// command line.
     pub is_original: bool,
 }
 

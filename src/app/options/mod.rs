@@ -116,7 +116,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns whether any requested result needs the best split.
+    /// Returns whether any requested result, such as `--solve` or `--plan`, needs the best split.
     pub fn wants_split(&self) -> bool {
         self.results.wants_verdict()
             || self.results.plan
@@ -138,8 +138,9 @@ impl Options {
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 
-    /// Returns the request that the options make. Values that depend on the model, such as the
-    /// number of IPUs without `--num-ipus`, are chosen after the model is read.
+    /// Returns the request for layers, a split and a pipeline that the options make. Values that
+    /// depend on the model, such as the number of IPUs without `--num-ipus`, are chosen after the
+    /// model is read.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());
@@ -189,7 +190,8 @@ impl Options {
         }
     }
 
-    /// Returns how detailed the report must be for the requested results.
+    /// Returns how much of the report the requested results need: only the split, all tables, or
+    /// everything that a page shows.
     fn detail(&self) -> Detail {
         if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
             Detail::Page

@@ -51,7 +51,7 @@ fn values_of_unknown_keys_are_stepped_over() {
         let mut entry = bytes(&text("unknown"));
         entry.extend_from_slice(value);
         reads_past(&entry, &[]);
-        // The same bytes are also used as a key, with the value 0.
+        // Now the CBOR value is not the value but the key of an entry, whose value is 0.
         let is_text = matches!(value[0], 0x60..0x80);
         let mut entry = value.to_vec();
         entry.push(0x00);

@@ -52,7 +52,7 @@ pub struct CompiledProfile {
     pub programs: Option<Programs>,
     /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
-    /// Warnings about unusual content that did not prevent reading the profile.
+    /// Warnings about unusual content of the profile that did not prevent reading it.
     pub warnings: Vec<Warning>,
 }
 
@@ -114,14 +114,14 @@ impl CompiledProfile {
     }
 }
 
-/// The IPUs that a profile lists. Tiles are numbered across all of them.
+/// The IPUs that a profile lists. Tiles are numbered across all these IPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipus {
     /// Number of IPUs that the profile lists.
     pub count: u32,
     /// Number of tiles of each IPU.
     pub tiles_per_ipu: u32,
-    /// Number of replicas that the model was compiled for; all run the same program.
+    /// Number of replicas that the model was compiled for; all replicas run the same program.
     pub replicas: u32,
     /// Number of replicas whose IPUs the file lists, one replica after the other. It is assumed
     /// that IPUs 0 to `count / listed_replicas` (end exclusive) belong to the first replica.
