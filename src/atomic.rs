@@ -7,12 +7,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-/// This lock is held while a temporary file exists, so that no signal ends the process during that
-/// time. A process that a signal ends runs no destructors, and would leave the file behind.
+/// This lock is held while a temporary file exists. The signal handler takes the lock before it
+/// ends the process, so that no signal leaves a temporary file behind.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Locks [`WRITING`], even if the lock is poisoned: the thread that panicked has dropped, and so
-/// removed, its temporary file.
+/// Locks [`WRITING`]. A poisoned lock is used like any other: the thread that panicked has dropped
+/// its temporary file, and so removed it.
 fn writing() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -21,8 +21,8 @@ fn writing() -> MutexGuard<'static, ()> {
 const INTERRUPTED: i32 = 130;
 
 /// Makes Ctrl-C, SIGTERM and SIGHUP end the process with exit code 130. If a file is being written,
-/// the process first completes the file. If the process was started with one of these signals
-/// ignored, as by `nohup`, all of these signals keep the handling of the system.
+/// the process first completes the file. If one of these signals is ignored when the process
+/// starts, as under `nohup`, no handler is installed for any of them.
 ///
 /// # Errors
 /// If one of the signals is ignored, or if the system refuses to install a handler or to start the
@@ -43,7 +43,7 @@ pub enum WriteError {
     /// The user lacks permission to write the file, or the file system is read-only.
     #[error("it cannot be written: {0}; give a path that you may write to")]
     Closed(io::Error),
-    /// The disk is full, or another error occurred.
+    /// The file could not be written, since the disk is full or another error occurred.
     #[error("it cannot be written: {0}; free space, or give another path")]
     Other(io::Error),
 }
@@ -68,8 +68,8 @@ impl From<io::Error> for WriteError {
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     let path = target(path);
     let old = replaced(&path)?;
-    // On an error, `file` is dropped before `_guard`, so the temporary file is removed while the
-    // lock is held.
+    // Rust drops variables in reverse order. So on an error, the temporary file is removed before
+    // the lock is released.
     let _guard = writing();
     let mut file = temporary(folder_of(&path), old.as_ref())?;
     file.write_all(bytes)?;
@@ -82,7 +82,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
 /// removes a temporary file in the folder of the file.
 ///
 /// # Errors
-/// Returns the same errors as [`write()`], except that a full disk may go unnoticed.
+/// The errors of [`write()`]. A full disk may go unnoticed, since no bytes are written.
 pub fn check_folder(path: &Path) -> Result<(), WriteError> {
     let path = target(path);
     replaced(&path)?;
@@ -100,7 +100,6 @@ fn replaced(path: &Path) -> io::Result<Option<Metadata>> {
     }
 }
 
-/// Returns the folder of `path`: its parent, or `.` if the path has only a name.
 fn folder_of(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| *folder != Path::new(""))
@@ -117,8 +116,10 @@ pub fn file_metadata(path: &Path) -> io::Result<Metadata> {
     if metadata.is_file() {
         return Ok(metadata);
     }
-    let problem = "it is not a regular file";
-    Err(io::Error::new(ErrorKind::InvalidInput, problem))
+    Err(io::Error::new(
+        ErrorKind::InvalidInput,
+        "it is not a regular file",
+    ))
 }
 
 /// Returns the first `count` bytes of the file at `path`, or all bytes if the file has fewer.
@@ -128,7 +129,7 @@ pub fn first_bytes(path: &Path, count: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Maximum number of symbolic links that are followed from one path, as in Linux.
+/// Maximum number of symbolic links that are followed from one path; Linux has the same limit.
 const LINKS: usize = 40;
 
 /// Returns the path to which `path` leads after all links are followed, even if no file exists
@@ -161,7 +162,8 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    // The error keeps only its kind, since its text names the temporary file.
+    // Only the kind of the error is kept: its text names the temporary file, of which the user
+    // knows nothing.
     let file = builder
         .tempfile_in(folder)
         .map_err(|error| io::Error::from(error.kind()))?;
@@ -173,7 +175,7 @@ fn temporary(folder: &Path, old: Option<&Metadata>) -> io::Result<NamedTempFile>
 }
 
 /// Gives `file` the owner, group and permissions of `old`, as far as the system allows. If the
-/// group cannot be set, the group that `file` has gets no permissions.
+/// group cannot be set, `file` keeps its own group, which gets no permissions.
 #[cfg(unix)]
 fn keep_permissions(file: &fs::File, old: &Metadata) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
@@ -215,11 +217,13 @@ mod tests {
         assert_eq!(target(&at("o/sub/../a")), new);
     }
 
-    /// Environment variable with the folder for the child, which is this same program.
+    /// Name of the environment variable that tells the child process, a second run of this test
+    /// program, into which folder to write.
     const FOLDER: &str = "POPLINER_TEST_SIGNALS";
     const READY: &str = "the file is half written";
 
-    /// Not a test: the work of the child process.
+    /// Does nothing as a test. In a child process, the test of signals runs this function, which
+    /// holds a half-written file while a signal arrives.
     #[test]
     fn child() {
         let Some(folder) = std::env::var_os(FOLDER) else {
@@ -230,7 +234,8 @@ mod tests {
         let guard = writing();
         let file = temporary(folder, None).unwrap();
         println!("\n{READY}");
-        // The signal may arrive later, which proves less, but does not fail.
+        // The signal should arrive during this sleep. If it arrives later, the test still passes,
+        // but proves less.
         std::thread::sleep(std::time::Duration::from_millis(200));
         file.persist(folder.join("whole")).unwrap();
         drop(guard);

@@ -5,20 +5,20 @@
 //! that large models could reach grows with the size of the file. A test compares the bounds with
 //! the table in SECURITY.md.
 
-/// A bound that grows with the number of items in the file. The bound is the larger of
-/// [`least`](Self::least), and of [`each`](Self::each) times the number of items.
+/// A bound that grows with the number of items, such as variables or programs, in the input file.
+/// The bound is the larger of [`least`](Self::least), and of [`each`](Self::each) times the number
+/// of items.
 #[derive(Debug)]
 pub struct Growing {
-    /// The lowest bound, which holds for a file with few items.
+    /// The lowest value of the bound, which holds for a file with few items.
     pub least: usize,
-    /// The number by which each item of the file raises the bound. The comment of each constant of
-    /// this type defines an item.
+    /// The number by which each item of the input file, such as a variable, raises the bound. The
+    /// comment of each constant of this type says what its items are.
     pub each: usize,
 }
 
 impl Growing {
-    /// Returns the bound for a file with `count` items. The comment of each constant of this type
-    /// defines an item.
+    /// Returns the bound for a file with `count` items, such as variables or programs.
     pub fn of(self, count: usize) -> usize {
         self.least.max(count.saturating_mul(self.each))
     }
@@ -36,9 +36,9 @@ pub const TILES_OF_IPU: u32 = 1 << 12;
 pub const BYTES_OF_TILE: u64 = u32::MAX as u64;
 /// Maximum memory of all tiles together, in bytes.
 pub const DEVICE_BYTES: u64 = TILES * BYTES_OF_TILE;
-/// Maximum number of entries in the variable lists of all compute sets together. An item is a
-/// lowered variable of the profile. A few bytes of a compute set can list all variables; in real
-/// models, a variable is in a handful of compute sets.
+/// Maximum number of entries in the variable lists of all compute sets together. The bound grows
+/// with the number of lowered variables in the profile. A few bytes of a compute set can list all
+/// variables; in real models, a variable is in a handful of compute sets.
 pub const MEMBERS: Growing = Growing {
     least: 1 << 24,
     each: 256,
@@ -58,86 +58,90 @@ pub const CONTEXTS_ABOVE: usize = 1024;
 
 // --- Bounds on the model that is built from both files ---
 
-/// Maximum number of visits to programs during a walk through the program tree. An item is a
-/// program of the profile. A program is visited once for each path of calls that leads to it, so
-/// nested calls can multiply the visits without end. Real models have about 10^5 visits.
+/// Maximum number of visits to programs while the program tree is traversed. The bound grows with
+/// the number of programs in the profile. A program is visited once for each path of calls that
+/// leads to it, so nested calls can multiply the visits without end. Real models have about 10^5
+/// visits.
 pub const VISITS: Growing = Growing {
     least: 1 << 18,
     each: 64,
 };
-/// Maximum number of stored costs of ranges of layers: the number of ranges of layers times the
-/// number of stages that may follow a range. Splits into so many stages that more costs would be
-/// needed are not searched.
+/// Maximum number of costs of stages that are stored for the search. There is one cost for each
+/// range of consecutive layers and each number of stages that may follow the range. Splits into so
+/// many stages that more costs would be needed are not searched.
 pub const RANGE_COSTS: usize = 1 << 25;
 
-/// Maximum nesting depth of calls between programs.
+/// Maximum nesting depth of Call programs, that is, of calls of functions within functions.
 pub const NESTED_CALLS: usize = 64;
 /// Maximum number of executions of one program in nested loops. A larger number, as in a damaged
 /// file, is replaced by this maximum. The maximum is small enough that the sum of executions over
 /// all visits, times any number of cycles, fits 128 bits.
 pub const EXECUTIONS: u64 = 1 << 36;
 /// Maximum number of cycles of all programs together, over all runs. A tile takes 79 years for 2^62
-/// cycles. Twice this maximum still fits 64 bits, which a stage needs that runs its forward pass
-/// again.
+/// cycles. Twice this maximum must fit 64 bits, since a stage that recomputes its forward pass
+/// counts the cycles of this pass twice.
 pub const CYCLES: u64 = 1 << 62;
 /// Maximum length in bytes of the names and inputs of all operations together. The texts of a debug
 /// context count once for each path of calls that leads to the context.
 pub const TEXT: usize = 1 << 28;
 /// Maximum number of different use sets. A use set is the set of all operation groups that use a
-/// variable; many variables have the same use set. An item is a variable of the profile. Real
-/// models have about 10^4 use sets.
+/// variable; many variables have the same use set. The bound grows with the number of variables in
+/// the profile. Real models have about 10^4 use sets.
 pub const SETS: Growing = Growing {
     least: 1 << 20,
     each: 4,
 };
-/// Maximum number of pairs of a variable and an operation group that uses the variable. An item is
-/// a variable of the profile.
+/// Maximum number of pairs of a variable and an operation group that uses the variable. The bound
+/// grows with the number of variables in the profile.
 pub const USES: Growing = Growing {
     least: 1 << 27,
     each: 1 << 10,
 };
-/// Maximum number of pairs of a cluster and one of its use sets. A cluster consists of programs of
-/// an operation group that use the same use sets; a use set is the set of operation groups that use
-/// a variable. An item is a program of the profile.
+/// Maximum number of pairs of a cluster and one of its use sets. A use set is the set of all
+/// operation groups that use a variable. A cluster consists of those programs of an operation group
+/// whose variables have the same use sets. The bound grows with the number of programs in the
+/// profile.
 pub const SETS_OF_CLUSTERS: Growing = Growing {
     least: 1 << 22,
     each: 64,
 };
 /// Maximum number of runs in the code of all operation groups together. A run consists of
-/// neighbouring tiles with the same number of bytes. An item is a run in the code of the profile.
-/// Each program belongs to one group, so groups have more runs than the profile only if many
-/// programs refer to the same rows of the profile.
+/// neighbouring tiles that have the same number of bytes of code. The bound grows with the number
+/// of runs in the profile. Each program belongs to one group, so groups have more runs than the
+/// profile only if many programs refer to the same rows of the profile.
 pub const CODE_RUNS: Growing = Growing {
     least: 1 << 22,
     each: 16,
 };
-/// Maximum number of layers of a model. The costs of ranges of more layers would not fit into
-/// memory.
+/// Maximum number of layers of a model. With more layers, the costs of all ranges of layers would
+/// not fit into memory.
 pub const LAYERS: usize = 2048;
-/// Maximum number of pairs of a use set and an operation group in the set that are visited to
-/// assign operations to layers, or to compute the data flow. Real models have about 10^6 such
-/// pairs.
+/// Maximum number of visits to members of use sets while operations are assigned to layers, or
+/// while the data flow is computed. A use set is the set of all operation groups that use a
+/// variable. Real models need about 10^6 visits.
 pub const LOOKS: usize = 1 << 28;
 /// Maximum number of ends of all different edges in the data flow between operations. An edge has
 /// one end at the operation where it starts, and one end at each operation to which it leads. Real
 /// models have about 10^5 ends.
 pub const FLOW: usize = 1 << 24;
-/// Maximum number of different pairs of an operation group without a layer, and of the layers of a
-/// use set that contains the group. Real models have about 10^4 such pairs.
+/// Maximum number of distinct pairs of an operation group without a layer, and the layers that
+/// share one of its variables. These pairs decide to which layers the group belongs. Real models
+/// have about 10^4 pairs.
 pub const PAIRS: usize = 1 << 22;
-/// Maximum number of members of all different sets of layers together. Such a set has the layers
-/// that a variable or operation belongs to; In and Out (what runs before and after the layers)
-/// count as layers here. Real models have about 10^6 members.
+/// Maximum number of members of all distinct sets of layers together. One set has the layers that a
+/// variable or an operation belongs to; In and Out (what runs before and after the layers) count as
+/// layers here. Real models have about 10^6 members.
 pub const PLACES: usize = 1 << 24;
 
 // --- Bounds on the tables of memory by layer ---
 
-/// Maximum number of entries on one tile, which take 128 MB. Each entry assigns the bytes of a
-/// variable or of code to a range of layers. Models of 10^7 variables have about 10^5 entries.
+/// Maximum number of entries that are stored for one tile; they take 128 MB. Each entry assigns the
+/// bytes of a variable or of code to a range of consecutive layers. Models of 10^7 variables have
+/// about 10^5 entries.
 pub const ENTRIES: usize = 1 << 23;
-/// Maximum number of cells in the table of one tile, which take 128 MB for each thread. The table
-/// has the bytes of the tile by layer, and by step at which the bytes can reach a peak. Large
-/// models have about 10^6 cells.
+/// Maximum number of cells in the memory table of one tile, which takes 128 MB in each thread. The
+/// table has the bytes of the tile by layer, and by liveness step at which the memory can reach a
+/// peak. Large models have about 10^6 cells.
 pub const CELLS: usize = 1 << 25;
 
 // --- Bounds on saved models ---
@@ -151,8 +155,8 @@ pub const STEPS_AND_TILES: u64 = 1 << 32;
 
 // --- Bounds on other files ---
 
-/// Maximum size in bytes of a report that `--compare` names. A report of 1,000 layers has a few
-/// megabytes.
+/// Maximum size in bytes of an earlier report, which `--compare` names. A report of 1,000 layers
+/// has a few megabytes.
 pub const REPORT: u64 = 1 << 24;
 /// Maximum size in bytes of `framework.json` or `app.json` beside the profile. Real files have a
 /// few kilobytes.

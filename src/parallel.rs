@@ -29,7 +29,8 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     }
 }
 
-/// Returns a list of `count` copies of `value`. All threads fill it.
+/// Returns a list of `count` copies of `value`. All threads fill the list, since touching so much
+/// new memory takes a single thread long.
 pub fn filled<T: Copy + Send + Sync>(value: T, count: usize) -> Vec<T> {
     rayon::iter::repeat_n(value, count).collect()
 }
@@ -53,8 +54,8 @@ pub fn equal_parts(count: usize, parts: usize) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// Splits `list` into consecutive slices with the given `lengths`, in order. Panics if the lengths
-/// add up to more than the length of the list.
+/// Splits `list` into consecutive slices with the given `lengths`, in order, so that several
+/// threads can fill the slices. Panics if the lengths add up to more than the length of the list.
 pub fn split_by<T>(list: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut rest = list;
     let part = |length| {

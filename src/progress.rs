@@ -16,7 +16,8 @@ const BAR: &str = "{prefix:27} [{wide_bar}] {percent:>3} %, {eta} left";
 /// Template of the progress display of a task whose number of units is unknown.
 const SPINNER: &str = "{prefix:27} {spinner}";
 
-/// All tasks of a run, with their progress bars and durations. Clones share the same tasks.
+/// The tasks of one run of the command, such as reading a file, with their progress bars and
+/// durations. A clone stands for the same tasks.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bars: MultiProgress,
@@ -46,7 +47,8 @@ impl Progress {
     }
 
     /// Creates a `Progress` that shows a bar for each task on standard error, if that is a
-    /// terminal. Nothing else may write to standard error while a task runs.
+    /// terminal. Nothing else may write to standard error while a task runs, since the bars would
+    /// overwrite other text.
     pub fn on_terminal() -> Self {
         let hidden = Self::new();
         let terminal = ProgressDrawTarget::stderr();
@@ -54,7 +56,8 @@ impl Progress {
             return hidden;
         }
         let bars = hidden.bars.clone();
-        // If the system refuses to start the thread, no bars are shown.
+        // Bars appear after a delay, which a thread waits for. If the system refuses to start the
+        // thread, no bars are shown.
         let _ = thread::Builder::new().spawn(move || {
             thread::sleep(DELAY);
             bars.set_draw_target(terminal);
@@ -66,8 +69,8 @@ impl Progress {
     }
 
     /// Begins a task, which ends when the returned handle is dropped. `what` describes the task,
-    /// such as "reading profile.pop". `total` is the number of units of work in the task, 0 if
-    /// unknown.
+    /// such as "reading profile.pop". `total` is the number of units of work in the task, such as
+    /// bytes or rows; 0 if unknown.
     pub fn begin(&self, what: &'static str, total: u64) -> Task {
         let template = if total > 0 { BAR } else { SPINNER };
         let style =
@@ -85,11 +88,11 @@ impl Progress {
         }
     }
 
-    /// Returns the description and duration of each ended task, in the order in which the tasks
-    /// ended.
     pub fn ended(&self) -> Vec<(&'static str, Duration)> {
-        let ended = self.ended.lock();
-        ended.unwrap_or_else(PoisonError::into_inner).clone()
+        self.ended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

@@ -9,8 +9,8 @@ use crate::report::{BestSplit, FullestTile, Report, Stage};
 use crate::search::{IpuCount, Reserve, Solver, Word};
 use std::fmt;
 
-/// A command line of popliner that the tool suggests. There is one entry per argument; an option
-/// and its value are one argument (`--num-ipus=4`).
+/// A command line of popliner that is suggested to the user. There is one entry per argument; an
+/// option and its value are one argument (`--num-ipus=4`).
 #[derive(Clone, PartialEq)]
 struct Command(Vec<String>);
 
@@ -28,13 +28,14 @@ impl Command {
         self.without(option).and(option, value)
     }
 
-    /// Adds the value `value` of `option`, and keeps the earlier values of `option`.
+    /// Adds `option` with the value `value`, and keeps earlier values: some options, such as
+    /// `--pin`, may be given several times.
     fn and(mut self, option: &str, value: impl fmt::Display) -> Self {
         self.0.push(format!("{option}={value}"));
         self
     }
 
-    /// Removes the argument that gives `constraint`, which is written as on the command line.
+    /// Removes the argument that gives `constraint`, a constraint on layers as messages write it.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
             argument
@@ -58,10 +59,9 @@ impl fmt::Display for Command {
     }
 }
 
-/// Commands that the tool suggests after a run with these options.
 impl Options {
-    /// Returns a command with the user's options that describe the model, the limits and the
-    /// pipeline. The command has no option that requests a result.
+    /// Returns a command with those options of the user that describe the model, the limits and the
+    /// pipeline, but with no option that requests a result.
     fn own_command(&self) -> Command {
         let (limits, mut own) = (&self.limits, Command(self.repeated.clone()));
         if let Some(amounts) = &limits.mem_per_tile {
@@ -78,7 +78,8 @@ impl Options {
         }
     }
 
-    /// Returns the command that answers the user's request with the changes `change`.
+    /// Returns a command line that repeats the user's request with the changes `change`, such as
+    /// another number of IPUs.
     pub(super) fn changed_command(&self, change: &[Word]) -> String {
         let mut own = self.own_command();
         own.0.extend(self.judged.iter().cloned());
@@ -179,23 +180,26 @@ impl Options {
     }
 }
 
-/// Returns the text to print if no split fits: one command for each changed request with which the
-/// model fits according to `report`. The text is empty if there is no such request.
+/// Returns the text to print if no split fits: one command for each change to the request with
+/// which, according to `report`, the model fits. The text is empty if there is no such change.
 fn after_refusal(report: &Report) -> String {
     let Some(refusal) = &report.refusal else {
         return String::new();
     };
-    let pipeline = report.pipeline.iter();
-    let lines = pipeline
-        .flat_map(|pipeline| &pipeline.alternatives)
-        .chain(&refusal.on_more_ipus)
-        .filter(|other| other.fits)
-        .map(|other| format!("\n  this fits:      {}", other.command));
-    with_head(lines.collect())
+    with_head(
+        report
+            .pipeline
+            .iter()
+            .flat_map(|pipeline| &pipeline.alternatives)
+            .chain(&refusal.on_more_ipus)
+            .filter(|other| other.fits)
+            .map(|other| format!("\n  this fits:      {}", other.command))
+            .collect(),
+    )
 }
 
-/// Puts the line `next:` above `lines`, which are suggested commands, each on a new line. An empty
-/// text stays empty.
+/// Puts the line `next:` above the suggested commands in `lines`, each on a new line. Returns an
+/// empty text if there are no commands.
 fn with_head(lines: String) -> String {
     if lines.is_empty() {
         return lines;
@@ -203,9 +207,9 @@ fn with_head(lines: String) -> String {
     format!("next:{lines}")
 }
 
-/// Returns a text that suggests two commands. Both add options to `command`, which finds the split:
-/// the first adds `--emit` with the form of configuration for the framework of `report` (or
-/// `--export-json`, if no form is for that framework), the second adds `--export-html`.
+/// Returns a text that suggests two commands for the split that `command` finds. The first command
+/// prints the split with `--emit`, as configuration for the framework of `report` (or with
+/// `--export-json`, if no configuration is known), the second writes a page with `--export-html`.
 fn configuration_and_page(command: &str, report: &Report) -> String {
     let unsolved = command.trim_end_matches(" --solve");
     let to_paste = match EmitForm::of_report(report) {

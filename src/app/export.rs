@@ -12,7 +12,6 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A function that returns the text of a report in one form, such as JSON.
 pub type Writer = fn(&Report) -> io::Result<Vec<u8>>;
 
 /// Returns one entry per requested export: its option, its path, and the function that writes a
@@ -36,10 +35,10 @@ pub fn exports(options: &Options) -> impl Iterator<Item = (&'static str, &Path, 
         .filter_map(|(option, file, write)| Some((option, file.as_deref()?, write)))
 }
 
-/// Returns an error if the command would overwrite a file that it also reads, or would write one
-/// file twice. Also returns an error if SQLite uses the name of a file to write, or if its folder
-/// cannot be written to. Call this function before any work, so that no profile is lost. A saved
-/// model may be saved over itself.
+/// Returns an error if the command would overwrite a file that it also reads (except a saved model,
+/// which may be saved over itself), or would write one file twice. Also refuses names that SQLite
+/// would read as changes to the profile, and folders that cannot be written to. Call this function
+/// before any work, so that no profile is lost.
 pub fn check(options: &Options) -> Result<()> {
     let mut used = inputs(options);
     let saved = options.saved.save_to_file.as_deref();
@@ -52,8 +51,11 @@ pub fn check(options: &Options) -> Result<()> {
     let forms = exports(options)
         .map(|(option, path, _)| (option, path))
         .filter(|(_, path)| *path != Path::new("-"));
-    let saved = saved.map(|path| ("--save-to-file", path));
-    for (option, path) in saved.into_iter().chain(forms) {
+    for (option, path) in saved
+        .map(|path| ("--save-to-file", path))
+        .into_iter()
+        .chain(forms)
+    {
         let written = target(path);
         let is_itself = |other| {
             options.saved.load_from_file && (other, option) == ("PROFILE", "--save-to-file")
@@ -68,9 +70,8 @@ pub fn check(options: &Options) -> Result<()> {
                 displayed(&written)
             )));
         }
-        let is_stdout = stdout::is_file(&written);
-        let same = same.map(|&(other, _)| other);
-        if let Some(other) = same.or(is_stdout.then_some("standard output")) {
+        let is_stdout = || stdout::is_file(&written).then_some("standard output");
+        if let Some(other) = same.map(|&(other, _)| other).or_else(is_stdout) {
             return Err(usage(format!(
                 "{other} and {option} name the same file, {}; give each its own file",
                 displayed(path)
@@ -82,8 +83,8 @@ pub fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns one entry per file that the command reads or may read: the argument or option that names
-/// the file, and the path of the file with all links followed.
+/// Returns one entry per file that the command reads or may read: the option (or argument) that
+/// names the file, and its path after all links are followed.
 fn inputs(options: &Options) -> Vec<(&'static str, PathBuf)> {
     let [framework, app] =
         BESIDE.map(|name| (name, Some(options.input.profile.with_file_name(name))));

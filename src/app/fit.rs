@@ -27,12 +27,12 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     for (file, warning) in &compilation.warnings {
         messages.warning(Some(file), warning);
     }
-    let Compilation {
-        provenance,
-        warnings,
-        ..
-    } = &mut compilation;
-    read_beside(options, messages, provenance, warnings);
+    read_beside(
+        options,
+        messages,
+        &mut compilation.provenance,
+        &mut compilation.warnings,
+    );
     let mut report = compilation.fit(&run.request)?;
     run.check_verdict(&report)?;
     if let Some((path, prediction)) = options.exports.compare.as_deref().zip(prediction) {
@@ -46,20 +46,21 @@ pub fn run(run: &Run, prediction: Option<Report>, out: &mut impl Write) -> Resul
     .print(out)
 }
 
-/// Adds to `report` how the compilation differs from `prediction`. Unless both reports have a
-/// verdict, leaves out the reserve that would have been enough.
+/// Adds to `report` how the memory of the compilation differs from the earlier report `prediction`.
+/// Leaves out the reserve that would have been enough, unless both reports tell whether the model
+/// fits.
 fn compare(prediction: &Report, report: &mut Report) -> Result<(), FitComparisonError> {
     let has_verdict = prediction.has_verdict() && report.has_verdict();
     let Some(fit) = &mut report.fit else {
         return Ok(());
     };
-    let comparison = FitComparison::new(prediction, fit)?;
-    fit.comparison = Some(FitComparison {
-        reserve: comparison.reserve.filter(|_| has_verdict),
-        ..comparison
-    });
-    // The comparison uses the layer names of the prediction, so `report` must have the same In and
-    // Out.
+    let mut comparison = FitComparison::new(prediction, fit)?;
+    if !has_verdict {
+        comparison.reserve = None;
+    }
+    fit.comparison = Some(comparison);
+    // The comparison names layers as the prediction does, so `report` must also use the
+    // prediction's names for the operations before and after the layers (In and Out, or None).
     report.pseudo_layers = prediction.pseudo_layers;
     Ok(())
 }

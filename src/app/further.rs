@@ -1,4 +1,5 @@
-//! Reads the further profiles that `--micro-batch SIZE=PROFILE` and `--amp VALUE=PROFILE` name.
+//! Reads the further profiles of a model, which `--micro-batch SIZE=PROFILE` and `--amp
+//! VALUE=PROFILE` name.
 
 use super::options::OfProfile;
 use super::{Messages, Options, input, profile_path};
@@ -10,8 +11,8 @@ use anyhow::Result;
 use std::fmt::Display;
 use std::path::Path;
 
-/// Returns an error if `--micro-batch` or `--amp` gives the profiles contradictory settings, or if
-/// several profiles are given together with an option that works on one profile only.
+/// Returns an error if `--micro-batch` or `--amp` gives contradictory settings for its profiles, or
+/// if they name several profiles together with an option that works on one profile only.
 pub fn check(options: &Options) -> Result<()> {
     let (sizes, proportions) = (&options.time.micro_batch, &options.pipeline.amp);
     check_one(sizes, "--micro-batch", ("size", "1", "4"))?;
@@ -35,9 +36,9 @@ pub fn check(options: &Options) -> Result<()> {
     }
 }
 
-/// Checks `all`, the values of `option`. Returns an error if two values are equal, or if there are
-/// values but the number of values without a profile is not one. `what` is a word for a value,
-/// followed by two examples of a value.
+/// Checks the values `all` of `option`, such as `--micro-batch`. No value may occur twice. If there
+/// are values, exactly one must have no profile, since it belongs to the first profile. `what` is a
+/// word for a value, followed by two examples of a value.
 fn check_one<T: PartialEq + Display>(
     all: &[OfProfile<T>],
     option: &str,
@@ -65,8 +66,8 @@ fn check_one<T: PartialEq + Display>(
     }
 }
 
-/// Returns the first option in a fixed list that the user gave and that works on one profile only;
-/// `None` if there is no such option.
+/// Returns an option that the user gave and that works on one profile only; `None` if there is no
+/// such option.
 fn of_one_profile(options: &Options) -> Option<&'static str> {
     let Options { tables, saved, .. } = options;
     [
@@ -91,7 +92,8 @@ fn of_one_profile(options: &Options) -> Option<&'static str> {
     .find_map(|(is_given, option)| is_given.then_some(option))
 }
 
-/// Reads the further profiles, each with the `debug.cbor` in its folder.
+/// Reads the profiles of the same model that `--micro-batch` and `--amp` name, each with the
+/// `debug.cbor` in its folder.
 ///
 /// # Errors
 /// If a file cannot be read or understood; the error names the file.
@@ -107,7 +109,8 @@ pub fn read(options: &Options, messages: Messages) -> Result<Vec<FurtherProfile>
         .collect()
 }
 
-/// Reads the further profile at `path`, which was recorded with the setting `setting`.
+/// Reads the profile at `path`, which was recorded with another micro-batch or memory proportion,
+/// given by `setting`.
 fn read_one(
     options: &Options,
     path: &Path,

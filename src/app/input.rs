@@ -58,20 +58,21 @@ pub fn read(options: &mut Options, messages: Messages) -> Result<Analysis> {
         })?;
         messages.info(format!("the model is saved in {}", displayed(file)));
     }
-    let Analysis {
-        provenance,
-        warnings,
-        ..
-    } = &mut analysis;
-    read_beside(options, messages, provenance, warnings);
+    read_beside(
+        options,
+        messages,
+        &mut analysis.provenance,
+        &mut analysis.warnings,
+    );
     Ok(analysis)
 }
 
 /// Names of the files that frameworks write into the folder of the profile.
 pub const BESIDE: [&str; 2] = ["framework.json", "app.json"];
 
-/// Reads the files that [`BESIDE`] names into `provenance`, if they exist and a report needs them.
-/// For each file that exists but cannot be read, prints a warning and adds it to `warnings`.
+/// Reads `framework.json` and `app.json` beside the profile into `provenance`, if they exist and a
+/// report needs them. For each of these files that exists but cannot be read, prints a warning and
+/// adds it to `warnings`.
 pub fn read_beside(
     options: &Options,
     messages: Messages,

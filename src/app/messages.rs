@@ -17,7 +17,7 @@ use terminal_size::terminal_size;
 #[derive(Debug, Clone, Copy)]
 pub struct Messages {
     level: i8,
-    /// Style of text on standard error: units, width, colours.
+    /// Style of text on standard error: units of amounts, width of lines, and colours.
     pub look: TextStyle,
 }
 
@@ -43,7 +43,6 @@ impl Messages {
         self.write(-1, format!("{head} {file}{}", printable(warning)));
     }
 
-    /// Writes a warning with the text `text` that is about no file, even with `-q`.
     pub fn warn(&self, text: String) {
         self.warning(None, &Warning::new(text));
     }
@@ -52,13 +51,13 @@ impl Messages {
     /// Sections that prove the answer ([`ScreenPart::Proof`]) are only written with `-v`.
     pub fn sections(&self, report: &Report, is_wanted: impl Fn(&Section) -> bool) {
         for (section, line) in terminal::sections(report, &self.look, is_wanted) {
-            // Do not begin the line with a capital letter: its first word may be the name of a
-            // layer.
+            // The line must not begin with a capital letter, since its first word may be the name
+            // of a layer.
             self.write(i8::from(section.part == ScreenPart::Proof), line);
         }
     }
 
-    /// Writes a result for people, unless `-q` is set.
+    /// Writes a result for people, such as the verdict, unless `-q` is set.
     pub fn summary(&self, text: impl Display) {
         self.write(0, capital(&text.to_string()));
     }
@@ -96,8 +95,9 @@ impl Messages {
         done
     }
 
-    /// Writes text, broken into lines of the terminal's width, if the user requests messages of
-    /// `level`: -1 for warnings, 0 for results, 1 for messages of `-v`, 2 for messages of `-vv`.
+    /// Writes text, broken into lines of the terminal's width, if the options request messages of
+    /// this `level`: -1 for warnings, 0 for results, 1 for messages of `-v`, 2 for messages of
+    /// `-vv`.
     fn write(&self, level: i8, text: impl Display) {
         if self.level >= level {
             let _ = writeln!(
@@ -112,8 +112,8 @@ impl Messages {
 /// Writes the error that ended the run, even with `-q`.
 pub fn error(error: &anyhow::Error) {
     let look = look(Units::default(), &io::stderr());
-    // The text of an error can contain names from a file, which are made printable here, and line
-    // ends that the program itself wrote.
+    // Names from a file may contain control characters, so each line of the error is made
+    // printable. The line ends were written by the program itself, so they are kept.
     let lines: Vec<String> = format!("{error:#}").split('\n').map(printable).collect();
     let head = look.toned(Severity::Bad, "error:");
     let text = look.fitted(&format!("{head} {}", lines.join("\n")));

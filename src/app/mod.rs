@@ -38,20 +38,20 @@ use std::mem::ManuallyDrop;
 use std::process::ExitCode;
 use stdout::ResultWriter;
 
-/// The exit code of a run.
+/// The exit code of the command `popliner`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Exit {
-    /// The command did its work. If a verdict was requested, the model fits.
+    /// Exit code 0: the command did its work and, if a verdict was requested, the model fits.
     Done = 0,
-    /// The model does not fit.
+    /// Exit code 1: the model does not fit.
     DoesNotFit = 1,
-    /// The options are wrong, or request something impossible.
+    /// Exit code 2: the options are wrong, or request something impossible.
     Usage = 2,
-    /// A file could not be read, understood or written, or contradicts itself too much for a
-    /// verdict.
+    /// Exit code 3: a file could not be read, understood or written, or contradicts itself so much
+    /// that it is unknown whether the model fits.
     Unreadable = 3,
-    /// This program has a bug: two computations of the same number disagree.
+    /// Exit code 4: popliner has a bug, such as two computations of the same number that disagree.
     Internal = 4,
 }
 
@@ -81,10 +81,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Does what the command line requests, and returns the exit code.
 fn execute(line: CommandLine) -> Result<Exit> {
-    // If signals cannot be handled, Ctrl-C still ends the command, but a temporary file could
-    // remain.
+    // Without a handler of signals, Ctrl-C still ends the command, but may leave a temporary file
+    // behind. So this error is ignored.
     let _ = atomic::end_on_signals();
     parallel::on_all_threads(|| {
         let mut out = ResultWriter(BufWriter::new(io::stdout().lock()));
@@ -133,13 +132,18 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
         options,
         messages,
     };
-    let compare = run.options.exports.compare.as_deref();
-    let earlier = compare.map(output::read_earlier).transpose()?;
+    let earlier = run
+        .options
+        .exports
+        .compare
+        .as_deref()
+        .map(output::read_earlier)
+        .transpose()?;
     if run.options.results.fit || run.options.is_bare && one_ipu::is_compiled_pipeline(&run.options)
     {
         return fit::run(&run, earlier, out);
     }
-    // Never free the model: freeing it would take longer than showing the result, and the process
+    // The model is never freed: that would take longer than showing the result, and the process
     // ends soon anyway.
     let analysis = ManuallyDrop::new(input::read(&mut run.options, messages)?);
     let further = ManuallyDrop::new(further::read(&run.options, messages)?);
@@ -164,14 +168,9 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<Exit> {
     .print(out)
 }
 
-/// One run of the command: its options, and the request that the options make.
 struct Run {
-    /// The options of the command line. If the user named a folder, the options have the path of
-    /// the profile instead.
     options: Options,
-    /// The request for layers, a split and a pipeline that `options` make.
     request: Request,
-    /// Writes the messages of the run to standard error.
     messages: Messages,
 }
 
@@ -196,7 +195,7 @@ impl Run {
         }
     }
 
-    /// Collects all results of the run. Prints which IPUs run nothing in a split from
+    /// Collects all results of the run. Also prints which IPUs run nothing in a split from
     /// `--layers-per-ipu`, the warnings of the search, and how the greedy search ended.
     fn outputs(&self, searched: &SearchedLayers<'_>) -> Result<Outputs<'_>> {
         let layers = searched.layers;
@@ -205,8 +204,10 @@ impl Run {
         let model = layers.model();
         let peak = model.memory_peak.as_ref();
         let positions = &layers.placement.positions;
-        let judged = self.request.judged.iter();
-        let idle: Vec<String> = judged
+        let idle: Vec<String> = self
+            .request
+            .judged
+            .iter()
             .flat_map(|judged| judged.idle_ipus(positions))
             .map(|ipu| ipu.to_string())
             .collect();
@@ -241,8 +242,8 @@ impl Run {
     }
 
     /// Checks whether missing or contradictory data in the files could change the verdict of
-    /// `report`. If so, returns an error unless `--allow-incomplete` is given. Otherwise prints
-    /// warnings about such data.
+    /// `report`, that is, whether the model fits. If so, returns an error unless
+    /// `--allow-incomplete` is given. Otherwise prints warnings about such data.
     fn check_verdict(&self, report: &Report) -> Result<()> {
         check(
             &report.contradictions,
@@ -255,8 +256,8 @@ impl Run {
         Ok(())
     }
 
-    /// Makes the report on `searched`, including the commands that give the answers to changed
-    /// requests.
+    /// Makes the report on `searched`, the result of a search. The report has commands that the
+    /// user can copy to get the answers to changed requests, such as another number of IPUs.
     fn report(&self, searched: &SearchedLayers<'_>) -> Result<Report> {
         let of = |searched: &SearchedLayers<'_>| {
             let report = self.messages.while_showing(|progress| {
@@ -276,19 +277,27 @@ impl Run {
                 .layers
                 .are_switched
                 .then(|| "--layer-name-regex=auto".to_owned());
-            let repeated = self.options.repeated.iter().cloned();
-            let pipeline = report.pipeline.iter();
-            what_if.arguments = repeated
+            what_if.arguments = self
+                .options
+                .repeated
+                .iter()
+                .cloned()
                 .chain(by_modules)
-                .chain(pipeline.flat_map(PipelineFacts::chosen_options))
+                .chain(
+                    report
+                        .pipeline
+                        .iter()
+                        .flat_map(PipelineFacts::chosen_options),
+                )
                 .collect();
         }
         Ok(report)
     }
 }
 
-/// Returns an error if the command line has an option that affects no requested result. If the
-/// original tool would have accepted the command line, only prints a warning.
+/// Returns an error if the command line has an option that affects no requested result. Only prints
+/// a warning if the original tool, which was written in Python, would have accepted the command
+/// line.
 fn refuse_no_effect(options: &Options, messages: Messages) -> Result<()> {
     let Some(no_effect) = &options.no_effect else {
         return Ok(());

@@ -24,8 +24,8 @@ pub fn is_compiled_pipeline(options: &Options) -> bool {
 }
 
 /// Prints how much memory the model needs on one IPU, and whether the model fits there. Returns
-/// `true` if nothing else remains to be answered: if the model fits, and the options request no
-/// number of IPUs, export, comparison or `--explain`.
+/// `true` if the user's question is answered: if the model fits, and the options request no number
+/// of IPUs, export, comparison or `--explain`.
 ///
 /// # Errors
 /// If options contradict each other, or if the reserve leaves no memory of a tile.
@@ -96,8 +96,8 @@ pub fn answers((analysis, further): (&Analysis, &[FurtherProfile]), run: &Run) -
 fn warn_of_gaps(model: &Model, limit: u64, messages: Messages) {
     let tiles = model.recorded.tiles.iter();
     let with_gaps = tiles.map(|tile| tile.with_gaps.unwrap_or(tile.total));
-    // Index and bytes of the tile with the most bytes. If several tiles have the most bytes, it is
-    // the first of them.
+    // The tile that takes the most bytes when gaps are counted: its index and bytes. Of several
+    // such tiles, this is the first.
     let fullest = with_gaps.enumerate().rev().max_by_key(|&(_, bytes)| bytes);
     let Some((tile, with_gaps)) = fullest.filter(|&(_, bytes)| bytes > limit) else {
         return;

@@ -20,18 +20,18 @@ use anyhow::{Context, Result};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// All results of a run, ready to be printed.
 pub struct Outputs<'a> {
-    /// The options of the run, which choose the results and their format.
     pub options: &'a Options,
     pub messages: Messages,
     /// The requested tables of the model, such as the table of `--operation-breakdown`. With
     /// `--fit`, these are the tables of the compilation.
     pub tables: Vec<Table>,
-    /// The tables of `--diagnose`; empty if `--diagnose` was not requested.
+    /// The tables of `--diagnose`, which compares computed with recorded memory; empty if it was
+    /// not requested.
     pub diagnosis: Vec<Table>,
     pub report: Report,
-    /// The earlier report that `--compare` names; `None` without `--compare`.
+    /// The earlier report that `--compare` names, with which the new report is compared; `None`
+    /// without `--compare`.
     pub earlier: Option<Report>,
 }
 
@@ -42,14 +42,14 @@ pub fn read_earlier(path: &Path) -> Result<Report> {
     read_report(&bytes.with_context(context)?).with_context(context)
 }
 
-/// Returns the exit code of a verdict: 0 if the model fits, otherwise 1.
+/// Returns the exit code 0 if the model fits, otherwise 1.
 fn exit_of(fits: bool) -> Exit {
     if fits { Exit::Done } else { Exit::DoesNotFit }
 }
 
 impl<'a> Outputs<'a> {
-    /// Creates the outputs of a run that has only a report, without other tables or an earlier
-    /// report.
+    /// Creates the outputs of a run that has only a report, without tables of the model and without
+    /// an earlier report.
     pub fn new(run: &'a Run, report: Report) -> Self {
         Self {
             options: &run.options,
@@ -61,8 +61,9 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Prints all results: results for programs to `out`, results for people to standard error.
-    /// Returns exit code 3 if the report has no verdict, otherwise the exit code of the verdict.
+    /// Prints all results: tables and configurations to `out`, summaries and messages to standard
+    /// error. Returns exit code 3 if the files contradict themselves so much that it is unknown
+    /// whether the model fits; otherwise 0 if it fits, or 1.
     pub fn print(&self, out: &mut impl Write) -> Result<Exit> {
         let look = messages::look(self.messages.look.units, &io::stdout());
         let mut sections = Sections::new(out, self.options.results.format, look, self.count());
@@ -75,8 +76,8 @@ impl<'a> Outputs<'a> {
         })
     }
 
-    /// Prints all results as [`print`](Self::print) does, but to `sections` instead of `out`.
-    /// Returns the exit code of the verdict.
+    /// Prints tables and configurations to `sections`, and summaries and messages to standard
+    /// error. Returns the exit code, which tells whether the model fits.
     fn print_all(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         if self.report.fit.is_some() {
             self.print_part(ScreenPart::Verdict);
@@ -104,9 +105,9 @@ impl<'a> Outputs<'a> {
         Ok(exit)
     }
 
-    /// Returns the tables that `--solve` prints: the table of the split and, in a format for
-    /// programs, also the table of the layers. Returns `None` without `--solve`, or if `--solve`
-    /// prints the stages as JSON.
+    /// Returns the tables that `--solve` prints: the table of the split and, in TSV or CSV, also
+    /// the table of the layers. Returns `None` without `--solve`, or if `--solve` prints the stages
+    /// as JSON.
     fn solved_tables(&self) -> Option<Vec<Table>> {
         let results = &self.options.results;
         (results.solve && !matches!(results.format, Format::Auto | Format::Json))
@@ -127,9 +128,9 @@ impl<'a> Outputs<'a> {
         tables + solved + search + results.forms().len() + exports.count() + compared
     }
 
-    /// Prints the requested ones of these results: the table of `--sweep`, which has the best split
-    /// for each number of IPUs, the table of `--plan`, and the best split. Returns exit code 1 if a
-    /// verdict was requested and the model does not fit, otherwise 0.
+    /// Prints those of the following results that were requested: the table of `--sweep`, which has
+    /// the best split for each number of IPUs, the table of `--plan`, and the best split. Returns
+    /// exit code 1 if a verdict was requested and the model does not fit, otherwise 0.
     fn print_search(&self, sections: &mut Sections<'_, impl Write>) -> Result<Exit> {
         let (report, results) = (&self.report, &self.options.results);
         let is_aligned = results.format == Format::Table;
@@ -188,8 +189,8 @@ impl<'a> Outputs<'a> {
         Ok(sections.flush()?)
     }
 
-    /// Prints which row of `plan` is recommended, or why no configuration fits, and suggests
-    /// commands. Returns the exit code.
+    /// Prints which row of `plan` (a table of configurations that fit) is recommended, or why no
+    /// configuration fits, and suggests commands. Returns the exit code.
     fn print_plan(&self, plan: &PlanFacts) -> Exit {
         let first = plan.recommended();
         if first.is_none() {
@@ -207,14 +208,14 @@ impl<'a> Outputs<'a> {
         exit_of(first.is_some())
     }
 
-    /// Prints on standard error all sections of the report that belong to `part`.
     fn print_part(&self, part: ScreenPart) {
         self.messages
             .sections(&self.report, |section| section.part == part);
     }
 
     /// Prints on standard error the sentences about the split and the table of its stages. Leaves
-    /// the table out if standard output already has it (`is_printed`) in the format for people.
+    /// the table out if standard output already has the same table (`is_printed`), aligned for
+    /// people.
     fn print_rest(&self, is_printed: bool) {
         let has_table = is_printed && self.options.results.format == Format::Table;
         self.messages
@@ -254,8 +255,7 @@ impl<'a> Outputs<'a> {
         /// operations. Below this percentage, a warning is printed.
         const ENOUGH: i128 = 95;
         let line = terminal::text(&self.report, &self.messages.look, &[ScreenPart::Coverage]);
-        let coverage = self.report.memory.coverage.as_ref();
-        if coverage.is_some_and(|bytes| {
+        if self.report.memory.coverage.as_ref().is_some_and(|bytes| {
             i128::from(bytes.rest) * 100 > i128::from(bytes.recorded) * (100 - ENOUGH)
         }) {
             self.messages.warn(format!(

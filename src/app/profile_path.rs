@@ -12,7 +12,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The name that Poplar gives to a profile.
+/// The file name that Poplar gives to every profile.
 const NAME: &str = "profile.pop";
 
 /// Replaces the path in `options` by the path of a profile. Sets `load_from_file` if the path leads
@@ -53,7 +53,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let profile = folder.join(NAME);
     match profile.metadata() {
         Ok(metadata) if metadata.is_file() => return Ok(vec![profile]),
-        // The user lacks permission to open the folder.
+        // The user may not open the folder, so it is unknown whether the folder has a profile.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error.into()),
         _ => {}
     }
@@ -89,8 +89,7 @@ fn no_profile(folder: &Path) -> anyhow::Error {
     )
 }
 
-/// Returns the only one of the profiles `several` that can be split or, with `--fit`, that can be
-/// read.
+/// Returns the only profile among `several` that can be split or, with `--fit`, that can be read.
 ///
 /// # Errors
 /// If no profile or more than one can be split or read. The error lists all profiles, each with a

@@ -9,12 +9,13 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// A writer to standard output. Once the reader of the pipe is gone, it drops everything that is
-/// written to it. A closed pipe is not an error, so that the exit code still gives the verdict.
+/// A writer to standard output. Once the reader at the other end of the pipe is gone, all further
+/// bytes are dropped. A closed pipe is not an error, since the exit code must still tell whether
+/// the model fits.
 pub struct ResultWriter<W>(pub W);
 
-/// Returns `done`, the result of a write. If the write failed because the reader closed the pipe,
-/// returns `Ok(instead)`.
+/// Returns `done`, the result of a write to standard output. If the write failed because the reader
+/// closed the pipe, returns `Ok(instead)`.
 ///
 /// # Errors
 /// If standard output cannot be written to for another reason.
@@ -63,18 +64,18 @@ impl<W: Write> Write for ResultWriter<W> {
 }
 
 /// Writes results one after the other. If there are several results, a line `# name` precedes each
-/// result. No other line looks like that: rows of a table have at least two columns, and comments
-/// in a configuration have at least two words. In JSON, all results become one value: the only
-/// result, or an object with one field per result.
+/// result. No line of a result looks like that: rows of a table have at least two columns, and
+/// comments in a configuration have at least two words. In JSON, all results become one value: the
+/// only result, or an object with one field per result.
 pub struct Sections<'a, W> {
     out: &'a mut W,
     format: Format,
-    /// Style of tables that are aligned for people.
+    /// Style of tables that are aligned for people: units of amounts, width of lines, and colours.
     look: TextStyle,
     /// Whether there are several results, so that a line with the name of the result precedes each
     /// result.
     has_names: bool,
-    /// In JSON: one entry per result so far, in the order of output: the name and the JSON text of
+    /// In JSON, one entry per result so far, in the order of output: the name and the JSON text of
     /// the result. Empty in other formats.
     values: Vec<(String, Vec<u8>)>,
 }
@@ -103,7 +104,7 @@ impl<'a, W: Write> Sections<'a, W> {
     }
 
     /// Writes the stages of `split` as the next result, with the name `solve`: one JSON object for
-    /// each stage, as the original tool printed them.
+    /// each stage, in the format of the original tool.
     pub fn stages(&mut self, split: &Split) -> io::Result<()> {
         let mut text = Vec::new();
         write_stages(split, &mut text)?;
@@ -123,9 +124,9 @@ impl<'a, W: Write> Sections<'a, W> {
         }
     }
 
-    /// Writes the result `name`. If there are several results, a line with the name comes first. In
-    /// JSON, only stores the result; [`finish`](Self::finish) later writes all results as one
-    /// value.
+    /// Writes the text of the result `name`, such as `solve`. If there are several results, a line
+    /// with the name comes first. In JSON, only stores the text; [`finish`](Self::finish) later
+    /// writes all results as one value.
     fn add(&mut self, name: &str, text: Vec<u8>) -> io::Result<()> {
         if self.format == Format::Json {
             self.values.push((name.replace('-', "_"), text));
@@ -164,7 +165,7 @@ impl<'a, W: Write> Sections<'a, W> {
 mod tests {
     use super::*;
 
-    /// A writer that accepts this number of writes and then fails, as a closed pipe does.
+    /// A writer that accepts a fixed number of writes and then fails, as a closed pipe does.
     struct Pipe(usize);
 
     impl Write for Pipe {

@@ -7,7 +7,8 @@ use serde::de::value::{Error as ValueError, StrDeserializer};
 use serde::de::{IntoDeserializer, MapAccess, SeqAccess};
 use std::ops::Range;
 
-/// The software layer that wrote a debug context, from the key `layer` of the context.
+/// The software layer, such as PopART, that wrote a debug context, from the key `layer` of the
+/// context.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SoftwareLayer {
@@ -37,8 +38,9 @@ pub enum SoftwareLayer {
     Other,
 }
 
-/// A kind of text in a debug context that is kept. The description of each variant has the software
-/// layers that write such a text, and the key of the text.
+/// A kind of text in a debug context that popliner needs, such as the name of an operation. Other
+/// texts are skipped. The description of each variant has the software layers that write the text,
+/// and the key of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContextField {
     /// Name of the API function that was called: key `api` in contexts of `poplibs` and `popxl`.
@@ -84,7 +86,7 @@ pub enum ContextField {
     RecomputeType,
 }
 
-/// A key of a debug context whose value is read; all other keys are skipped.
+/// A key of a debug context whose value is read. Poplar writes many other keys, which are skipped.
 #[derive(Clone, Copy)]
 enum ContextKey {
     Id,
@@ -100,14 +102,13 @@ enum ContextKey {
 /// key has the same meaning in all contexts, whatever the category of the context.
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
-    /// The field that stores the value of the key.
     field: ContextField,
     /// The software layers that write the key with the meaning `field`.
     layers: &'static [SoftwareLayer],
 }
 
-/// Returns the meaning of the key `name` in the `attributes` of a context; `None` if the value of
-/// the key is not read.
+/// Returns how the key `name` in the `attributes` of a debug context is read; `None` if the value
+/// of the key is skipped.
 fn attribute(name: &str) -> Option<ContextKey> {
     let field = match name {
         "__execution_context" => ContextField::ExecutionContext,
@@ -115,10 +116,8 @@ fn attribute(name: &str) -> Option<ContextKey> {
         "recomputetype" => ContextField::RecomputeType,
         _ => return None,
     };
-    Some(ContextKey::Text(TextKey {
-        field,
-        layers: &[SoftwareLayer::Popart],
-    }))
+    let layers = &[SoftwareLayer::Popart];
+    Some(ContextKey::Text(TextKey { field, layers }))
 }
 
 impl TextKey {
@@ -127,8 +126,8 @@ impl TextKey {
     }
 }
 
-/// Returns the meaning of the key `text` of a debug context; `None` if the value of the key is not
-/// read.
+/// Returns how the key `text` of a debug context is read; `None` if the value of the key is
+/// skipped.
 fn key(text: &str) -> Option<ContextKey> {
     use {ContextField::*, ContextKey::*, SoftwareLayer::*};
     let of = |field, layers: &'static _| Some(Text(TextKey { field, layers }));
@@ -167,9 +166,10 @@ pub struct ContextRecord {
     /// An index of more than 32 bits is stored as `u32::MAX`, which is beyond the end of every
     /// string table.
     pub name: Option<u32>,
-    /// Index into `DebugInfo::fields` of the first kept text of the context.
+    /// Index into `DebugInfo::fields` of the first text of the context that popliner needs.
     pub first_field: u32,
-    /// Number of kept texts of the context, which are consecutive in `DebugInfo::fields`.
+    /// Number of texts of the context that popliner needs, which are consecutive in
+    /// `DebugInfo::fields`.
     pub field_count: u8,
     /// Software that wrote the debug context.
     pub layer: SoftwareLayer,
@@ -180,25 +180,25 @@ pub struct ContextRecord {
     pub on_cycle: bool,
 }
 
-/// The debug context that is being read: its record and its texts. One draft is used for all
-/// contexts, one after the other, so that its buffers are reused.
+/// The debug context that is being read: its record and its texts. The same draft is filled with
+/// one context after the other, so that its buffers are reused.
 #[derive(Default)]
 pub struct Draft {
-    /// The debug context without its texts; `first_field` and `field_count` are not set yet.
+    /// The debug context that is being read, without its texts; `first_field` and `field_count` are
+    /// not set yet.
     pub record: ContextRecord,
-    /// The kept texts of the context, concatenated.
     bytes: String,
     /// One entry per kept text: the key of the text, and the range of the text in `bytes`.
     texts: Vec<(TextKey, Range<usize>)>,
-    /// Number of keys of the context that are not texts, plus the number of its values for id,
-    /// parent, name, layer and category that have an unexpected type. A negative number, a float, a
-    /// boolean or null may stand for a missing value and is not counted.
+    /// Number of keys and values of the context that have an unexpected type: keys that are not
+    /// texts, and values of the keys for id, parent, name, layer and category. A negative number, a
+    /// float, a boolean or null is not counted, since it may stand for a missing value.
     pub mistyped: usize,
 }
 
 impl Draft {
-    /// Reads one debug context from the entries of its map. The context replaces the one that the
-    /// draft had before.
+    /// Reads one debug context from the entries of its map into the draft, in place of the context
+    /// that the draft had before.
     ///
     /// Values of an unexpected type are ignored. If a key repeats, its last valid value is kept.
     pub fn read<'de, A: MapAccess<'de>>(&mut self, entries: A) -> Result<(), A::Error> {
@@ -211,7 +211,8 @@ impl Draft {
     }
 
     /// Reads the entries of a map into the draft. `meaning` returns the meaning of a key, or `None`
-    /// if the value of the key is to be skipped. Returns the number of keys that are not texts.
+    /// if the value of the key is to be skipped. Returns the number of keys that are not text
+    /// strings.
     fn read_entries<'de, A: MapAccess<'de>>(
         &mut self,
         mut entries: A,
@@ -263,9 +264,9 @@ impl Draft {
         Ok(())
     }
 
-    /// Returns the kept texts of the context, each with its field. Leaves out texts whose key the
-    /// software layer of the context does not write. (In a file, the layer of a context may come
-    /// after the texts.)
+    /// Returns the texts of the context that popliner needs, each with its field. Leaves out a text
+    /// whose key has no meaning in the software layer of the context. This is decided only here,
+    /// since in a file the layer of a context may come after its texts.
     pub fn fields(&self) -> impl Iterator<Item = (ContextField, &str)> {
         self.texts
             .iter()
@@ -279,18 +280,18 @@ impl Draft {
 /// all other texts always.
 fn is_needed(key: TextKey, value: &str) -> bool {
     match key.field {
-        // PopART puts this text into the name of every gradient (checked against the source code of
-        // PopART).
+        // PopART puts `Gradient___` into the name of every gradient (checked against the source
+        // code of PopART).
         ContextField::Gradients => value.contains("Gradient___"),
         ContextField::Recompute => value == "YES",
-        // Most operations have the value `Checkpoint`, so it is not stored.
+        // Most operations have the recompute type `Checkpoint`, so it is not stored.
         ContextField::RecomputeType => value != "Checkpoint",
         _ => true,
     }
 }
 
-/// Receives the value of the key `key` of a debug context or of its attributes, and stores the
-/// value in `draft`.
+/// Receives the value of one key of a debug context, or of one key of its attributes, and stores
+/// the value in `draft`.
 struct Value<'a> {
     draft: &'a mut Draft,
     key: ContextKey,
@@ -338,7 +339,8 @@ impl Take for Value<'_> {
 
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         match self.key {
-            // Keys of attributes that are not texts are skipped, and are not counted as mistyped.
+            // The attributes of a context may have keys that are no texts, which are skipped and
+            // are no sign of damage.
             ContextKey::Attributes => self.draft.read_entries(entries, attribute).map(|_| ()),
             _ => {
                 self.other();
@@ -361,7 +363,6 @@ impl Take for Value<'_> {
 /// item that is not a text is not appended, and sets `only_texts` to false.
 struct JoinedTexts<'a> {
     bytes: &'a mut String,
-    /// Text to append before the next item of the list: empty for the first item, then `/`.
     separator: &'static str,
     only_texts: bool,
 }

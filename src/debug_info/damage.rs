@@ -26,7 +26,7 @@ pub fn too_many(what: &str) -> FileError {
 pub fn looks_like(head: &[u8]) -> String {
     let is_text = match std::str::from_utf8(head) {
         Ok(text) => !text.contains('\0'),
-        // The end of `head` may cut a character of a text in two.
+        // The first bytes of a text file may end in the middle of a character.
         Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
     };
     match head {
@@ -44,11 +44,11 @@ pub fn looks_like(head: &[u8]) -> String {
 /// variants `Missing`, `Orphans` and `Renamed` result from comparing the file with the profile, the
 /// other variants from reading the file. No intact file seen so far has any such sign.
 ///
-/// The messages do not tell what the user can do; the code that decides whether to accept the file
-/// adds that.
+/// The messages do not tell the user what to do, since that depends on whether the file is
+/// accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Damage {
-    /// The debug file is truncated or malformed.
+    /// The debug file is truncated or malformed, so that only its beginning was read.
     #[error(
         "it is {} byte {}, contexts read: {}, {}",
         if .0.damaged { "malformed before" } else { "cut off at" },
@@ -74,11 +74,11 @@ pub enum Damage {
     /// This number of debug contexts are ignored, because they have no id.
     #[error("contexts without an id: {0}")]
     WithoutId(usize),
-    /// This number of entries of `contexts` are ignored, because they are not maps.
+    /// This number of entries of the array `contexts` are ignored, because they are not maps.
     #[error("entries of `contexts` that are not maps: {0}")]
     NoMaps(usize),
-    /// This number of keys and values in contexts, and of names, have a wrong type. They are
-    /// ignored.
+    /// This number of keys and values in debug contexts, and of names in the string table, have a
+    /// wrong type and are ignored.
     #[error("keys, ids, layers, categories and names of another type: {0}")]
     Mistyped(usize),
     /// This number of contexts have no name, because the index of the name is beyond the end of a
@@ -107,25 +107,25 @@ pub enum Damage {
 /// Where and why reading a debug file stopped before the end of its CBOR document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truncation {
-    /// Number of debug contexts that were read, without duplicates.
+    /// Number of debug contexts that were read from the truncated file, without duplicates.
     pub contexts: usize,
-    /// Number of bytes that were read. This is the size of a truncated file or, in a malformed
-    /// file, the byte offset of the end of the malformed item.
+    /// Number of bytes of the debug file that were read. This is the size of a truncated file or,
+    /// in a malformed file, the byte offset of the end of the malformed item.
     pub offset: u64,
-    /// Whether the file is malformed at the place where the reading stopped. If false, the file
-    /// ends there.
+    /// Whether the debug file is malformed at the place where the reading stopped. If false, the
+    /// file is truncated there.
     pub damaged: bool,
     /// Whether the file lacks debug contexts after the last context that was read.
     pub contexts_lost: bool,
     /// Whether the string table is missing or incomplete, so that contexts lack their names.
     pub string_table_lost: bool,
-    /// Number of names that were read from the string table.
+    /// Number of names that were read from the string table of a truncated file.
     pub names: usize,
 }
 
 impl Truncation {
-    /// Returns the last part of a message, which tells which data are missing, such as `later
-    /// contexts are lost`.
+    /// Returns the last part of a message about a truncated debug file: which data are missing,
+    /// such as `later contexts are lost`.
     fn lost(&self) -> String {
         match (self.contexts_lost, self.string_table_lost) {
             (false, false) => "nothing that is needed is lost".to_owned(),
@@ -142,8 +142,8 @@ impl Truncation {
 }
 
 impl Damage {
-    /// Returns whether the damage may have changed or removed the name of any context. If false, it
-    /// is known which contexts the damage affects.
+    /// Returns whether the damage may have changed or removed the name of any debug context. If
+    /// not, the contexts that the damage affects are known.
     pub(crate) fn may_change_any_name(&self) -> bool {
         match self {
             Self::Truncated(truncation) => truncation.string_table_lost,

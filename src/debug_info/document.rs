@@ -1,4 +1,4 @@
-//! Reads the top-level map of a debug file. Keeps everything before an error in the file, and keeps
+//! Reads the top-level map of a debug file, up to the first error. Also defines a list that keeps
 //! all texts in one allocation.
 
 use super::DebugInfo;
@@ -14,10 +14,10 @@ use std::mem::replace;
 /// The parts of a debug file that were read so far.
 #[derive(Default)]
 pub struct Collected {
-    /// The debug contexts and the string table. Several contexts may still have the same id, and
-    /// `info.texts` is still empty.
+    /// The debug contexts and the string table that were read so far. Contexts with the same id are
+    /// not yet removed.
     pub info: DebugInfo,
-    /// The distinct texts. Each field of a context has an index into these texts.
+    /// The distinct texts of all debug contexts. Contexts refer to texts by index.
     pub texts: Interner,
     /// The debug context that is being read, which is added to `info` once it is complete.
     draft: Draft,
@@ -29,18 +29,14 @@ pub struct Collected {
     pub contexts_complete: bool,
     /// Whether the string table of the debug file was read to its end.
     pub table_complete: bool,
-    /// Number of debug contexts without an id, or with id 0.
     pub without_id: usize,
-    /// Number of entries of the array `contexts` that are not maps.
     pub no_maps: usize,
-    /// Number of keys and values in contexts, and of names, that have a wrong type.
     pub mistyped: usize,
-    /// Number of times that the top-level keys `contexts` and `stringTable` are repeated.
     pub repeated: usize,
-    /// The error if the file is refused, otherwise `None`. Once this is set, no more of the file is
-    /// read.
+    /// The error with which the debug file is refused; `None` if it is not refused. After a
+    /// refusal, no more of the file is read.
     pub refusal: Option<FileError>,
-    /// Whether the top-level map was read to its end.
+    /// Whether the top-level map of the debug file was read to its end.
     pub is_complete: bool,
 }
 
@@ -52,8 +48,8 @@ impl<'de> Deserialize<'de> for Collected {
     }
 }
 
-/// Receives the top-level map of a debug file. An error within the map ends the reading, but
-/// everything before the error is kept, and `is_complete` stays false.
+/// Receives the top-level map of a debug file. An error within the map ends the reading; everything
+/// before the error is kept, and `is_complete` stays false.
 impl Take for &mut Collected {
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.is_complete = self.read(entries).is_ok();
@@ -88,8 +84,8 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends the context in `draft`, with its texts, to the records. A context without an id is
-    /// counted but not stored.
+    /// Appends the debug context in `draft`, with its texts, to the contexts read so far. A context
+    /// without an id is counted but not stored.
     ///
     /// # Errors
     /// If there are more contexts or texts than 32-bit indices can count.
@@ -118,8 +114,8 @@ impl Collected {
         Ok(())
     }
 
-    /// Appends an entry of the string table to the names. Sets `refusal` if there are more entries
-    /// than 32-bit indices can count.
+    /// Appends an entry of the string table. Refuses the file if there are more entries than 32-bit
+    /// indices can count.
     fn push_name(&mut self, name: &str) {
         if self.info.names.push(name).is_none() {
             self.refusal = Some(too_many("names"));
@@ -177,7 +173,6 @@ impl Take for StringTable<'_> {
     }
 }
 
-/// Receives one entry of the string table and stores it as the next name.
 struct Name<'a>(&'a mut Collected);
 
 impl Take for Name<'_> {
@@ -185,20 +180,20 @@ impl Take for Name<'_> {
         self.0.push_name(text);
     }
 
-    /// Stores an empty name for an entry that is not a text, so that later entries keep their
-    /// indices, and counts the entry as mistyped.
+    /// Stores an empty name for an entry of the string table that is not a text, so that later
+    /// entries keep their indices. The entry counts as a sign of damage.
     fn other(self) {
         self.0.mistyped += 1;
         self.0.push_name("");
     }
 }
 
-/// A list of texts in one allocation. Each text has an index, from 0.
+/// A list of texts, such as the string table, in one allocation. Each text has an index, from 0.
 #[derive(Debug, Default)]
 pub struct Texts {
     bytes: String,
-    /// One entry per text: the end of the text in `bytes` (exclusive). A text starts at the end of
-    /// the text before it.
+    /// One entry per text: its end in `bytes` (exclusive). A text starts where the text before it
+    /// ends.
     ends: Vec<usize>,
 }
 
@@ -229,7 +224,8 @@ impl Texts {
     }
 }
 
-/// A list of texts in which equal texts are stored once.
+/// A list of texts in which equal texts are stored once, since many debug contexts have the same
+/// text.
 #[derive(Default)]
 pub struct Interner {
     pub texts: Texts,

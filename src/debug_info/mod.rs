@@ -34,14 +34,13 @@ pub struct Position(u32);
 pub struct DebugInfo {
     /// The debug contexts in the order of the file. Each id occurs once.
     records: Vec<ContextRecord>,
-    /// One entry per kept text, sorted by context: the field of the text, and its index into
-    /// `texts`.
+    /// One entry per text of a debug context that popliner needs, sorted by context: the field of
+    /// the text, and its index into `texts`.
     fields: Vec<(ContextField, u32)>,
-    /// The distinct texts that `fields` has indices into.
+    /// The distinct texts of all debug contexts.
     texts: Texts,
     /// The string table of the file, which has the names of contexts.
     names: Texts,
-    /// Maps ids of debug contexts to indices in `records`.
     index: Ids,
     damage: Vec<Damage>,
     warning: Option<Warning>,
@@ -98,8 +97,7 @@ impl DebugInfo {
     }
 
     /// Returns the text of the field `field` of the debug context at `p`. Returns `None` if the
-    /// context has no such value or the value is not a text, and `Some("")` if the value is an
-    /// empty text.
+    /// context has no such text, and `Some("")` if the text is empty.
     pub fn text(&self, p: Position, field: ContextField) -> Option<&str> {
         let record = self.record(p);
         let first = record.first_field as usize;
@@ -126,8 +124,8 @@ impl DebugInfo {
     /// On a cycle of parents, the chain ends before a context would occur again (docs/model.md,
     /// "Contexts and names").
     pub fn chain(&self, id: u64) -> impl Iterator<Item = Position> {
-        // The first context of this chain that is on a cycle of parents. The chain ends before this
-        // context would occur again.
+        // The first context of the chain that is on a cycle of parents. The chain ends before this
+        // context would occur a second time.
         let mut entry = None;
         std::iter::successors(self.position(id), move |&here| {
             let record = self.record(here);

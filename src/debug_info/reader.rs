@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// The optional tag at the start of a CBOR document that marks the bytes as CBOR.
+/// The optional tag (3 bytes) at the start of a CBOR document that marks the file as CBOR.
 const SELF_DESCRIBED: &[u8] = b"\xd9\xd9\xf7";
 /// Number of bytes at the start of a file from which the kind of the file is guessed.
 const HEAD: u64 = 64;
@@ -34,10 +34,10 @@ impl DebugInfo {
     /// Reads the debug file at `path`, and reports the number of bytes read to `progress`.
     ///
     /// # Errors
-    /// Returns the errors of [`DebugInfo::read`].
+    /// If the file is not a debug file, as for [`DebugInfo::read`].
     pub(crate) fn read_with(path: &Path, progress: &Progress) -> Result<Self> {
         let file = File::open(path)?;
-        // A pipe has the length 0; the progress then shows no total.
+        // The length of a pipe is 0, so the progress of reading a pipe shows no total.
         let task = progress.begin("reading debug.cbor", file.metadata()?.len());
         Self::from_reader(task.reading(file))
     }
@@ -45,7 +45,7 @@ impl DebugInfo {
     /// Reads a whole debug file from `reader`, which need not be buffered.
     ///
     /// # Errors
-    /// Returns the errors of [`DebugInfo::read`].
+    /// If the file is not a debug file, as for [`DebugInfo::read`].
     pub fn from_reader(mut reader: impl Read) -> Result<Self> {
         let mut head = Vec::new();
         reader.by_ref().take(HEAD).read_to_end(&mut head)?;
@@ -59,8 +59,8 @@ impl DebugInfo {
         let mut reader = BufReader::with_capacity(BUFFER, source);
         let document =
             ciborium::de::from_reader_with_recursion_limit(&mut reader, limits::NESTED_ITEMS);
-        // `document` is an error only if the file has an error before its top-level map. If the
-        // error is within the map, `is_complete` is false.
+        // An error before the top-level map makes `document` an error. An error within the map only
+        // leaves `is_complete` false, so the contexts before the error are kept.
         let mut collected: Collected = document.unwrap_or_default();
         if collected.is_complete {
             reader.fill_buf()?;
@@ -85,7 +85,7 @@ impl DebugInfo {
     }
 }
 
-/// Returns `bytes` without the tags at the start of `bytes` that mark it as CBOR.
+/// Returns `bytes` without the leading tags that mark a file as CBOR.
 fn untagged(mut bytes: &[u8]) -> &[u8] {
     while let Some(rest) = bytes.strip_prefix(SELF_DESCRIBED) {
         bytes = rest;
@@ -93,14 +93,13 @@ fn untagged(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Returns whether `bytes` begin with a CBOR map, with or without tags before it that mark it as
-/// CBOR.
+/// Returns whether `bytes` begin with a CBOR map, after any tags that mark a file as CBOR.
 fn begins_map(bytes: &[u8]) -> bool {
     matches!(untagged(bytes), [0xa0..=0xbf, ..])
 }
 
-/// Checks that a file that begins with `head` may be a debug file: that it is a CBOR map, with or
-/// without a tag before the map that marks it as CBOR.
+/// Checks that a file that begins with `head` may be a debug file: a CBOR map, after an optional
+/// tag that marks the file as CBOR.
 ///
 /// # Errors
 /// If the file is of another kind; the error has a guess of the kind.
@@ -110,7 +109,7 @@ fn check_head(head: &[u8]) -> Result<()> {
             "the file is empty: the process that wrote it was probably stopped; {DEBUG_AGAIN}"
         ));
     }
-    // A debug file that is cut off may end within the tag.
+    // A truncated debug file may end within the tag that marks it as CBOR.
     if begins_map(head) || SELF_DESCRIBED.starts_with(untagged(head)) {
         return Ok(());
     }
@@ -150,8 +149,9 @@ fn finish(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo>
     with_damage(collected, offset, damaged)
 }
 
-/// Builds a [`DebugInfo`] with the signs of damage that were found, the gravest first. The
-/// parameters are those of [`finish`].
+/// Builds a [`DebugInfo`] with the signs of damage that were found, the gravest first. `offset` is
+/// the number of bytes read. `damaged` tells whether an incomplete file is malformed there;
+/// otherwise the file is cut off there.
 fn with_damage(collected: Collected, offset: u64, damaged: bool) -> Result<DebugInfo> {
     let read = collected.info.records.len();
     let mut info = with_index(collected.info)?;
@@ -190,11 +190,11 @@ fn with_damage(collected: Collected, offset: u64, damaged: bool) -> Result<Debug
     Ok(info)
 }
 
-/// Returns `info` with the index of its contexts, and with its contexts on cycles marked. Of several
-/// contexts with the same id, only the first is kept.
+/// Returns `info` with an index of its contexts by id, and with a mark on contexts that are on a
+/// cycle of parents. Of several contexts with the same id, only the first is kept.
 ///
 /// # Errors
-/// The same error as [`check_chains`].
+/// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
 fn with_index(mut info: DebugInfo) -> Result<DebugInfo> {
     let records = &mut info.records;
     let index = |records: &[ContextRecord]| Ids::new(records.iter().map(|record| record.id));
@@ -208,8 +208,8 @@ fn with_index(mut info: DebugInfo) -> Result<DebugInfo> {
     Ok(info)
 }
 
-/// Marks the contexts that are on a cycle of parents. The chain of such a context counts as being
-/// as long as the cycle.
+/// Marks the contexts that are on a cycle of parents. For a context on a cycle, the number of
+/// ancestors is the length of the cycle minus 1.
 ///
 /// # Errors
 /// If a context has more than [`limits::CONTEXTS_ABOVE`] ancestors.
@@ -219,10 +219,10 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         .map(|record| index.position(record.parent).unwrap_or(NOWHERE))
         .collect();
     let mut lengths = vec![UNKNOWN; records.len()];
-    // Indices of the contexts on the chain that is being followed, from child to parent.
+    // Indices of the contexts on the chain of parents that is being followed, from child to parent.
     let mut way = Vec::new();
-    // In the file, parents come after their children. So in reverse order, a chain soon reaches a
-    // context whose chain length is already computed.
+    // In a debug file, parents come after their children. So going backwards, a chain of parents
+    // soon reaches a context whose chain length is already known.
     for start in (0..records.len() as u32).rev() {
         let mut here = start;
         while here != NOWHERE && lengths[here as usize] == UNKNOWN {
@@ -232,8 +232,8 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
         }
         let mut length = lengths.get(here as usize).copied().unwrap_or(0);
         if length == ON_THE_WAY {
-            // The cycle consists of the contexts from the last occurrence of `here` in `way` to the
-            // end of `way`.
+            // The chain has come back to the context `here`, so the contexts from its first
+            // occurrence on form a cycle of parents.
             let cycle = way.split_off(way.iter().rposition(|&place| place == here).unwrap_or(0));
             length = cycle.len() as u32;
             for place in cycle {
@@ -260,22 +260,22 @@ fn check_chains(records: &mut [ContextRecord], index: &Ids) -> Result<()> {
     }
 }
 
-/// In the list of parents, this index stands for a parent that the file lacks.
+/// In the list of parents of debug contexts, this index stands for a parent that the file lacks.
 const NOWHERE: u32 = u32::MAX;
-/// In the list of chain lengths, this value stands for a context whose chain was not followed yet.
+/// In the list of chain lengths, this value stands for a context whose chain of parents was not
+/// followed yet.
 const UNKNOWN: u32 = 0;
-/// In the list of chain lengths, this value stands for a context on the chain that is being
-/// followed.
+/// In the list of chain lengths, this value stands for a context on the chain of parents that is
+/// being followed, so that a cycle is noticed.
 const ON_THE_WAY: u32 = u32::MAX;
 
-/// A reader that counts the bytes that it reads and stores why reading stopped, since the CBOR
-/// decoder does not report the reason.
+/// A reader that counts its bytes, and stores whether the file ended or an error occurred, since
+/// the CBOR decoder does not report why reading stopped.
 struct TrackedReader<R> {
     reader: R,
-    /// Number of bytes read so far.
     received: u64,
     ended: bool,
-    /// The error with which the inner reader failed; `None` if it did not fail.
+    /// The error with which reading the file failed; `None` if it did not fail.
     failure: Option<io::Error>,
 }
 

@@ -8,7 +8,7 @@ use serde::de::{
     Visitor,
 };
 
-/// Receives one CBOR value. Each type of value has its own method. By default, a method calls
+/// Receives one CBOR value, with a method for each type of value. By default, a method calls
 /// [`other`](Self::other), which ignores the value. A tag before the value is ignored.
 pub trait Take: Sized {
     /// Receives a CBOR integer that is at least 0.
@@ -21,29 +21,32 @@ pub trait Take: Sized {
         self.other();
     }
 
-    /// Receives a CBOR array. An implementation must read the array to its end.
+    /// Receives a CBOR array. An implementation must read the array to its end, since the decoder
+    /// does not skip the rest.
     fn list<'de, A: SeqAccess<'de>>(self, items: A) -> Result<(), A::Error> {
         self.other();
         Skipped.list(items)
     }
 
-    /// Receives a CBOR map. An implementation must read the map to its end.
+    /// Receives a CBOR map. An implementation must read the map to its end, since the decoder does
+    /// not skip the rest.
     fn map<'de, A: MapAccess<'de>>(self, entries: A) -> Result<(), A::Error> {
         self.other();
         Skipped.map(entries)
     }
 
-    /// Receives a negative integer, a float, a boolean or null. The value itself is not passed on.
+    /// Receives a negative integer, a float, a boolean or null, which no receiver needs, so the
+    /// value itself is not passed on.
     fn none(self) {
         self.other();
     }
 
-    /// Receives a byte string, and any value whose method the receiver does not override.
+    /// Receives a byte string, and any value of a type that the receiver does not expect.
     fn other(self) {}
 }
 
-/// Defines methods of a serde visitor that drop the value and call the method `$take` of the
-/// receiver.
+/// Defines methods of a serde visitor that drop a value, and call the method `$take` of the
+/// receiver instead.
 macro_rules! receives {
     ($take:ident: $($visit:ident($value:ty)),*) => {
         $(fn $visit<E>(self, _: $value) -> Result<(), E> {
@@ -53,7 +56,8 @@ macro_rules! receives {
     };
 }
 
-/// A serde seed that decodes the next value, whatever its type, and passes it to the receiver `.0`.
+/// A serde seed that decodes the next CBOR value, whatever its type, and passes it to the receiver
+/// `.0`.
 pub struct To<T>(pub T);
 
 impl<'de, T: Take> DeserializeSeed<'de> for To<T> {
@@ -163,7 +167,7 @@ impl<K> Take for MapKey<'_, K> {
     }
 }
 
-/// Receives a CBOR value, and ignores the value and everything that it contains.
+/// Receives a CBOR value that is not needed, and ignores everything that it contains.
 pub struct Skipped;
 
 impl Take for Skipped {

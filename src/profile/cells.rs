@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use std::cell::Cell;
 use std::fmt::Display;
 
-/// Names of the columns that a scan of a table reads, in this order.
+/// Names of the columns of a table that a scan reads, in the order in which it reads them.
 pub type Columns = &'static [&'static str];
 
 /// The cells of one row of a table in a profile. Methods identify a column by its index in
@@ -19,30 +19,29 @@ pub struct Cells<'r> {
     pub row: &'r Row<'r>,
     pub table: &'static str,
     pub columns: Columns,
-    /// Number of tiles of the target.
     pub tiles: u32,
-    /// Number of bytes of texts and blobs that the scan may still read, counted over all rows of
-    /// the table.
+    /// Number of bytes of texts and blobs that the scan of a table may still read. The bound keeps
+    /// a damaged file from filling the memory.
     pub payload_left: &'r Cell<u64>,
 }
 
 impl<'r> Cells<'r> {
-    /// Returns the value in `column`, of any type.
     #[inline(always)]
     fn value(&self, column: usize) -> Result<ValueRef<'r>> {
         self.row.get_ref(column).map_err(sqlite(self.table))
     }
 
-    /// Returns the rowid of the row. May only be called in a scan whose statement selects the rowid
-    /// after all `columns`, as [`scan_ranges`](super::database::Database::scan_ranges) does.
+    /// Returns the rowid of the row. Only a scan whose SQL statement selects the rowid after all
+    /// `columns` may call this function, as [`scan_ranges`](super::database::Database::scan_ranges)
+    /// does.
     #[inline(always)]
     pub fn rowid(&self) -> Result<i64> {
         self.row.get(self.columns.len()).map_err(sqlite(self.table))
     }
 
-    /// Subtracts the length of `bytes` from `payload_left`, and returns `bytes`; returns an error
-    /// if `payload_left` is smaller. This limit keeps a damaged file, in which rows share pages,
-    /// from filling the memory.
+    /// Subtracts the length of `bytes` from the number of bytes that may still be read, and returns
+    /// `bytes`; returns an error if the number is too small. A damaged file in which rows share
+    /// pages could otherwise fill the memory.
     fn charge(&self, bytes: &'r [u8]) -> Result<&'r [u8]> {
         let Some(left) = self.payload_left.get().checked_sub(bytes.len() as u64) else {
             return unusable(format!(
@@ -55,7 +54,7 @@ impl<'r> Cells<'r> {
         Ok(bytes)
     }
 
-    /// Returns the integer in `column`; `None` for NULL.
+    /// Returns the integer that the row has in `column`; `None` for NULL.
     #[inline]
     pub fn signed(&self, column: usize) -> Result<Option<i64>> {
         match self.value(column)? {
@@ -65,7 +64,8 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the integer in `column`, which must be at least 0; `None` for NULL.
+    /// Returns the integer that the row has in `column`; `None` for NULL. A negative integer is an
+    /// error.
     #[inline]
     pub fn optional(&self, column: usize) -> Result<Option<u64>> {
         match self.signed(column)? {
@@ -74,22 +74,23 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the integer in `column`, which must be at least 0; NULL is an error.
+    /// Returns the integer that the row has in `column`. A negative integer or NULL is an error.
     #[inline(always)]
     pub fn unsigned(&self, column: usize) -> Result<u64> {
         self.optional(column)?
             .ok_or_else(|| self.problem(column, "it is NULL instead of a number"))
     }
 
-    /// Returns the integer in `column`, which must be from 0 to `u32::MAX`; NULL is an error.
+    /// Returns the integer that the row has in `column`. NULL or an integer outside 32 bits is an
+    /// error.
     #[inline]
     pub fn small(&self, column: usize) -> Result<u32> {
         let value = self.unsigned(column)?;
         u32::try_from(value).map_err(|_| self.problem(column, format!("{value} is too large")))
     }
 
-    /// Returns the tile index in `column`. An index that is not below the number of tiles is an
-    /// error.
+    /// Returns the tile index that the row has in `column`. An index that is not below the number
+    /// of tiles is an error.
     #[inline]
     pub fn tile(&self, column: usize) -> Result<u32> {
         let tile = self.unsigned(column)?;
@@ -99,9 +100,8 @@ impl<'r> Cells<'r> {
         Ok(tile as u32)
     }
 
-    /// Reads an id from the cell in `column`, and returns the position of the row of `table` with
-    /// this id. `ids` is the index of `table`. If `table` has no row with this id, the error names
-    /// the cell.
+    /// Returns the position of the row of `table` whose id is in the cell in `column`. `ids` is the
+    /// index of `table`. If `table` has no row with this id, the error names the cell.
     #[inline]
     pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
         let id = self.unsigned(column)?;
@@ -119,7 +119,8 @@ impl<'r> Cells<'r> {
         Err(self.problem(column, problem))
     }
 
-    /// Returns the integer in `column`, which must be from 0 to `u32::MAX`; `None` for NULL.
+    /// Returns the integer that the row has in `column`; `None` for NULL. An integer outside 32
+    /// bits is an error.
     pub fn optional_small(&self, column: usize) -> Result<Option<u32>> {
         match self.value(column)? {
             ValueRef::Null => Ok(None),
@@ -127,7 +128,7 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the blob in `column`; an empty blob if the cell is NULL.
+    /// Returns the blob that the row has in `column`; an empty blob for NULL.
     #[inline]
     pub fn blob(&self, column: usize) -> Result<&'r [u8]> {
         match self.value(column)? {
@@ -137,8 +138,8 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the text in `column`, with replacements for bytes that are not UTF-8; an empty text
-    /// if the cell is NULL.
+    /// Returns the text that the row has in `column`, with replacements for bytes that are not
+    /// UTF-8; an empty text for NULL.
     pub fn text(&self, column: usize) -> Result<String> {
         match self.value(column)? {
             ValueRef::Text(bytes) => Ok(String::from_utf8_lossy(self.charge(bytes)?).into_owned()),
@@ -147,7 +148,8 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns the bytes of the text in `column`; `None` for a value of another type.
+    /// Returns the bytes of the text that the row has in `column`; `None` for a value of another
+    /// type.
     #[inline]
     pub fn raw_text(&self, column: usize) -> Result<Option<&'r [u8]>> {
         match self.value(column)? {
@@ -156,9 +158,9 @@ impl<'r> Cells<'r> {
         }
     }
 
-    /// Returns an error about the cell in `column`. `problem` is a clause that describes the
-    /// problem. The error names the table, the column, and the row by the value in the first of
-    /// `columns`.
+    /// Returns an error about the row's cell in `column`. `problem` is a clause that describes the
+    /// problem. The error names the table and the column, and the row by its value in the first
+    /// column that is read.
     pub fn problem(&self, column: usize, problem: impl Display) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),
@@ -168,15 +170,14 @@ impl<'r> Cells<'r> {
         cell(self.table, self.columns[column], key, problem)
     }
 
-    /// Returns a function that turns an error about the blob in `column` into a [`FileError`] that
-    /// names the table, the column and the row.
+    /// Returns a function that turns an error about decoding the blob in `column` into a
+    /// [`FileError`] that names the table, the column and the row.
     pub fn bad_blob(&self, column: usize) -> impl Fn(BlobError) -> FileError {
         move |error| self.problem(column, error)
     }
 
-    /// Returns an error unless `is_first`, which says whether the row is the first one with its id.
-    /// A second row with the same id is an error, since it is unknown which of the two rows is
-    /// right.
+    /// Returns an error unless `is_first`, which tells whether the row is the first one with its
+    /// id. Of two rows with the same id, it is unknown which is right.
     pub fn check_first(&self, is_first: bool) -> Result<()> {
         if is_first {
             return Ok(());
@@ -208,15 +209,15 @@ impl<'r> Cells<'r> {
         decode_list(self.blob(column)?, limit).map_err(self.bad_blob(column))
     }
 
-    /// Returns the sum of `parts` on each tile. `parts` are decoded cells of this row, from column
-    /// 1 on. If a sum exceeds 32 bits, the error names column 1 of the row.
+    /// Returns the sum of `parts` on each tile. Each part is the decoded blob of one cell of the
+    /// row, from column 1 on. If a sum exceeds 32 bits, the error names the row and column 1.
     pub fn sum<'b>(&self, parts: impl IntoIterator<Item = &'b TileBytes>) -> Result<TileBytes> {
         TileBytes::sum(parts.into_iter().map(|part| (part, 1)))
             .map_err(|tile| self.problem(1, format!("more than 4 GiB on tile {tile}")))
     }
 
-    /// Returns an error about the cell in `column`: its value `found` does not have the type
-    /// `expected`.
+    /// Returns the error that the row's cell in `column` has the value `found` instead of a value
+    /// of the type `expected`.
     fn wrong(&self, column: usize, found: ValueRef<'_>, expected: &str) -> FileError {
         self.problem(
             column,
@@ -228,7 +229,7 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// Maximum number of characters that an error shows of the text in a cell.
+/// Maximum number of characters of a text in a cell that an error message shows.
 const MAX_CHARACTERS: usize = 60;
 
 /// Returns `text` in quotes, with control characters escaped. A text of more than
@@ -239,7 +240,7 @@ fn shortened(text: &str) -> String {
     format!("'{}'{more}", kept.escape_debug())
 }
 
-/// The problem that several rows have the same id, as a clause for the message of [`cell`].
+/// A clause for error messages: several rows of a table have the same id.
 pub const DUPLICATE: &str = "duplicate id";
 
 /// Returns an error about one cell, in `column` of `table`. `problem` is a clause that describes
@@ -283,13 +284,12 @@ pub fn no_variables() -> FileError {
     )
 }
 
-/// Returns the error for a `table` that has no row, although it must have one.
 pub fn no_row(table: &str) -> FileError {
     FileError::new(format!("table `{table}` has no row; {PROFILE_AGAIN}"))
 }
 
-/// Returns the value in `read`. If `read` is an error, returns the default value, and adds a
-/// warning that `what` (a plural noun, such as "executed cycles") are left out because of the
+/// Returns the value in `read`. If `read` is an error, returns the default value instead, and adds
+/// a warning that `what` (a plural noun, such as "executed cycles") are left out because of the
 /// error.
 pub fn or_warn<T: Default>(read: Result<T>, what: &str, warnings: &mut Vec<Warning>) -> T {
     read.unwrap_or_else(|error| {

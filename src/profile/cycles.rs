@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 /// cycles exceeds [`limits::CYCLES`], the model leaves the cycles out.
 #[derive(Debug)]
 pub struct Cycles {
-    /// Cycles that were measured; `None` if the model was not executed.
+    /// Cycles that were measured while the model ran; `None` if the model was not executed.
     pub executed: Option<Executed>,
     /// One entry per program, in the order of [`Programs::all`]: the compiler's estimate of the
     /// cycles of one execution, 0 for a program without an estimate. `None` if no compute set has
@@ -30,7 +30,7 @@ pub struct Cycles {
     pub repeats: FxHashMap<u32, u64>,
 }
 
-/// Measured cycles, summed over all runs.
+/// The cycles that were measured while the model ran, summed over all calls of `Engine::run`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Executed {
     /// Number of recorded calls of `Engine::run` (rows of `runs`); 0 if the profile lacks them.
@@ -38,13 +38,13 @@ pub struct Executed {
     /// One entry per program, in the order of [`Programs::all`]: the sum of the cycles of all
     /// executed steps of the program. The cycles of a step are the cycles of its slowest tile.
     pub by_program: Vec<u64>,
-    /// Sum of the cycles of the executed steps without a program, such as implicit syncs.
+    /// Sum of the cycles of those executed steps that belong to no program, such as implicit syncs.
     pub without_program: u64,
 }
 
 impl Cycles {
-    /// Reads the cycles in the profile. A table that cannot be understood is left out, and a
-    /// warning is added to `warnings`.
+    /// Reads the measured and the estimated cycles in the profile. A table that cannot be
+    /// understood is left out, and a warning is added to `warnings`.
     pub(super) fn read(
         database: &Database,
         programs: &Programs,
@@ -76,7 +76,7 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
     if !database.has_table("steps") || !database.has_table("steps_by_ipu") {
         return Ok(None);
     }
-    // An executed step may have no program; an implicit sync is an example.
+    // An executed step may belong to no program, such as an implicit sync.
     let (ids, program_of) = database.indexed("steps", &["id", "program"], |row| {
         row.optional(1)?
             .map(|_| row.position(1, &programs.ids, "programs"))
@@ -86,8 +86,9 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
     };
-    // The schema suggests that rows without an IPU may exist. Such a row is taken as the sum over
-    // all IPUs, in addition to the rows of single IPUs, as in the table of live bytes by step.
+    // The schema of the profile suggests that rows without an IPU may exist. Such a row is taken as
+    // the sum over all IPUs, in addition to the rows of single IPUs, as in the table of live bytes
+    // by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = row.position(0, &ids, "steps")?;
@@ -140,11 +141,12 @@ pub fn read_cycles_by_ipu(database: &Database, ipus: u32) -> Result<Option<Vec<u
     Ok((rows > 0).then_some(cycles))
 }
 
-/// Reads the compiler's estimate for each program, and returns it in the form of
-/// [`Cycles::estimated`].
+/// Reads the compiler's estimate of the cycles of each program, and returns one entry per program,
+/// 0 for a program without an estimate. Returns `None` if no compute set has an estimate.
 fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec<u64>>> {
-    // Maps the id of a row to the cycles of the slowest tile in the row. Tiles wait for each other
-    // between two steps, so a step takes as long as its slowest tile.
+    // Maps the id of a row of `compilation_cycles_by_tile` to the cycles of the slowest tile in the
+    // row. Tiles wait for each other between two steps, so a step takes as long as its slowest
+    // tile.
     let mut slowest = FxHashMap::default();
     if database.has_table(SLOWEST) {
         slowest = database.by_id(SLOWEST, &["id", "cycles_by_tile_rle"], |row| {
@@ -170,20 +172,20 @@ fn read_estimates(database: &Database, programs: &Programs) -> Result<Option<Vec
         ProgramKind::DoExchange(_) => exchanges.get(&program.variant_index?),
         _ => None,
     };
-    let estimates = programs.all.iter().map(estimate);
-    Ok(Some(
-        estimates.map(|own| own.copied().unwrap_or(0)).collect(),
-    ))
+    let estimates = programs
+        .all
+        .iter()
+        .map(|own| estimate(own).copied().unwrap_or(0));
+    Ok(Some(estimates.collect()))
 }
 
-/// Name of the table with the estimated cycles of each tile of an IPU.
 const SLOWEST: &str = "compilation_cycles_by_tile";
 
 /// Reads the estimated cycles in `table`. Returns a map from the key of each row with an estimate
 /// to the cycles of the slowest tile of all IPUs. `ids` and `in_place` each name the key column and
-/// a column of estimates. From format 3.2 on, the estimates column of `ids` lists one id per IPU of
-/// a row of `compilation_cycles_by_tile`; `slowest` maps this id to the cycles of the slowest tile.
-/// In older formats, the estimates column of `in_place` has the cycles of each tile.
+/// a column of estimates. From format 3.2 on, the column in `ids` lists one id per IPU of a row of
+/// `compilation_cycles_by_tile`; `slowest` maps such an id to the cycles of the slowest tile. In
+/// older formats, the column in `in_place` has the cycles of each tile.
 fn estimates_in(
     database: &Database,
     table: &'static str,
@@ -191,7 +193,8 @@ fn estimates_in(
     slowest: &FxHashMap<u64, u64>,
 ) -> Result<FxHashMap<u64, u64>> {
     let mut cycles = FxHashMap::default();
-    // A table may have both columns of estimates; the unused column then holds NULL.
+    // A table may have two columns of estimates, for old and new formats; the unused column holds
+    // NULL.
     database.rows_if_any(table, in_place, |row| {
         let blob = row.blob(1)?;
         if !blob.is_empty() {
@@ -241,10 +244,12 @@ fn slowest_tile(blob: &[u8], tiles: u32) -> Result<u64, BlobError> {
 /// [`Programs::all`] to the number of times. Loops without a fixed number of times are left out.
 fn read_repeats(database: &Database, programs: &Programs) -> Result<FxHashMap<u32, u64>> {
     let columns = &["id", "repeat_count"];
-    let counts = database.rows_if_any("program_type_repeat", columns, |row| {
-        Ok((row.unsigned(0)?, row.optional(1)?))
-    })?;
-    let counts: FxHashMap<u64, Option<u64>> = counts.into_iter().collect();
+    let counts: FxHashMap<u64, Option<u64>> = database
+        .rows_if_any("program_type_repeat", columns, |row| {
+            Ok((row.unsigned(0)?, row.optional(1)?))
+        })?
+        .into_iter()
+        .collect();
     let count = |(position, program): (u32, &Program)| match &program.kind {
         ProgramKind::Other(kind) if &**kind == "Repeat" => {
             Some((position, (*counts.get(&program.variant_index?)?)?))

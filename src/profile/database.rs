@@ -19,18 +19,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-/// An open `profile.pop`.
 pub struct Database {
     /// The profile on disk, in the state in which it was opened.
     pub source: ProfileFile,
-    /// Open connections that no query uses at the moment.
+    /// Open connections to the profile that no query uses at the moment.
     idle: Mutex<Vec<Connection>>,
     schema: Schema,
-    /// The progress of reading the profile, counted in rows of large tables.
     rows: Task,
     pub version: FormatVersion,
-    /// The machine that the model was compiled for. Blobs must have one value for each of its
-    /// tiles.
+    /// The machine that the model was compiled for, whose number of tiles is the number of values
+    /// in a blob.
     pub target: Target,
 }
 
@@ -42,7 +40,8 @@ impl Database {
         Self::of(ProfileFile::find(path)?, progress)
     }
 
-    /// Opens the profile in `source`, a file that [`ProfileFile::find`] has checked.
+    /// Opens the profile in the file `source`, which [`ProfileFile::find`] has checked for damage
+    /// and pending changes.
     pub fn of(source: ProfileFile, progress: &Progress) -> Result<Self> {
         let connection = source.connect()?;
         let schema = Schema::read(&connection).map_err(sqlite("the list of tables"))?;
@@ -61,14 +60,14 @@ impl Database {
     }
 
     /// Returns whether the profile has a table, view or virtual table with the name `table`. (Views
-    /// and virtual tables are found, but never read.)
+    /// and virtual tables are never read, since they would run code from the file.)
     pub fn has_table(&self, table: &str) -> bool {
         self.schema.0.contains_key(table)
     }
 
     /// Returns an error unless `table` is a table (no view or virtual table) that has all of
-    /// `columns` and stores their values. A column whose values are computed when it is read is an
-    /// error.
+    /// `columns`. A column whose values are computed when it is read is also an error, since no
+    /// code from a file may run.
     pub fn require(&self, table: &'static str, columns: &[&'static str]) -> Result<()> {
         let missing = |what| {
             unusable(format!(
@@ -98,7 +97,7 @@ impl Database {
         Ok(())
     }
 
-    /// Returns the longest prefix of `columns` whose columns all exist in `table`.
+    /// Returns the leading `columns` that the table has, up to the first missing column.
     ///
     /// # Errors
     /// If the table lacks one of the first `required` columns of `columns`.
@@ -126,16 +125,15 @@ impl Database {
     ) -> Result<Vec<T>> {
         self.require(table, columns)?;
         let mut values = Vec::new();
-        let sql = select(table, columns, "", "");
-        self.query(table, columns, &sql, [], |row| {
+        self.query(table, columns, &select(table, columns, "", ""), [], |row| {
             values.push(read(row)?);
             Ok(true)
         })?;
         Ok(values)
     }
 
-    /// Does the same as [`rows`](Self::rows), but returns an empty list if the table or a column is
-    /// missing.
+    /// Reads the rows of `table` as [`rows`](Self::rows) does, but returns an empty list if the
+    /// table or a column is missing.
     pub fn rows_if_any<T>(
         &self,
         table: &'static str,
@@ -148,8 +146,9 @@ impl Database {
         self.rows(table, columns, read)
     }
 
-    /// Does the same as [`rows`](Self::rows), but also returns an index that maps the id of a row
-    /// (its value in the first of `columns`) to the index of the row's value in the returned list.
+    /// Reads the rows of `table` as [`rows`](Self::rows) does, and also returns an index that maps
+    /// the id of a row (its value in the first of `columns`) to the index of the row in the
+    /// returned list.
     pub fn indexed<T>(
         &self,
         table: &'static str,
@@ -229,8 +228,9 @@ impl Database {
         mut visit: impl FnMut(Cells<'_>) -> Result<bool>,
     ) -> Result<()> {
         let failed = sqlite(table);
-        // Reading one table of an intact file can yield more bytes of texts and blobs than the file
-        // has, since texts in UTF-16 grow by half when they are read, and a cell may be read twice.
+        // Limit on the bytes of texts and blobs that are read from one table, against damaged
+        // files. It exceeds the size of the file, since a text in UTF-16 grows by half when it is
+        // read, and a cell may be read twice.
         let payload_left = Cell::new(self.source.length.saturating_mul(4));
         self.with_connection(|connection| {
             let mut statement = connection.prepare(sql).map_err(&failed)?;
@@ -248,9 +248,9 @@ impl Database {
         })
     }
 
-    /// Calls `work` with an idle connection to the profile, or with a new one if all are in use.
     fn with_connection<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
-        // A poisoned lock is used like any other, since a panic cannot leave the list half changed.
+        // A poisoned lock is used like any other, since a panic cannot leave the list of
+        // connections half changed.
         let lock = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = lock().pop();
         let connection = idle.map_or_else(|| self.source.connect(), Ok)?;
@@ -276,13 +276,15 @@ fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String 
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// The kind of an entry that is not a table, such as `a view`; `None` for a table.
+    /// What the entry is if it is not a table, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// Maps the name of a column, in lower case, to whether the column is computed when it is read.
+    /// Maps the name of each column, in lower case, to whether its values are computed when it is
+    /// read.
     columns: FxHashMap<String, bool>,
 }
 
-/// Returns the text in `column` of a row of the schema, in lower case; an empty text for NULL.
+/// Returns the text that a row of the schema has in `column`, in lower case; an empty text for
+/// NULL.
 fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(
         String::from_utf8_lossy(row.get_ref(column)?.as_bytes_or_null()?.unwrap_or_default())
@@ -331,24 +333,22 @@ impl Schema {
     }
 }
 
-/// Tables that several threads read in ranges of rowids, each with a minimum number of rowids. A
-/// table that spans fewer rowids is read as one range. The minimum is lower for compute sets, whose
-/// rows hold thousands of variables. Reading these tables takes nearly all of the time, so only
-/// their rows count as progress.
+/// Tables that several threads read, each in ranges of rowids, with the number of rowids from which
+/// a table is split into ranges. This number is lower for compute sets, whose rows hold thousands
+/// of variables. Reading these tables takes nearly all of the time, so only their rows count as
+/// progress.
 const LARGE_TABLES: [(&str, u64); 3] = [
     ("vars_info", 100_000),
     ("exchange_regions", 100_000),
     ("compute_sets", 1_000),
 ];
 
-/// Number of ranges of rowids in which a large table is read. There are several ranges per thread,
-/// so that a thread with other work can read fewer of them. More ranges would waste memory, since
-/// the lists of each range have spare capacity.
+/// Number of ranges of rowids in which a large table is read. Several ranges per thread let a busy
+/// thread read fewer of them. More ranges would waste memory, since the lists of each range have
+/// spare capacity.
 const RANGES: u64 = 16;
 
-/// The result of reading one range of rowids of a table.
 struct ScannedRange<T> {
-    /// The collection to which `visit` added the rows of the range.
     filled: T,
     /// Rowid of the first row at or after the start of the range; `None` if there is no such row.
     first: Option<i64>,
@@ -382,8 +382,8 @@ impl Database {
             &format!(", {rowid}"),
             &format!("WHERE {rowid} >= ?1 ORDER BY {rowid}"),
         );
-        // Each thread takes one range at a time. If a thread took several ranges at once, other
-        // threads would have to wait for its last range.
+        // Each thread takes one range of rows at a time. If a thread took several ranges at once,
+        // other threads would have to wait for its last range.
         let parts: Vec<_> = ranges(table, bounds)
             .into_par_iter()
             .with_max_len(1)
@@ -430,7 +430,7 @@ impl Database {
     }
 }
 
-/// Returns the collections (`filled`) of `parts`, which has one entry per range in rowid order.
+/// Returns the collections of rows of all ranges. `parts` has one entry per range, in rowid order.
 ///
 /// # Errors
 /// If the first row after a range is not the first row of the next range, which means that rows

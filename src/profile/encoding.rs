@@ -16,20 +16,21 @@ use thiserror::Error;
 /// The reason why a blob of a profile cannot be decoded.
 #[derive(Debug, Error, Clone, Copy, PartialEq, Eq)]
 pub enum BlobError {
-    /// The blob ends inside a varint or inside a run.
+    /// The blob ends in the middle of a number (varint) or of a run.
     #[error("it is cut off in the middle of a value")]
     Truncated,
     /// A varint, or a sum of differences, does not fit 64 bits.
     #[error("it holds a value beyond 64 bits")]
     Overflow,
-    /// The blob has more values than the caller allows. The field is the caller's limit.
+    /// The blob has more values than the caller of the decoder allows. The field is this limit.
     #[error("it expands to more than {0} values")]
     TooLong(usize),
-    /// One tile has a value that exceeds 32 bits. The field is this value.
+    /// The blob gives one tile a number that exceeds 32 bits, which is more than any tile has. The
+    /// field is this number.
     #[error("it gives {0} to one tile, more than any tile has")]
     BeyondTile(u64),
     /// The number of values in the blob (first field) differs from the number of tiles (second
-    /// field).
+    /// field), although each tile must have one value.
     #[error("it holds {0} values instead of {1}")]
     WrongLength(usize, usize),
 }
@@ -80,12 +81,12 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
     blob.push(value as u8 & 0x7f | 0x80);
 }
 
-/// A value that a run-length list repeats, and the number of repetitions.
+/// A run of a run-length list: a value and how often it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRun {
     /// Number of repetitions of the value; at least 1.
     pub count: u64,
-    /// The repeated value.
+    /// The value that the run repeats.
     pub value: u64,
 }
 
@@ -96,12 +97,13 @@ pub struct ValueRun {
 #[derive(Debug)]
 pub struct Runs<'a> {
     varints: Varints<'a>,
-    /// Number of literal (not repeated) values that remain to be read before the next header.
+    /// Number of literal (not repeated) values of the run-length list that remain to be read before
+    /// the next header.
     literals: u64,
 }
 
 impl<'a> Runs<'a> {
-    /// Creates an iterator over the runs of the run-length list `blob`, from its first byte on.
+    /// Creates an iterator over the runs of `blob`, a run-length list, from its first byte on.
     pub fn new(blob: &'a [u8]) -> Self {
         Self {
             varints: Varints::new(blob),
@@ -162,7 +164,7 @@ mod tests {
     use proptest::prelude::*;
     use synthesize::encoding::{encode_diff_rle, encode_list, encode_rle};
 
-    /// Expands a run-length list of at most `limit` values.
+    /// Expands a run-length list into at most `limit` values.
     fn decode_rle(blob: &[u8], limit: usize) -> Result<Vec<u64>, BlobError> {
         let mut values = Vec::new();
         for run in Runs::new(blob) {
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn runs_and_literals() {
-        // header 5 = two literals, header 6 = three times one value.
+        // The header 5 stands for two literal values, the header 6 for three times the same value.
         let blob = [0x85, 0x81, 0x82, 0x86, 0x89];
         assert_eq!(decode_rle(&blob, 5), Ok(vec![1, 2, 9, 9, 9]));
         assert_eq!(encode_rle(&[1, 2, 9, 9, 9]), blob);
@@ -219,7 +221,8 @@ mod tests {
 
     #[test]
     fn empty_runs_end() {
-        // Headers 0 (no repetition of 1) and 1 (no literals).
+        // The header 0 stands for no repetition of the value 1, and the header 1 for no literal
+        // values.
         assert_eq!(decode_rle(&[0x80, 0x81, 0x81], 4), Ok(vec![]));
     }
 

@@ -1,18 +1,19 @@
-//! Maps the ids of a table's rows to the positions of the rows.
+//! Maps the ids of a table's rows to the positions of the rows, since rows of other tables refer to
+//! rows by id.
 
 use super::cells::{DUPLICATE, cell};
 use crate::message::Result;
 
-/// An index of a table that maps the id of each row to the position of the row, counted from 0 in
-/// the order of the rows.
+/// An index of a table, which maps the id of each row to the row's position, counted from 0 in the
+/// order of the rows.
 ///
 /// Poplar counts ids from 0 without gaps. Then each id equals the position of its row, and no list
 /// is stored. In other files, dense ids are looked up in an array and sparse ids in a sorted list,
 /// so that no file can make the lookup slow.
 #[derive(Debug)]
 pub enum Ids {
-    /// The ids are the numbers from 0 to this number (exclusive), and each id equals the position
-    /// of its row.
+    /// The ids are the numbers from 0 to the field (exclusive), and each id equals the position of
+    /// its row, as in Poplar's files.
     Same(u32),
     /// An array that is indexed by id. Each entry is the position of the row with this id, or
     /// [`ABSENT`].
@@ -27,15 +28,16 @@ impl Default for Ids {
     }
 }
 
-/// The entry in an array of positions for an id that no row has.
+/// In an array of row positions by id, the entry for an id that no row has.
 const ABSENT: u32 = u32::MAX;
 
-/// Maximum number of entries in an array of positions, per row of the table. If ids are so sparse
-/// that the array would have more entries, a sorted list takes less memory and is used instead.
+/// Maximum number of entries per row in an array of row positions by id. For sparser ids, a sorted
+/// list takes less memory than the array.
 const SPARSE: u64 = 4;
 
 impl Ids {
-    /// Creates the index. `ids` holds the ids of all rows, in the order of the rows.
+    /// Creates the index that maps row ids to row positions. `ids` holds the ids of all rows, in
+    /// the order of the rows.
     ///
     /// # Errors
     /// If two rows have the same id. The error is this id.
@@ -61,8 +63,8 @@ impl Ids {
         }
     }
 
-    /// Creates the index of `table`. `ids` holds the ids of all rows of `table`, in the order of
-    /// the rows. If two rows have the same id, the error names `table` and `column`.
+    /// Creates the index that maps ids of rows of `table` to their positions. `ids` holds the ids
+    /// of all rows, in order. If two rows have the same id, the error names `table` and `column`.
     pub fn of(table: &str, column: &str, ids: &[u64]) -> Result<Self> {
         Self::new(ids.iter().copied()).map_err(|id| cell(table, column, id, DUPLICATE))
     }

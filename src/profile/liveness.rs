@@ -14,20 +14,18 @@ use std::ops::Range;
 /// their ids.
 #[derive(Debug)]
 pub struct Step {
-    /// Id of the liveness step (`depth_first_steps.id`).
+    /// Id of the liveness step in the profile (`depth_first_steps.id`).
     pub id: u64,
     /// The program that the step executes, as an index into [`Programs::all`].
     pub program: u32,
-    /// Index of the step that calls this step; `None` for a step without a parent.
+    /// Index of the liveness step that calls this step, such as the step of a loop around it;
+    /// `None` for a step without a parent.
     pub parent: Option<u32>,
 }
 
-/// The table of the liveness steps.
 pub const STEPS: &str = "depth_first_steps";
-/// The table of the equivalence classes of variables.
 const CLASSES: &str = "eq_classes";
 
-/// Reads the liveness steps in ascending order of their ids.
 pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>> {
     let mut rows = database.rows(STEPS, &["id", "program_id", "parent_step_id"], |row| {
         let program = row.position(1, &programs.ids, "programs")?;
@@ -39,36 +37,35 @@ pub fn read_steps(database: &Database, programs: &Programs) -> Result<Vec<Step>>
     let steps = rows.into_iter().map(|(id, program, parent)| {
         let index = |parent| {
             let problem = || format!("there is no step {parent}");
-            let index = ids.position(parent);
-            index.ok_or_else(|| cell(STEPS, "parent_step_id", id, problem()))
+            ids.position(parent)
+                .ok_or_else(|| cell(STEPS, "parent_step_id", id, problem()))
         };
-        let parent = parent.map(index).transpose()?;
         Ok(Step {
             id,
             program,
-            parent,
+            parent: parent.map(index).transpose()?,
         })
     });
     steps.collect()
 }
 
-/// The steps on which the variables of each equivalence class are live. An equivalence class of
-/// Poplar contains the variables that are live on the same steps. A class is identified by its
-/// position, an index into the lists of this struct; its id in the profile is only used while
+/// The liveness steps on which the variables of each equivalence class are live. Poplar puts
+/// variables that are live on the same steps into one equivalence class. A class is identified by
+/// its position, an index into the lists of this struct; its id in the profile is only used while
 /// reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveClasses {
-    /// One entry per class: whether the class is live on every step.
+    /// One entry per equivalence class: whether the class is live on every liveness step.
     always_live: Vec<bool>,
-    /// One list per class: the ranges of step indices on which the class is live (ends exclusive),
-    /// disjoint and ascending.
+    /// One list per equivalence class: the ranges of step indices on which the class is live (ends
+    /// exclusive), disjoint and ascending.
     ranges: Vec<Vec<(u32, u32)>>,
     steps: u32,
 }
 
 impl LiveClasses {
-    /// Reads the equivalence classes. Also returns the index that maps the id of a class to its
-    /// position. `steps` holds the ids of all steps, ascending.
+    /// Reads the equivalence classes of variables. Also returns the index that maps the id of a
+    /// class to its position. `steps` holds the ids of all liveness steps, ascending.
     pub(super) fn read(database: &Database, steps: &[u64]) -> Result<(Self, Ids)> {
         let (ids, always_live) = database.indexed(CLASSES, &["id", "is_always_live"], |row| {
             Ok(row.unsigned(1)? != 0)
@@ -80,8 +77,8 @@ impl LiveClasses {
     /// Builds the equivalence classes. `always_live` has one entry per class: whether the class is
     /// live on all `steps` steps. `ranges` has one entry per live range, in any order: the position
     /// of the class, the first step index, and the end (exclusive). Ranges of always-live classes
-    /// are ignored. Ranges that touch or overlap are merged, so that no step of a class occurs
-    /// twice.
+    /// are ignored. Ranges that touch or overlap are merged, so that no step counts twice for a
+    /// class.
     pub fn new(always_live: Vec<bool>, mut ranges: Vec<(u32, u32, u32)>, steps: u32) -> Self {
         ranges.sort_unstable();
         let mut merged: Vec<Vec<_>> = always_live
@@ -104,12 +101,12 @@ impl LiveClasses {
         }
     }
 
-    /// Returns the number of equivalence classes.
+    /// Returns the number of equivalence classes of variables.
     pub fn len(&self) -> usize {
         self.always_live.len()
     }
 
-    /// Returns whether there are no equivalence classes.
+    /// Returns whether there are no equivalence classes of variables.
     pub fn is_empty(&self) -> bool {
         self.always_live.is_empty()
     }
@@ -119,27 +116,28 @@ impl LiveClasses {
         self.steps
     }
 
-    /// Returns whether the profile says that the class at `position` is live on every step
-    /// (`eq_classes`).
+    /// Returns whether the profile says that the equivalence class at `position` is live on every
+    /// liveness step (`eq_classes`).
     pub fn is_always_live(&self, position: u32) -> bool {
         self.always_live[position as usize]
     }
 
-    /// Returns whether the class at `position` is live both on the first and on the last step, as
-    /// the classes of parameters and of other state that outlives a run are.
+    /// Returns whether the equivalence class at `position` is live both on the first and on the
+    /// last liveness step, as parameters and other state that outlives a run are.
     pub fn lasts(&self, position: u32) -> bool {
         self.is_live(position, 0) && self.is_live(position, self.steps.saturating_sub(1))
     }
 
-    /// Returns whether the class at `position` is live on the step with index `step`.
+    /// Returns whether the equivalence class at `position` is live on the liveness step with index
+    /// `step`.
     pub fn is_live(&self, position: u32, step: u32) -> bool {
         let ranges = self.ranges(position);
         let before = ranges.partition_point(|&(from, _)| from <= step);
         before > 0 && step < ranges[before - 1].1
     }
 
-    /// Returns the step indices on which the class at `position` is live: disjoint ranges (end
-    /// exclusive) in ascending order.
+    /// Returns the liveness steps on which the equivalence class at `position` is live: disjoint
+    /// ranges of step indices (end exclusive) in ascending order.
     pub fn ranges(&self, position: u32) -> &[(u32, u32)] {
         &self.ranges[position as usize]
     }
@@ -160,9 +158,9 @@ impl LiveClasses {
         (peak.0 as u64, peak.1)
     }
 
-    /// Returns the change of the live bytes at each step, and one more entry after the last step.
-    /// `all` has pairs of the position of an equivalence class and the bytes of variables of this
-    /// class.
+    /// Returns the change of the live bytes at each liveness step, and one more entry after the
+    /// last step. `all` has pairs of the position of an equivalence class and the bytes of
+    /// variables of this class.
     pub(crate) fn changes(&self, all: impl Iterator<Item = (u32, i64)>) -> Vec<i64> {
         let mut changes = vec![0; self.steps as usize + 1];
         for (class, bytes) in all {
@@ -175,7 +173,7 @@ impl LiveClasses {
     }
 }
 
-/// Serializes the three arguments from which [`LiveClasses::new`] builds the classes.
+/// Serializes equivalence classes as the three arguments of [`LiveClasses::new`].
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ranges: Vec<_> = (0u32..)
@@ -186,8 +184,8 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Reads the three arguments of [`LiveClasses::new`] and builds the equivalence classes from them,
-/// without checks: the ranges may lie beyond the last step.
+/// Reads the three arguments of [`LiveClasses::new`] and builds the equivalence classes from them.
+/// Callers must check that no range ends after the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -195,10 +193,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether `from..to`, a range of step ids, begins after the last step, or includes ids
-/// after the last step. `steps` holds the ids of all steps, ascending. `to` is only checked if the
-/// ids have no gaps: it is the id after the last id of the range, which is unknown if a gap
-/// follows.
+/// Returns whether `from..to`, a range of step ids, begins or ends after the last step. `steps`
+/// holds the ids of all steps, ascending. The end is only checked if these ids have no gaps: it is
+/// the id after the last step of the range, which is unknown if a gap follows.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return false;
@@ -207,10 +204,10 @@ fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     from > *last || (is_dense && to - 1 > *last)
 }
 
-/// Reads the live ranges of classes (`eq_class_step`). Returns one entry per range: the position of
-/// the class, the first step index, and the end (exclusive). The table has ids of steps instead of
-/// indices; there, the end of a range is the id after the range's last step. `ids` is the index of
-/// the classes; `steps` holds the ids of all steps, ascending.
+/// Reads the steps on which equivalence classes are live (`eq_class_step`). Returns one entry per
+/// range of steps: the position of the class, the first step index, and the end (exclusive). The
+/// table has step ids instead of step indices. `ids` is the index of the classes; `steps` holds the
+/// ids of all steps, ascending.
 fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32, u32, u32)>> {
     let index = |id: u64| steps.partition_point(|&step| step < id) as u32;
     let mut ranges = database.rows(
@@ -231,9 +228,9 @@ fn read_ranges(database: &Database, ids: &Ids, steps: &[u64]) -> Result<Vec<(u32
     Ok(ranges)
 }
 
-/// The steps at which the variables of one class are not live: the number of these steps, the first
-/// one and the last one. Some classes, such as classes of large weights, are live at all but a few
-/// steps (docs/model.md, "Variables").
+/// The liveness steps at which the variables of one equivalence class are not live: their number,
+/// the first and the last of them. Some classes, such as classes of large weights, are live at all
+/// but a few steps (docs/model.md, "Variables").
 #[derive(Debug)]
 pub struct MissedSteps {
     pub count: u32,
@@ -242,10 +239,10 @@ pub struct MissedSteps {
 }
 
 impl MissedSteps {
-    /// Returns one entry per class: the steps at which the class is not live, if the class is
-    /// nearly always live. A nearly always-live class is live at more than half of all steps,
-    /// including all steps that compute or move data on the IPU. The entry is `None` for every
-    /// other class, and for a class that is live at every step.
+    /// Returns one entry per equivalence class: if the class is nearly always live, the steps at
+    /// which it is not live, otherwise `None`. A nearly always-live class is live at more than half
+    /// of all steps, including all steps that compute or move data on the IPU, but not at every
+    /// step.
     pub fn of_classes(
         classes: &LiveClasses,
         steps: &[Step],
@@ -262,10 +259,11 @@ impl MissedSteps {
             .collect()
     }
 
-    /// Returns the steps in `gaps`, the ascending ranges of steps at which a class is not live.
-    /// Returns `None` if there are no gaps, if a step in the gaps is not idle, or if the gaps have
-    /// at least half of all steps. `idle_before` has one entry per step, the number of idle steps
-    /// before the step, and a last entry, the number of all idle steps.
+    /// Returns the steps in `gaps`, the ascending ranges of steps at which an equivalence class is
+    /// not live. Returns `None` unless the class is nearly always live: the gaps must have fewer
+    /// than half of all steps, and only idle ones, which neither compute nor move data.
+    /// `idle_before` has one entry per step, the number of idle steps before the step, and a last
+    /// entry, the number of all idle steps.
     fn of(gaps: Vec<Range<u32>>, idle_before: &[u32]) -> Option<Self> {
         let (first, last) = (gaps.first()?.start, gaps.last()?.end - 1);
         let count: u32 = gaps.iter().map(|gap| gap.end - gap.start).sum();
@@ -279,7 +277,8 @@ impl MissedSteps {
     }
 }
 
-/// Iterates over the ranges of steps (ends exclusive) at which a class is not live, ascending.
+/// Iterates over the ranges of liveness steps (ends exclusive) at which an equivalence class is not
+/// live, ascending.
 fn gaps(classes: &LiveClasses, class: u32) -> impl Iterator<Item = Range<u32>> {
     let ranges = classes.ranges(class).iter();
     let ends = once(0).chain(ranges.clone().map(|range| range.1));
@@ -309,7 +308,8 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Ten steps: the first two, the fifth and the last two are idle.
+    /// Returns the missed steps of a class that is live on `ranges`. There are ten steps; the first
+    /// two, the fifth and the last two are idle, so a class may miss them.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

@@ -50,7 +50,7 @@ use std::path::Path;
 pub struct Profile {
     /// Version of the report format that the profile states.
     pub version: FormatVersion,
-    /// The machine that the model was compiled for.
+    /// The machine that the model was compiled for: its tiles, IPUs and memory.
     pub target: Target,
     /// The program tree, with the compute set and the code bytes of each program.
     pub programs: Programs,
@@ -77,20 +77,21 @@ pub struct Profile {
     pub cycles: Cycles,
     /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
-    /// Warnings about unusual content that did not prevent reading the profile.
+    /// Warnings about unusual content of the profile that did not prevent reading it.
     pub warnings: Vec<Warning>,
     /// Changes of the live bytes of not-always-live variables, summed over all tiles. Each entry is
     /// a step index and the change in bytes at that step, ascending by step. Empty if the profile
     /// lacks these changes. Only the module `witnesses` uses `live_by_step`, `outside` and
     /// `has_vertex_memory`, to compare them with the other data.
     pub live_by_step: Vec<(u32, i64)>,
-    /// Indices into [`Variables`], ascending: variables with an exchange region that ends beyond
-    /// the variable, and variables that a region set lists twice in a row.
+    /// Indices into [`Variables`], ascending, of variables that contradict the regions that
+    /// exchanges move: an exchange region ends beyond the variable, or a region set lists the
+    /// variable twice in a row.
     pub outside: Vec<u32>,
     /// Whether the profile has the table `memory_by_compute_set`, with the bytes of vertex state.
     pub has_vertex_memory: bool,
-    /// Fetches names of lowered variables from the file. This value can be used without the rest of
-    /// the profile.
+    /// Fetches names of lowered variables from the profile on demand, even after all other data of
+    /// the profile are dropped.
     pub names: VariableNames,
 }
 
@@ -125,8 +126,8 @@ impl Profile {
     /// [`Programs::all`].
     pub(crate) fn variables_of(&self, programs: &[u32]) -> Vec<&[u32]> {
         let (of_sets, of_regions) = self.lists_of(programs);
-        let of_sets = of_sets.into_iter();
         of_sets
+            .into_iter()
             .map(|list| self.compute_set_variables.members(list))
             .chain(
                 of_regions
@@ -136,9 +137,9 @@ impl Profile {
             .collect()
     }
 
-    /// Returns the lists of variables that any of `programs` uses, first as indices of lists in
-    /// `compute_set_variables`, then as indices of lists in `region_variables`. Each index occurs
-    /// once, ascending. `programs` holds indices into [`Programs::all`].
+    /// Returns the lists of variables that any of `programs` uses: first the indices of lists in
+    /// `compute_set_variables`, then those of lists in `region_variables`, both ascending and
+    /// without repetition. `programs` holds indices into [`Programs::all`].
     pub(crate) fn lists_of(&self, programs: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let programs = programs.iter().map(|&own| &self.programs.all[own as usize]);
         let sets = programs.clone().filter_map(|own| self.programs.set_of(own));

@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Length of the header of an SQLite file, in bytes.
 const HEADER: u64 = 100;
 
 /// A profile on disk: its path, and the state that the file had when it was first opened.
@@ -19,7 +18,7 @@ pub struct ProfileFile {
     /// Absolute path of the file, without symbolic links. SQLite keeps pending changes beside the
     /// file itself, not beside a link to the file.
     pub path: PathBuf,
-    /// Size of the profile in bytes.
+    /// Size of the profile in bytes when it was first opened.
     pub length: u64,
     /// Time of the last modification of the profile; `None` if the file system does not store it.
     modified: Option<SystemTime>,
@@ -30,7 +29,7 @@ pub struct ProfileFile {
 impl ProfileFile {
     /// Checks the file at `path` before SQLite opens it. SQLite will treat the file as immutable:
     /// it will write nothing, take no locks and ignore journals. So a file with pending changes in
-    /// a journal beside the file is refused here.
+    /// a journal is refused here.
     pub fn find(path: &Path) -> Result<Self> {
         let source = Self::state_of(path)?;
         // A public tutorial lists a file with the extension `pop_cache` in a report folder that was
@@ -55,7 +54,8 @@ impl ProfileFile {
         // and the path of a pipe such as /dev/fd/63 cannot be canonicalized.
         let metadata = path.metadata()?;
         let kind = metadata.file_type();
-        // A folder is not refused here, since the operating system's own error is clear.
+        // A folder is not refused here, since the operating system's own error about reading a
+        // folder is clear.
         if !kind.is_file() && !kind.is_dir() {
             return unusable(format!(
                 "this is a pipe or a device, and a profile must be a file; {GIVE_PROFILE}"
@@ -70,8 +70,8 @@ impl ProfileFile {
         })
     }
 
-    /// Returns an error if the file has changed since it was first opened. (SQLite counts the
-    /// changes of a file in the header of the file.)
+    /// Returns an error if the size, the time or the header of the file has changed since it was
+    /// first opened. (SQLite counts the changes of a file in its header.)
     pub fn check_unchanged(&self) -> Result<()> {
         check_unfinished(&self.path)?;
         if *self == Self::state_of(&self.path)? {
@@ -93,8 +93,8 @@ impl ProfileFile {
         let mut connection =
             Connection::open_with_flags(uri(&self.path), flags).map_err(&failed)?;
         defend(&connection).map_err(&failed)?;
-        // Number of checks after which a query is stopped: by then, it has read more rows than the
-        // file can hold, since a row takes at least six bytes and about ten operations. Damaged
+        // Number of checks after which a query is stopped, since it has read more rows than the
+        // file can hold: a row takes at least six bytes and about ten operations of SQLite. Damaged
         // pages that refer to each other would yield rows endlessly.
         let mut left = ((1 << 24) + self.length.saturating_mul(8)) / OPERATIONS;
         connection
@@ -170,9 +170,9 @@ fn check_header(header: &[u8]) -> Result<()> {
     ))
 }
 
-/// Returns an error if the file is shorter than its `header` says. `found` is the length of the
-/// file in bytes. The length in the header is only valid if the program that last changed the file
-/// also stored the length; then the header has the same change counter at two places.
+/// Returns an error if the file, of `found` bytes, is shorter than its SQLite `header` says. The
+/// length in the header only counts if the program that last changed the file also stored the
+/// length: then the header has the same change counter at two places.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
     // The page size in bytes. The value 1 stands for 65,536, which does not fit two bytes.
@@ -206,12 +206,13 @@ pub fn companions(path: &Path) -> [PathBuf; 3] {
     })
 }
 
-/// Returns an error if the write-ahead log or the journal of a profile holds changes.
+/// Returns an error if the write-ahead log or the journal of a profile holds changes, which SQLite
+/// has not yet moved into the profile.
 fn check_unfinished(path: &Path) -> Result<()> {
     let [log, journal, _] = companions(path);
     let has_log = log.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    // SQLite may keep a journal whose changes are complete; it then fills the header of the journal
-    // with zeros.
+    // SQLite may keep a journal whose changes are all in the database, and then fills the header of
+    // the journal with zeros.
     let mut start = Vec::new();
     if journal.is_file() {
         start = first_bytes(&journal, JOURNAL.len() as u64)?;
@@ -245,7 +246,7 @@ fn uri(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// SECURITY.md promises what is tested here.
+    /// SECURITY.md promises the protections that this test checks.
     #[test]
     fn a_connection_trusts_nothing_in_the_file() {
         let connection = Connection::open_in_memory().unwrap();

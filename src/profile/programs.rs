@@ -10,7 +10,6 @@ use std::sync::Arc;
 /// The program tree, with compute sets and vertex types.
 #[derive(Debug)]
 pub struct Programs {
-    /// Maps the id of a program to its index in `all`.
     pub(super) ids: Ids,
     /// All programs, in the order of the file. The position of a program is its index in this list.
     pub all: Vec<Program>,
@@ -85,7 +84,7 @@ pub struct ComputeSet {
 /// A vertex type: the class of vertices that run the same code.
 #[derive(Debug)]
 pub struct VertexType {
-    /// Name of the vertex type.
+    /// Name of the vertex type, such as the C++ class of a codelet.
     pub name: Box<str>,
     /// Bytes of the state of one vertex of this type.
     pub state_bytes: u32,
@@ -131,8 +130,8 @@ impl Programs {
     }
 }
 
-/// Returns a map from the id of a program to its index in `programs`. A profile of several
-/// compilations is refused, since programs of different compilations have the same ids.
+/// Returns a map from the id of a program to its index in the table `programs`. A profile of
+/// several compilations is refused, since programs of different compilations have the same ids.
 fn read_ids(database: &Database) -> Result<Ids> {
     let mut first = None;
     let (ids, _) = database.indexed("programs", &["id", "compilation_step_id"], |row| {
@@ -150,14 +149,13 @@ fn read_ids(database: &Database) -> Result<Ids> {
 
 fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Vec<Program>> {
     // Types of programs are identified by name, since their ids differ from profile to profile.
-    let types = database.indexed("program_types", &["id", "name"], |row| {
+    let (type_ids, types) = database.indexed("program_types", &["id", "name"], |row| {
         let name = row.text(1)?;
         if name.is_empty() {
             return Err(row.problem(1, "a type of programs has no name"));
         }
         Ok(name)
-    });
-    let (type_ids, types) = types?;
+    })?;
     let columns = &[
         "id",
         "variant",
@@ -194,10 +192,10 @@ fn read_programs(database: &Database, ids: &Ids, details: &Details) -> Result<Ve
     })
 }
 
-/// For each program, subtracts the control code of its children from its control code, since the
-/// profile includes the children. If a child of a program already occurred as a child before, the
-/// program gets no control code at all: otherwise, a few bytes of a damaged file could name a large
-/// program again and again.
+/// Subtracts from the control code of each program the control code of its children, which the
+/// profile includes. If a program has a child that occurred as a child before, the program gets no
+/// control code at all: otherwise, a few bytes of a damaged file could name a large program again
+/// and again.
 fn leave_children_out(programs: &mut [Program]) {
     let mut is_child = vec![false; programs.len()];
     let mut is_first = |&child: &u32| !std::mem::replace(&mut is_child[child as usize], true);
@@ -235,7 +233,6 @@ fn read_vertex_types(database: &Database) -> Result<(Ids, Vec<VertexType>)> {
     Ok((ids, types))
 }
 
-/// Name of the table with the bytes of vertices of each compute set.
 pub const VERTEX_MEMORY: &str = "memory_by_compute_set";
 
 /// Reads the compute sets with their vertices. Also returns a map from the id of a compute set to
@@ -302,7 +299,8 @@ pub enum ProgramKind {
     /// The program calls a function. The value is the program that is the body of the function, as
     /// an index into [`Programs::all`](super::Programs::all).
     Call(u32),
-    /// The program does anything else; the value is the name of its type in `program_types`.
+    /// The program does anything else, such as a loop, a sync or a host copy; the value is the name
+    /// of its type in `program_types`.
     Other(Box<str>),
 }
 
@@ -324,18 +322,18 @@ impl ProgramKind {
     }
 }
 
-/// Maps the table of a program type and the id of a row to the kind of the program and the ids of
-/// the region sets that the program moves. `programs.variant_index` refers to the row. The kind is
-/// `None` for a program that neither runs a compute set nor exchanges data between tiles nor calls a
-/// function.
+/// Maps the table of a program type and the id of a row to the details of a program: its kind, and
+/// the ids of the region sets that it moves. `programs.variant_index` is the id of the row. The
+/// kind is `None` for a program that neither runs a compute set nor exchanges data between tiles
+/// nor calls a function.
 type Details = FxHashMap<(&'static str, u64), (Option<ProgramKind>, Arc<[u64]>)>;
 
-/// Reads the `program_type_*` tables. `compute_sets` and `programs` map the ids of compute sets and
-/// programs to their indices.
+/// Reads the `program_type_*` tables, which have details of programs by program type.
+/// `compute_sets` and `programs` map the ids of compute sets and programs to their indices.
 fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Result<Details> {
     let executes = database.by_id(ON_TILE_EXECUTE, &["id", "compute_set"], |row| {
-        let set = row.position(1, compute_sets, "compute_sets");
-        set.map(ProgramKind::OnTileExecute)
+        row.position(1, compute_sets, "compute_sets")
+            .map(ProgramKind::OnTileExecute)
     })?;
     let exchanges = database.by_id(DO_EXCHANGE, &["id", "code_bytes_by_tile_rle"], |row| {
         row.tile_runs(1).map(ProgramKind::DoExchange)
@@ -347,11 +345,14 @@ fn read_details(database: &Database, compute_sets: &Ids, programs: &Ids) -> Resu
         (DO_EXCHANGE, exchanges),
         (CALL, calls),
     ] {
-        let kinds = kinds.into_iter();
-        details.extend(kinds.map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))));
+        details.extend(
+            kinds
+                .into_iter()
+                .map(|(id, kind)| ((table, id), (Some(kind), Vec::new()))),
+        );
     }
     for (table, columns, owner) in REGION_COLUMNS {
-        // The table of a program type that the model does not use may be missing.
+        // The profile may lack the table of a program type that the model does not use.
         if !database.has_table(table) {
             continue;
         }
@@ -414,8 +415,8 @@ fn read_calls(database: &Database, programs: &Ids) -> Result<FxHashMap<u64, Prog
     })
 }
 
-/// Name of the table of programs that run a compute set. The constants after it name the tables of
-/// other types of programs that have data about memory.
+/// Names of the tables of those types of programs that have data about memory, such as the table of
+/// programs that run a compute set.
 const ON_TILE_EXECUTE: &str = "program_type_on_tile_execute";
 const DO_EXCHANGE: &str = "program_type_do_exchange";
 const GLOBAL_EXCHANGE: &str = "program_type_global_exchange";
@@ -423,8 +424,6 @@ const STREAM_COPY_MID: &str = "program_type_stream_copy_mid";
 const CODE_COPY: &str = "program_type_code_copy";
 const CALL: &str = "program_type_call";
 
-/// The columns of a table of exchanges: the id of a row, the id of the source region set, and the
-/// id of the destination region set.
 const MOVED: &[&str] = &["id", "source_regions_id", "destination_regions_id"];
 const HOST_EXCHANGE: &[&str] = &["stream_copy_mid_id", "regions_id"];
 
@@ -434,8 +433,8 @@ const REGION_COLUMNS: [(&str, &[&str], &str); 6] = [
     (DO_EXCHANGE, MOVED, DO_EXCHANGE),
     (GLOBAL_EXCHANGE, MOVED, GLOBAL_EXCHANGE),
     (CODE_COPY, &["id", "destination_regions_id"], CODE_COPY),
-    // This table has no region sets, but it has a row for every stream copy, even one without
-    // regions.
+    // The table of stream copies has no region sets, but a row for every stream copy. So even a
+    // stream copy without regions gets an entry.
     (STREAM_COPY_MID, &["id"], STREAM_COPY_MID),
     ("host_exchange_from_host", HOST_EXCHANGE, STREAM_COPY_MID),
     ("host_exchange_to_host", HOST_EXCHANGE, STREAM_COPY_MID),

@@ -35,18 +35,19 @@ pub struct RecordedCategory {
 /// A kind of memory that belongs to programs rather than to tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CodeKind {
-    /// Code of vertex types.
+    /// Code of vertex types (codelets).
     VertexCode,
     /// State of vertices, with pointers, descriptors and padding.
     VertexState,
     /// Code of exchanges between tiles of one IPU.
     ExchangeCode,
-    /// Control code of programs.
+    /// Control code of programs, that is, their code apart from vertices and exchanges.
     ControlCode,
 }
 
 impl CodeKind {
-    /// All kinds of memory of programs. The kind `kind` is at the index `kind as usize`.
+    /// All kinds of memory that belongs to programs. The kind `kind` is at the index `kind as
+    /// usize`.
     pub const ALL: [CodeKind; 4] = [
         Self::VertexCode,
         Self::VertexState,
@@ -54,9 +55,9 @@ impl CodeKind {
         Self::ControlCode,
     ];
 
-    /// Returns the names of the categories of lowered variables that hold this kind of memory. In a
-    /// real profile the four categories of vertex state add up to `memory_by_compute_set` on every
-    /// tile (checked).
+    /// Returns the names of the categories of lowered variables that hold this kind of memory, such
+    /// as vertex state. In a real profile the four categories of vertex state add up to
+    /// `memory_by_compute_set` on every tile (checked).
     pub fn categories(self) -> &'static [&'static str] {
         match self {
             Self::VertexCode => &["vertexCode"],
@@ -89,7 +90,7 @@ pub struct RecordedTile {
     /// Bytes of the tile that are in use, including the gaps between variables
     /// (`total_including_gaps`); `None` if the profile lacks the column.
     pub with_gaps: Option<u64>,
-    /// Bytes of the variables on the tile that are live on every step.
+    /// Bytes of the variables on the tile that are always live, that is, live on every step.
     pub always_live: u64,
     /// The largest number of bytes of not-always-live variables on the tile that are live on the
     /// same step.
@@ -102,8 +103,8 @@ pub struct RecordedTile {
 }
 
 impl RecordedTile {
-    /// Returns the number of bytes of `total` that no lowered variable explains. In a real profile,
-    /// the number is 36 on one tile and 0 on all other tiles.
+    /// Returns the number of recorded bytes of the tile that no lowered variable explains. In a
+    /// real profile, the number is 36 on one tile and 0 on all other tiles.
     pub fn beyond_variables(&self) -> u64 {
         self.total
             .saturating_sub(self.always_live.saturating_add(self.not_always_live))
@@ -117,7 +118,6 @@ impl Recorded {
         self.tiles.iter().map(|tile| tile.total).max()
     }
 
-    /// Reads the recorded memory of tiles and categories.
     pub(super) fn read(database: &Database) -> Result<Self> {
         Ok(Self {
             tiles: read_tiles(database)?,
@@ -137,8 +137,8 @@ pub struct Regions {
     pub overflowed: u64,
 }
 
-/// Columns of [`TILES`]. Every profile has the first [`REQUIRED`] columns, but may lack some of the
-/// last columns.
+/// Columns of the table of recorded memory by tile. Every profile has the first [`REQUIRED`]
+/// columns, but may lack some of the last columns.
 const COLUMNS: &[&str] = &[
     "tile",
     "total",
@@ -186,13 +186,11 @@ fn read_tiles(database: &Database) -> Result<Vec<RecordedTile>> {
         return Ok(Vec::new());
     }
     let missing = |tile: u32| cell(TILES, "tile", tile, "there is no such row");
-    (0..)
-        .zip(tiles)
-        .map(|(tile, recorded)| recorded.ok_or_else(|| missing(tile)))
+    let rows = (0..).zip(tiles);
+    rows.map(|(tile, row)| row.ok_or_else(|| missing(tile)))
         .collect()
 }
 
-/// The table of the recorded memory of categories.
 pub const CATEGORIES: &str = "memory_by_category";
 
 /// Reads the recorded memory of each category; returns an empty list if the profile lacks the

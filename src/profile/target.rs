@@ -49,7 +49,7 @@ impl FormatVersion {
         if version.major == KNOWN_MAJOR {
             return Ok(version);
         }
-        // The tables of another format may have another meaning.
+        // In another report format, the same tables may have another meaning.
         unusable(format!(
             "the profile has report format {version}, and popliner reads only format \
              {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \
@@ -57,7 +57,7 @@ impl FormatVersion {
         ))
     }
 
-    /// Returns a warning if this format version was not checked on a real file.
+    /// Returns a warning if this version of the report format was not checked on a real profile.
     pub(super) fn warning(self) -> Option<Warning> {
         ((self.major, self.minor) != (KNOWN_MAJOR, KNOWN_MINOR)).then(|| {
             Warning::new(format!(
@@ -75,8 +75,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// Calls `read` with the cells in `columns` of the only row of `table`, and returns its result. A
-/// table with no row or with several rows is an error.
+/// Calls `read` with the cells in `columns` of the only row of `table`, and returns the result of
+/// `read`. A table with no row or with several rows is an error.
 fn only_row<T>(
     database: &Database,
     table: &'static str,
@@ -93,15 +93,16 @@ fn only_row<T>(
     ))
 }
 
-/// Name of the table with the recorded memory of each tile.
 pub const TILES: &str = "memory_by_tile";
 
 /// Returns the number of tiles that [`TILES`] lists: the largest tile number plus 1, or 0 if the
 /// table has no rows.
 pub fn listed_tiles(database: &Database) -> Result<u64> {
     let tiles = database.rows(TILES, &["tile"], |row| row.unsigned(0))?;
-    let last = tiles.into_iter().max();
-    Ok(last.map_or(0, |last| last.saturating_add(1)))
+    Ok(tiles
+        .into_iter()
+        .max()
+        .map_or(0, |last| last.saturating_add(1)))
 }
 
 /// The machine that a model was compiled for (`target_info`).
@@ -115,7 +116,8 @@ pub struct Target {
     pub bytes_per_tile: u64,
     /// Number of IPUs that the model was compiled for.
     pub num_ipus: u64,
-    /// Number of replicas that the model was compiled for.
+    /// Number of replicas (copies of the program on different IPUs) that the model was compiled
+    /// for.
     pub num_replicas: u64,
     /// Poplar's name of the hardware, such as `ipu2`.
     pub architecture: String,
@@ -148,10 +150,10 @@ impl Target {
         })
     }
 
-    /// If the model was compiled for replicas of one IPU each and the profile lists the tiles of
-    /// one replica only, reduces the target of `database` to one replica and returns a warning.
-    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results for one
-    /// replica hold for all.
+    /// Reduces the target of `database` to one replica and returns a warning, if the model was
+    /// compiled for replicas of one IPU each and the profile lists the tiles of one replica only.
+    /// Otherwise, changes nothing. All replicas run the same program on the same tiles, so results
+    /// for one replica hold for all.
     ///
     /// # Errors
     /// If the model was compiled for replicas of one IPU each, but the profile does not list
@@ -249,7 +251,7 @@ pub struct BuildInfo {
 pub struct ChosenOption {
     /// Name of the option, such as `opt.internalExchangeOptimisationTarget`.
     pub name: String,
-    /// Value of the option, as a text.
+    /// Value of the option, as the text in the profile.
     pub value: String,
 }
 
@@ -269,8 +271,10 @@ impl BuildInfo {
                 let (name, value) = (row.text(0)?, row.text(1)?);
                 Ok((row.unsigned(2)? == 0).then_some(ChosenOption { name, value }))
             });
-            let rows = or_warn(rows, what, warnings).into_iter();
-            let mut options: Vec<ChosenOption> = rows.flatten().collect();
+            let mut options: Vec<ChosenOption> = or_warn(rows, what, warnings)
+                .into_iter()
+                .flatten()
+                .collect();
             options.sort_by(|a, b| a.name.cmp(&b.name));
             options
         };

@@ -1,4 +1,4 @@
-//! Stores one number for each tile, as runs of tiles with equal numbers.
+//! Stores one number for each tile, such as bytes of code, as runs of tiles with equal numbers.
 
 use super::encoding::{BlobError, Runs, ValueRun, Varints};
 use serde::de::Error;
@@ -16,14 +16,14 @@ pub struct TileBytes {
     runs: Arc<[TileRun]>,
 }
 
-/// A run of consecutive tiles with the same number, which is not 0.
+/// A run of consecutive tiles with the same number, such as bytes of code. The number is not 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileRun {
-    /// The first tile of the run.
+    /// The first tile of the run of tiles.
     pub from: u32,
-    /// The end of the run (exclusive): the tile after its last tile.
+    /// The end of the run of tiles (exclusive), which is the tile after its last tile.
     pub to: u32,
-    /// The number that each tile of the run has.
+    /// The number that each tile of the run has, such as bytes of code or a count of vertices.
     pub value: u32,
 }
 
@@ -41,12 +41,12 @@ impl TileBytes {
         Self::collect(values, tiles, blob.is_empty())
     }
 
-    /// Creates the numbers from `runs`, decoded runs with one value for each of `tiles` tiles, from
-    /// tile 0 on.
+    /// Stores one number for each tile. `runs` are decoded runs with one value for each of `tiles`
+    /// tiles, from tile 0 on.
     ///
     /// # Errors
-    /// If `runs` have more values than `tiles`; if they have fewer, unless `empty` is set, which
-    /// allows no values at all; or if a value exceeds 32 bits.
+    /// If a value exceeds 32 bits, or if the number of values is not `tiles`. With `empty`, no
+    /// values at all are also allowed, and mean 0 on all tiles.
     fn collect(
         runs: impl Iterator<Item = Result<ValueRun, BlobError>>,
         tiles: u32,
@@ -74,13 +74,13 @@ impl TileBytes {
         Ok(Self { runs: bytes.into() })
     }
 
-    /// Creates the numbers from `runs` in the form of [`TileBytes::runs`]: ascending, within
-    /// `tiles` tiles, no run empty or with the value 0, and no two adjacent runs with equal values.
-    /// Returns `None` if `runs` have another form.
+    /// Stores one number for each tile. `runs` must have the form of [`TileBytes::runs`]:
+    /// ascending, within `tiles` tiles, no run empty or with the value 0, and no two adjacent runs
+    /// with equal values. Returns `None` if `runs` have another form.
     pub fn from_runs(runs: Vec<TileRun>, tiles: u32) -> Option<Self> {
         if runs.is_empty() {
-            // This is the most frequent case: most programs have no code on any tile. The default
-            // value allocates no memory.
+            // Most programs have no code on any tile, so `runs` is mostly empty. The default value
+            // allocates no memory.
             return Some(Self::default());
         }
         let whole = |run: &TileRun| run.from < run.to && run.to <= tiles && run.value != 0;
@@ -92,8 +92,8 @@ impl TileBytes {
             .then(|| Self { runs: runs.into() })
     }
 
-    /// Returns the sum of `parts`, tile by tile. Each part is a pair of numbers by tile and a
-    /// factor by which all these numbers are multiplied.
+    /// Returns the sum of `parts`, tile by tile. Each part is a pair: one number for each tile, and
+    /// a factor by which all these numbers are multiplied.
     ///
     /// # Errors
     /// If the sum on a tile exceeds 32 bits. The error is the first tile with such a sum.
@@ -104,8 +104,8 @@ impl TileBytes {
         Self::combine(parts, |sum| u32::try_from(sum).ok())
     }
 
-    /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 on
-    /// a tile where the number does not exceed the sum.
+    /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 if
+    /// it does not exceed the sum.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
@@ -120,19 +120,19 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile and the change of the sum from the tile before to this tile. A run
-        // changes the sum only at its first tile and at the tile after its last tile.
+        // Each entry is a tile and the change of the sum from the tile before. A run changes the
+        // sum only at its first tile and at the tile after its last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
-                // The product is capped at 2^32: a larger product makes the sum exceed 32 bits
-                // anyway, and any sum of capped products fits 64 bits.
+                // The product is capped at 2^32: a larger product makes the sum of a tile exceed 32
+                // bits anyway, and a sum of capped products always fits 64 bits.
                 let bytes = i64::from(run.value).saturating_mul(factor).min(1 << 32);
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // The changes of each part ascend by tile, and a stable sort merges ascending sequences
-        // quickly.
+        // The changes of each part are already in the order of tiles, and a stable sort merges
+        // ascending sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
@@ -145,18 +145,18 @@ impl TileBytes {
         Ok(Self { runs: runs.into() })
     }
 
-    /// Returns the runs of tiles whose number is not 0, ascending.
+    /// Returns the runs of tiles with equal numbers, ascending, without tiles whose number is 0.
     pub fn runs(&self) -> &[TileRun] {
         &self.runs
     }
 
-    /// Returns the tile after the last tile whose number is not 0; 0 if every tile has the number
-    /// 0.
+    /// Returns the end (exclusive) of the tiles with numbers other than 0; 0 if every tile has the
+    /// number 0.
     pub fn end(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.to)
     }
 
-    /// Returns the number that `tile` has.
+    /// Returns the number that is stored for `tile`, such as bytes of code.
     pub fn get(&self, tile: u32) -> u32 {
         let run = self.runs.partition_point(|run| run.to <= tile);
         match self.runs.get(run) {
@@ -165,8 +165,8 @@ impl TileBytes {
         }
     }
 
-    /// For each tile whose `value` in `self` is not 0, replaces `numbers[tile]` by
-    /// `change(numbers[tile], value)`. A run of `self` that reaches beyond `numbers` is skipped.
+    /// For each tile whose number `value` is not 0, replaces `numbers[tile]` by
+    /// `change(numbers[tile], value)`. A run of tiles that reaches beyond `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
             let numbers = numbers.get_mut(run.from as usize..run.to as usize);
@@ -176,13 +176,14 @@ impl TileBytes {
         }
     }
 
-    /// Adds the number of each tile in `self` to the sum of the tile in `sums`. A run that reaches
+    /// Adds the number of each tile to the entry of the tile in `sums`. A run of tiles that reaches
     /// beyond `sums` is skipped.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
         self.change(sums, u64::saturating_add);
     }
 
-    /// Returns the sum of the numbers of all tiles in the range `tiles` (end exclusive).
+    /// Returns the sum of the numbers of the tiles in the range `tiles` (end exclusive), such as
+    /// the bytes on one IPU.
     pub fn total_of(&self, tiles: Range<usize>) -> u64 {
         self.runs
             .iter()
@@ -194,14 +195,15 @@ impl TileBytes {
             .sum()
     }
 
-    /// Returns the sum of the numbers of all tiles.
+    /// Returns the sum of the numbers of all tiles, such as the bytes of a program's code on the
+    /// IPU.
     pub fn total(&self) -> u64 {
         self.total_of(0..usize::MAX)
     }
 }
 
 impl FromIterator<u32> for TileBytes {
-    /// Stores one number for each tile, from tile 0 on.
+    /// Stores `values`, one number for each tile from tile 0 on.
     fn from_iter<T: IntoIterator<Item = u32>>(values: T) -> Self {
         let mut runs = Vec::new();
         for (value, tile) in values.into_iter().zip(0..) {
@@ -211,8 +213,8 @@ impl FromIterator<u32> for TileBytes {
     }
 }
 
-/// Serializes each run as three numbers, which are mostly small: the number of tiles between the
-/// previous run and this run, the number of tiles of this run, and its value.
+/// Serializes each run of tiles as three numbers, which are mostly small: the number of tiles
+/// between the previous run and this run, the number of tiles of this run, and its value.
 impl Serialize for TileBytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut end = 0;
@@ -226,8 +228,8 @@ impl Serialize for TileBytes {
     }
 }
 
-/// Deserializes runs, and checks that they ascend, that no run is empty, and that no value is 0.
-/// The number of tiles is unknown here, so callers must check [`TileBytes::end`].
+/// Deserializes runs of tiles, and checks that they ascend, that no run is empty, and that no value
+/// is 0. The number of tiles is unknown here, so callers must check [`TileBytes::end`].
 impl<'de> Deserialize<'de> for TileBytes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut end = 0u32;

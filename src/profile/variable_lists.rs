@@ -22,17 +22,19 @@ pub struct VariableLists {
 }
 
 impl VariableLists {
-    /// Returns the number of lists with at least one member.
+    /// Returns the number of compute sets or region sets with at least one variable, each of which
+    /// has a list.
     pub fn len(&self) -> usize {
         self.lists.len()
     }
 
-    /// Returns whether no list has a member.
+    /// Returns whether no compute set or region set has a variable, so that there are no lists.
     pub fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// Returns the members of all lists. A variable that is in several lists occurs several times.
+    /// Returns the members of all lists, as indices into [`Variables`]. A variable that is in
+    /// several lists occurs several times.
     pub fn all_members(&self) -> &[u32] {
         &self.members
     }
@@ -40,12 +42,14 @@ impl VariableLists {
     /// Returns the position of the list of the compute set or region set with the id `id`; `None`
     /// if the set has no members, and so no list.
     pub fn position(&self, id: u64) -> Option<u32> {
-        let found = self.lists.binary_search_by_key(&id, |&(list, _)| list);
-        found.ok().map(|position| position as u32)
+        self.lists
+            .binary_search_by_key(&id, |&(list, _)| list)
+            .ok()
+            .map(|position| position as u32)
     }
 
-    /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`,
-    /// ascending and each once.
+    /// Returns the positions of the lists of the compute sets or region sets with the ids `ids`, in
+    /// ascending order and without repetition.
     pub(super) fn positions(&self, ids: impl Iterator<Item = u64>) -> Vec<u32> {
         let positions: BTreeSet<u32> = ids.filter_map(|id| self.position(id)).collect();
         positions.into_iter().collect()
@@ -60,7 +64,8 @@ impl VariableLists {
         &self.members[start as usize..self.lists[position].1 as usize]
     }
 
-    /// Adds `member`, an index into [`Variables`], to the list with the id `id`.
+    /// Adds the variable `member`, an index into [`Variables`], to the list of the compute set or
+    /// region set with the id `id`.
     #[inline]
     fn push(&mut self, id: u64, member: u32) {
         match self.lists.last_mut() {
@@ -70,14 +75,15 @@ impl VariableLists {
         self.members.push(member);
     }
 
-    /// Returns whether the last call of [`push`](Self::push) had the same `id` and `member`.
+    /// Returns whether the last added variable is `member` of the set with the id `id`, so that
+    /// adding it again would repeat it.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
     }
 
-    /// Joins `parts`, each read from a range of rows, and puts the lists into ascending order of
-    /// their ids.
+    /// Joins `parts`, the lists of variables from each range of rows, and puts the lists into
+    /// ascending order of their ids.
     fn join(parts: Vec<Self>) -> Self {
         let (mut members, mut lists) = (Vec::new(), Vec::new());
         let mut start = 0;
@@ -90,7 +96,7 @@ impl VariableLists {
             members: concatenated(members),
             lists,
         };
-        // Rows are usually in the order of their list ids, and need no sorting.
+        // Rows are usually in the order of their list ids, so that no sorting is needed.
         if !joined.lists.is_sorted_by_key(|&(id, _)| id) {
             let ids = joined.lists.iter().map(|&(id, _)| id);
             let mut runs: Vec<(u64, u32)> = ids.zip(0..).collect();
@@ -103,16 +109,17 @@ impl VariableLists {
             joined = sorted;
         }
         let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // Of the runs of one list, the last one has the end of the list.
+        // After sorting, the entries of one list are adjacent, and the last of them has the end of
+        // the list.
         joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
         joined
     }
 }
 
-/// Reads the variables of each region set (`exchange_regions`). Also returns indices into
-/// [`Variables`], ascending: of variables with a region that ends beyond the variable, and of
-/// variables that a region set lists twice in a row. A real profile has no such repetitions, since
-/// the ids of the region set and the variable together are the key of the table.
+/// Reads the variables of each region set (`exchange_regions`). Also returns the variables that
+/// contradict their regions, as ascending indices into [`Variables`]: a region ends beyond the
+/// variable, or a region set lists the variable twice in a row. In a real profile, the ids of
+/// region set and variable together are the key of the table, so nothing is listed twice.
 pub fn read_regions(
     database: &Database,
     variables: &Variables,
@@ -150,7 +157,8 @@ pub fn read_regions(
 }
 
 /// Returns the end of the last region in `text`, such as 12 for `[0,4),[8,12)`; `None` for a text
-/// of another form. The text is parsed by hand for speed, since there are millions of such texts.
+/// of another form. The parser is written by hand for speed, since a profile has millions of such
+/// texts.
 #[inline]
 fn end_of_regions(text: &[u8]) -> Option<u64> {
     let (mut end, mut place) = (0, 1);
@@ -178,7 +186,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // A run of differences of 0 repeats the same id. The id is added only once for the run.
+            // A run of differences of 0 repeats the id of one variable, which is added only once
+            // for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id
@@ -188,8 +197,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             }
         }
         let added = lists.members.len() - before;
-        // This check bounds the number of members of all lists together. A row of a few bytes can
-        // list every variable, so a small file could otherwise fill the memory.
+        // The number of members of all lists together is bounded: a row of a few bytes can list
+        // every variable, so a small file could otherwise fill the memory.
         if members.fetch_add(added, Ordering::Relaxed) + added <= max {
             return Ok(());
         }
@@ -202,8 +211,6 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
     Ok(VariableLists::join(parts))
 }
 
-/// Returns the index into [`Variables`] of the variable with the id `var_id`, which was read from
-/// column 1 of `row`. If there is no such variable, the error names the row.
 #[inline]
 fn position(variables: &Variables, row: &Cells<'_>, var_id: u64) -> Result<u32> {
     variables.position(var_id).ok_or_else(|| {

@@ -13,15 +13,14 @@ use crate::progress::Progress;
 use rustc_hash::FxHashMap;
 use std::mem::take;
 
-/// The entry in [`Variables::classes`] for a variable that is never live, since it was never
-/// allocated to a tile.
+/// In [`Variables::classes`], stands for the equivalence class of a variable that is never live,
+/// since it was never allocated to a tile.
 pub const NEVER_LIVE: u32 = u32::MAX;
 
 /// All lowered variables, as parallel arrays in the order of the file, since a large model has 10^7
 /// variables. The position of a variable is its index in these arrays.
 #[derive(Debug, Default)]
 pub struct Variables {
-    /// Maps the `var_id` of a variable to its position.
     ids: Ids,
     /// One entry per variable: its `var_id`. The list is empty if every `var_id` equals the
     /// position of its variable.
@@ -46,7 +45,6 @@ pub struct Variables {
     pub labels: Vec<VariableLabel>,
 }
 
-/// The table of lowered variables.
 pub const TABLE: &str = "vars_info";
 const COLUMNS: &[&str] = &[
     "var_id",
@@ -58,8 +56,8 @@ const COLUMNS: &[&str] = &[
     "unlowered_var_id",
 ];
 
-/// Number of leading [`COLUMNS`] that every profile has. The other columns are only needed for
-/// labels.
+/// Number of leading [`COLUMNS`] of `vars_info` that every profile has. The other columns are only
+/// needed for labels, the names and debug contexts of weights and other lasting tensors.
 const REQUIRED: usize = 5;
 
 impl Variables {
@@ -100,7 +98,7 @@ impl Variables {
         Self::join(parts, category_names, database)
     }
 
-    /// Joins `parts`, which has one entry per range of rows in rowid order: the variables of the
+    /// Joins `parts`, which has one entry per range of rows in rowid order: the variables in the
     /// range, and the keys of their labels. Reads the labels from `database`. Joins one column at a
     /// time, so that at most a few columns are in memory twice.
     fn join(
@@ -112,9 +110,9 @@ impl Variables {
         let mut labels = LabelKeys::default();
         for (part, keys) in parts.iter_mut().zip(keys) {
             let numbers = labels.absorb(keys);
-            part.label_of
-                .iter_mut()
-                .for_each(|label| *label = numbers[*label as usize]);
+            for label in &mut part.label_of {
+                *label = numbers[*label as usize];
+            }
         }
         let mut var_ids = column(&mut parts, |part| &mut part.var_ids);
         let ids = Ids::of(TABLE, "var_id", &var_ids)?;
@@ -134,7 +132,7 @@ impl Variables {
         })
     }
 
-    /// Returns the number of lowered variables.
+    /// Returns the number of lowered variables in the profile.
     pub fn len(&self) -> usize {
         self.tiles.len()
     }
@@ -146,8 +144,10 @@ impl Variables {
 
     /// Returns the `var_id` of the variable at `position`.
     pub fn id(&self, position: u32) -> u64 {
-        let own = self.var_ids.get(position as usize);
-        own.copied().unwrap_or(position.into())
+        self.var_ids
+            .get(position as usize)
+            .copied()
+            .unwrap_or(position.into())
     }
 
     /// Returns the label of the variable at `position`, as an index into `labels`; 0 for no label.
@@ -155,7 +155,8 @@ impl Variables {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
 
-    /// Adds the bytes of the variables at `positions` to `sums`, which has one entry per tile.
+    /// Adds the bytes of the variables at `positions` to `sums`, which has one entry per tile: the
+    /// sum for the tile on which a variable lies.
     pub(crate) fn add_to<'a>(
         &self,
         positions: impl IntoIterator<Item = &'a u32>,
@@ -175,8 +176,8 @@ impl Variables {
     }
 }
 
-/// Takes the same column out of each of `parts`, and concatenates these columns. `parts` has one
-/// entry per range of rows; `of_part` returns the column of a part.
+/// Concatenates one column of the table of variables. `parts` has one entry per range of rows, from
+/// which `of_part` returns the column. The column is taken out of the parts, which frees memory.
 fn column<T: Copy + Send + Sync>(
     parts: &mut [Variables],
     of_part: fn(&mut Variables) -> &mut Vec<T>,
@@ -184,11 +185,10 @@ fn column<T: Copy + Send + Sync>(
     concatenated(parts.iter_mut().map(|part| take(of_part(part))).collect())
 }
 
-/// The category of variables that hold data of tensors. Variables of other categories have no
-/// labels.
+/// Name of the category of variables that hold data of tensors. Variables of other categories have
+/// no labels (names and debug contexts).
 const LABELLED: &str = "variable";
 
-/// The table of categories of variables.
 pub const CATEGORIES: &str = "var_categories";
 
 /// Reads the categories of variables. Returns a map from the id of a category to its index in the
@@ -238,9 +238,9 @@ impl VariableNames {
             Some(format!("{prefix}{}{suffix}", bases.get(base)?))
         };
         self.0.check_unchanged()?;
-        let names = ids.iter().map(name);
-        Ok(names
-            .map(|name| name.unwrap_or("(no name in the profile)".into()))
+        Ok(ids
+            .iter()
+            .map(|id| name(id).unwrap_or("(no name in the profile)".into()))
             .collect())
     }
 }
@@ -262,8 +262,8 @@ pub struct VariableLabel {
     pub lacks_contexts: bool,
 }
 
-/// Maps each distinct key of a label to the index of the label. Indices count from 1 in the order
-/// in which the keys were added; 0 stands for no label.
+/// Maps the key of each distinct label (name and debug contexts of a tensor) to the index of the
+/// label. Indices count from 1 in the order in which the keys were added; 0 stands for no label.
 #[derive(Default)]
 pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
@@ -274,8 +274,9 @@ impl LabelKeys {
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the keys of `other`. Returns a list that maps the index of each label in `other` to the
-    /// index in `self` of the label with the same key; the index 0 (no label) is mapped to 0.
+    /// Adds the label keys of `other`. Returns a list that maps the index of each label in `other`
+    /// to the index in `self` of the label with the same key; the index 0 (no label) is mapped to
+    /// 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);
@@ -284,15 +285,18 @@ impl LabelKeys {
             .collect()
     }
 
-    /// Reads the name and the debug contexts for each key. Returns one entry per label index; the
+    /// Reads the name and the debug contexts of each label. Returns one entry per label index; the
     /// label at index 0 is empty.
     pub fn read(self, database: &Database) -> Result<Vec<VariableLabel>> {
         let mut labels = vec![VariableLabel::default(); self.0.len() + 1];
         if self.0.is_empty() {
             return Ok(labels);
         }
-        let bases = self.0.keys().map(|&(base, _)| (base, String::new()));
-        let mut names: FxHashMap<u64, String> = bases.collect();
+        let mut names: FxHashMap<u64, String> = self
+            .0
+            .keys()
+            .map(|&(base, _)| (base, String::new()))
+            .collect();
         database.rows_if_any(STRINGS, STRING_COLUMNS, |row| {
             if let Some(name) = names.get_mut(&row.unsigned(0)?) {
                 *name = row.text(1)?;
@@ -322,7 +326,6 @@ impl LabelKeys {
     }
 }
 
-/// Name of the table with the base names of variables.
 pub const STRINGS: &str = "vars_string_table";
 pub const STRING_COLUMNS: &[&str] = &["id", "string"];
 const CONTEXTS: &str = "debug_ids";

@@ -1,5 +1,5 @@
-//! Checks a loaded model: every index must refer to something that exists, and lists that must be
-//! in order have to be so, since all other code relies on both.
+//! Checks a loaded model: every index must refer to something that exists, and ordered lists must
+//! be in order, since all other code relies on that.
 
 use crate::limits::{STEPS, STEPS_AND_TILES};
 use crate::model::{
@@ -57,8 +57,8 @@ pub fn all(model: &Model) -> Result<(), String> {
     })
 }
 
-/// The checks of a loaded model: each method returns whether a part of the model, or an index in
-/// it, is valid.
+/// Checks of a loaded model: each method returns whether a part of the model, or an index in it, is
+/// valid.
 impl Model {
     fn fit_target(&self) -> bool {
         self.target.num_tiles > 0
@@ -126,9 +126,9 @@ impl Model {
             && self.are_on_tiles(code.all_bytes())
     }
 
-    /// Returns whether the cycles of the model are valid. The entries for clusters of programs must
-    /// refer to clusters that exist. In each entry, neither the cycles of exchanges nor the cycles
-    /// since the start of the backward pass may exceed the total.
+    /// Returns whether the cycles of the model are valid: entries for clusters of programs must
+    /// refer to clusters that exist, and in each entry, neither the cycles of exchanges nor the
+    /// cycles since the start of the backward pass may exceed the total.
     fn fit_cycles(&self) -> bool {
         let Some(cycles) = &self.cycles else {
             return true;
@@ -176,8 +176,8 @@ impl Model {
         self.memory_peak.as_ref().is_none_or(|peak| {
             let mut variables = peak.variables.iter();
             peak.tile < self.target.num_tiles
-                // In a model without liveness steps, the peak is at step 0, although this step does
-                // not exist.
+                // A model without liveness steps has its memory peak at step 0, although this step
+                // does not exist.
                 && peak.step < self.steps().max(1)
                 && variables.all(|variable| self.has_set(variable.set))
         })

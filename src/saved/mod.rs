@@ -76,9 +76,9 @@ pub fn load(path: &Path) -> Result<Model> {
     from_bytes(&fs::read(path)?)
 }
 
-/// Returns whether the file begins like a file that [`save`] wrote. If so, [`load`] gives a better
-/// error than a reader of profiles, even if the file is damaged. Returns `false` if the file cannot
-/// be read or is not a regular file; does not open pipes and devices.
+/// Returns whether the file begins like a saved model. If so, [`load`] gives a better error than a
+/// reader of profiles, even if the file is damaged. Returns `false` if the file cannot be read or
+/// is not a regular file, such as a pipe, which is not opened.
 pub fn is_saved(path: &Path) -> bool {
     let start = file_metadata(path).and_then(|_| first_bytes(path, MAGIC.len() as u64));
     start.is_ok_and(|start| !start.is_empty() && MAGIC.starts_with(&start))
@@ -108,7 +108,7 @@ fn file_of(model: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Decodes a model from the bytes of a whole file that [`save`] wrote.
+/// Decodes a model from the bytes of a whole file that [`save`] wrote, and checks it.
 ///
 /// # Errors
 /// If the content of the file is invalid, with the same errors as [`load`].
@@ -171,7 +171,6 @@ fn check_header(header: &[u8], size: u64) -> Result<()> {
     }
 }
 
-/// Returns the CRC-32 of `content`, little-endian.
 fn checksum(content: &[u8]) -> [u8; CHECKSUM] {
     let mut crc = Crc::new();
     crc.update(content);

@@ -38,7 +38,8 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// Encodes the groups of variables on one tile, as described at the head of this file.
+/// Encodes the groups of variables on one tile as a blob of varints: for each group, the difference
+/// of its use number from that of the group before, and its bytes.
 fn blob(groups: &[TileUse]) -> Vec<u8> {
     let (mut blob, mut last) = (Vec::new(), 0);
     for group in groups {
@@ -51,7 +52,7 @@ fn blob(groups: &[TileUse]) -> Vec<u8> {
 
 /// Decodes the groups of variables of all tiles. `uses` has one entry per use, with its liveness
 /// class and use set, and `tiles` has one entry per tile, with its number of groups and its
-/// [`blob`]. Returns `None` if a blob is malformed.
+/// [`blob`](blob()). Returns `None` if a blob is malformed.
 fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     // A group of variables takes at least two bytes of a blob. This check bounds the memory that a
     // hostile file can make the program reserve.
@@ -71,8 +72,8 @@ fn read(uses: &[(u32, u32)], tiles: &[(u32, &[u8])]) -> Option<VariableGroups> {
     VariableGroups::from_numbered(uses, &counts, groups)
 }
 
-/// Decodes `blob`, the [`blob`](blob()) of one tile, into `groups`. Returns `None` if the blob is
-/// malformed or its number of groups differs from the length of `groups`.
+/// Decodes the groups of variables on one tile from `blob` into `groups`. Returns `None` if the
+/// blob is malformed or has another number of groups than `groups`.
 fn read_tile(blob: &[u8], groups: &mut [TileUse]) -> Option<()> {
     let mut numbers = Varints::new(blob);
     let mut next = || u32::try_from(numbers.next()?.ok()?).ok();

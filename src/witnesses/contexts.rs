@@ -1,5 +1,5 @@
-//! Decides whether a verdict can rest on a file `debug.cbor`: whether the file belongs to the
-//! profile, and has all debug contexts to which the profile refers.
+//! Decides whether a file `debug.cbor` can be trusted: whether the file belongs to the profile, and
+//! has all debug contexts to which the profile refers.
 
 use super::contradiction::{Contradiction, DEBUG, Witness, incomplete};
 use super::programs::{bytes_of, reached};
@@ -27,7 +27,8 @@ pub fn check_debug(
 ) -> Result<(FileWarnings, Option<Contradiction>)> {
     let warnings = about(path, debug_info.warning());
     if debug_info.is_empty() && debug_info.damage().is_empty() {
-        // Two `debug.cbor` files without contexts were found in public repositories.
+        // Such files exist: two `debug.cbor` files without contexts were found in public
+        // repositories.
         return Err(anyhow::anyhow!(
             "it has no contexts, so no operation has a name or a layer: the process that wrote it \
              compiled nothing; give the debug.cbor of the process that wrote the profile, or \
@@ -79,11 +80,11 @@ pub fn check_debug(
     Ok((warnings, Some(found)))
 }
 
-/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. This is
-/// so if the debug context of the program or of its compute set is missing or has a missing
-/// ancestor, or if the context has another name than the compute set. It is also so if such a
-/// problem occurs at a Call that leads to the program, since the context of the Call determines
-/// which operations the called programs stand for.
+/// Returns one entry per program: whether its bytes may be attributed to the wrong layer. They may
+/// be if the debug context of the program or of its compute set is missing or lacks an ancestor, or
+/// has another name than the compute set. They also may be if a Call that leads to the program has
+/// one of these problems, since the context of the Call determines which operations the called
+/// programs stand for.
 fn lacking(programs: &Programs, debug_info: &DebugInfo) -> Vec<bool> {
     let is_broken = |id: u64| {
         let position = debug_info.position(id);
@@ -155,13 +156,13 @@ pub struct DebugMatch {
     pub nameless: usize,
 }
 
-/// Minimum number of debug contexts, or of compute sets with names, that can show that `debug.cbor`
-/// belongs to another compilation than the profile.
+/// Minimum number of debug contexts, or of compute sets with names, that must be compared to show
+/// that `debug.cbor` belongs to another compilation than the profile.
 const MIN_CONTEXTS: usize = 8;
 
 impl DebugMatch {
-    /// Counts how many of the contexts to which `programs` and their compute sets refer are in
-    /// `debug_info`, and how many of these match the programs and compute sets.
+    /// Counts how many of the debug contexts to which `programs` and their compute sets refer are
+    /// in `debug_info`, and how many of these fit the programs and compute sets.
     pub fn new(programs: &Programs, debug_info: &DebugInfo) -> Self {
         let sets = &programs.compute_sets;
         let mut ids: FxHashSet<u64> = programs.all.iter().map(|own| own.debug_id).collect();
@@ -190,12 +191,12 @@ impl DebugMatch {
         }
     }
 
-    /// Returns whether the contexts belong to another compilation than the profile. The result is
-    /// `false` if there are at least 8 compute sets with names to compare and at least three of
-    /// four have the name of their context. Otherwise it is `true` if Poplar wrote too few of the
-    /// contexts for programs or the compilation: fewer than three of four or, if at least 8 names
-    /// were compared and disagree, fewer than nine of ten. If the file has few of the contexts, the
-    /// result is `false`, since a damaged file may have lost the others.
+    /// Returns whether the contexts belong to another compilation than the profile. They do not if
+    /// at least 8 compute sets can be compared and three of four have the name of their context.
+    /// Otherwise they do if Poplar wrote too few of the found contexts for programs or the
+    /// compilation: fewer than three of four or, if at least 8 names were compared, fewer than nine
+    /// of ten. If few contexts are found, the result is `false`, since a damaged file may have lost
+    /// contexts.
     pub fn is_foreign(&self) -> bool {
         let has_names = self.named >= MIN_CONTEXTS;
         if has_names && self.same_names * 4 >= self.named * 3 {
@@ -205,8 +206,8 @@ impl DebugMatch {
         self.found >= MIN_CONTEXTS.min(self.ids) && self.of_programs * of < self.found * part
     }
 
-    /// Returns the damage of `debug.cbor`, by the data that it lacks, in this order: contexts to
-    /// which the profile refers, parents of contexts, and the names of compute sets.
+    /// Returns the kinds of damage of `debug.cbor`. In this order, it lacks contexts to which the
+    /// profile refers, parents of contexts, or the names of compute sets.
     pub fn damage(&self) -> Vec<Damage> {
         let named = self.named + self.nameless;
         let missing = self.all_ids - self.all_found;

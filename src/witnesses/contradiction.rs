@@ -1,6 +1,6 @@
 //! Defines contradictions: data in the files that disagree or are missing, with the bytes of a tile
-//! that each contradiction may misplace. Decides whether a verdict is possible despite the
-//! contradictions.
+//! that may therefore be attributed to the wrong layer. Decides whether it can still be told
+//! whether the model fits (the verdict).
 
 use crate::message::{DEBUG_AGAIN, FileError, PROFILE_AGAIN, Warning};
 use crate::profile::Recorded;
@@ -49,8 +49,8 @@ pub enum Witness {
 }
 
 impl Witness {
-    /// Returns the words before the recorded number and the words before the computed number in a
-    /// message; `None` for checks of missing data, which have no two numbers to compare.
+    /// Returns the words before the two numbers in the message about a contradiction, the recorded
+    /// and the computed number; `None` for checks of missing data, which compare no numbers.
     fn words(self) -> Option<[&'static str; 2]> {
         Some(match self {
             Self::Rows => ["its rows are", "the rows that it needs are"],
@@ -70,7 +70,7 @@ impl Witness {
         })
     }
 
-    /// Returns the words for the amount of which [`Contradiction::share`] is a percentage, such as
+    /// Returns the words for the amount that is 100 % in the message about a contradiction, such as
     /// `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
@@ -124,8 +124,9 @@ pub struct Contradiction {
 }
 
 impl Contradiction {
-    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0, no row and
-    /// no tile. There is no bound on its bytes, so it rules out a verdict.
+    /// Creates a contradiction of the check `witness` about `table`, with all numbers 0. Any number
+    /// of bytes may be attributed to the wrong layer, so there can be no verdict whether the model
+    /// fits.
     pub(super) fn unbounded(witness: Witness, table: &str) -> Self {
         Self {
             witness,
@@ -137,7 +138,7 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that `table` has no rows, although `rows` tiles or programs need
-    /// one. There is no bound on its bytes.
+    /// one. Any number of bytes may depend on the missing rows.
     pub(crate) fn without_rows(table: &str, rows: u64) -> Self {
         Self {
             computed: rows,
@@ -146,8 +147,8 @@ impl Contradiction {
     }
 
     /// Creates the contradiction that no backward pass was found, although operations update
-    /// parameters. `read` is the number of bytes of parameters that operations read, and `updated`
-    /// the number of these bytes that operations update. The contradiction rules out a verdict.
+    /// parameters as in training. `read` is the number of bytes of parameters that operations read,
+    /// and `updated` the number of these bytes that operations update.
     pub(crate) fn without_backward(read: u64, updated: u64) -> Self {
         let row = "no backward pass by marks or by the order of modules";
         Self {
@@ -160,8 +161,8 @@ impl Contradiction {
 
     /// Creates the contradiction that `table` lacks data; `row` describes the missing data.
     /// `by_tile` has one entry per tile: the bytes that depend on the missing data. The
-    /// contradiction gets the highest of these numbers, but at most the recorded total of the
-    /// fullest tile.
+    /// contradiction is about the tile with the most such bytes, but has at most the recorded total
+    /// of the fullest tile.
     pub(super) fn lacking(
         witness: Witness,
         table: &str,
@@ -170,8 +171,8 @@ impl Contradiction {
         recorded: &Recorded,
     ) -> Self {
         let fullest = recorded.fullest().unwrap_or(0);
-        // Variables that are live at different steps may add up to more bytes than a tile has at
-        // one step, so the bytes are limited to the total of the fullest tile.
+        // Variables that are live at different steps may add up to more bytes than a tile holds at
+        // one step. So the bytes are limited to the total of the fullest tile.
         worst(
             witness,
             table,
@@ -187,20 +188,20 @@ impl Contradiction {
         .in_row(row)
     }
 
-    /// Returns the contradiction with its field [`row`](Self::row) set to `row`.
     pub(super) fn in_row(self, row: String) -> Self {
-        let row = Some(row);
-        Self { row, ..self }
+        Self {
+            row: Some(row),
+            ..self
+        }
     }
 
-    /// Returns whether the contradiction is about the debug file rather than about the profile.
     fn is_of_debug(&self) -> bool {
         self.witness == Witness::DebugContexts
     }
 
-    /// Returns the warning about the contradiction. `has_verdict` tells whether the report has a
-    /// verdict. If [`refused`](Self::refused) is false, the contradiction does not change this
-    /// verdict.
+    /// Returns the warning about the contradiction. `has_verdict` tells whether the report says
+    /// that the model fits or does not fit. If [`refused`](Self::refused) is false, the
+    /// contradiction does not change this answer.
     pub(crate) fn warning(&self, has_verdict: bool) -> Warning {
         let same = if has_verdict {
             ", but the verdict is the same"
@@ -222,7 +223,8 @@ impl Contradiction {
 
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A message about `debug.cbor` starts with the path of the file, so it needs no table.
+        // A message about `debug.cbor` already begins with the path of the file, so no table is
+        // named.
         let table = (!self.is_of_debug()).then(|| format!("table `{}`", self.table));
         let tile = self.tile.map(|tile| format!("tile {tile}"));
         let place: Vec<String> = [table, self.row.clone(), tile]
@@ -267,10 +269,11 @@ pub fn worst(
     worst_of(witness, table, fullest, numbers, u64::abs_diff)
 }
 
-/// Returns a contradiction like [`worst`], but allows for harmless differences. `misplaced` returns
-/// the bytes that may be attributed to the wrong layer because a recorded and a computed number
-/// differ: 0 if every stage has a reserve for these bytes. The contradiction is about the tile with
-/// the most misplaced bytes; among equal tiles, about the tile with the largest difference.
+/// Compares recorded and computed numbers as [`worst`] does, but allows for harmless differences.
+/// `misplaced` returns the bytes that may be attributed to the wrong layer because a recorded and a
+/// computed number differ: 0 if every stage has a reserve for these bytes. The contradiction is
+/// about the tile with the most misplaced bytes; among equal tiles, about the tile with the largest
+/// difference.
 pub fn worst_of(
     witness: Witness,
     table: &str,
@@ -284,8 +287,11 @@ pub fn worst_of(
         .filter(|(_, [recorded, computed])| recorded != computed)
         .inspect(|_| tiles += 1)
         .max_by_key(|&(tile, [recorded, computed])| {
-            let difference = recorded.abs_diff(computed);
-            (misplaced(recorded, computed), difference, Reverse(tile))
+            (
+                misplaced(recorded, computed),
+                recorded.abs_diff(computed),
+                Reverse(tile),
+            )
         })?;
     Some(Contradiction {
         tile: Some(tile),
@@ -299,8 +305,8 @@ pub fn worst_of(
     })
 }
 
-/// Returns the error that a file has a problem that rules out a verdict. `text` describes the
-/// problem.
+/// Returns the error that a file cannot support a verdict, since it has the problem that `text`
+/// describes.
 pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \
@@ -308,14 +314,16 @@ pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     ))
 }
 
-/// Returns whether the contradictions rule out a verdict.
+/// Returns whether any contradiction in the files is so grave that it is unknown whether the model
+/// fits.
 pub fn are_refused(all: &[Contradiction]) -> bool {
     all.iter().any(|contradiction| contradiction.refused)
 }
 
-/// Sets `refused` (no verdict is possible) in all contradictions that misplace bytes, if these
-/// bytes together could change a verdict. `free` has one entry per verdict of the report: the bytes
-/// that are left under the limit, or minus the bytes by which the limit is exceeded.
+/// Marks as `refused` (no verdict is possible) all contradictions that may attribute bytes to the
+/// wrong layer, if these bytes together could decide whether a stage fits. `free` has one entry per
+/// verdict of the report: the bytes that are left under the memory limit, or minus the bytes by
+/// which the limit is exceeded.
 pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i64>) {
     let bytes = all
         .iter()
@@ -331,10 +339,9 @@ pub fn refuse_close(all: &mut [Contradiction], free: impl IntoIterator<Item = i6
     }
 }
 
-/// Returns an error if a contradiction rules out a verdict and the user does not accept a report
-/// without a verdict (`is_allowed`, from `--allow-incomplete`, means that the user does). `profile`
-/// and `debug` are the paths of the files as messages show them. The error begins with the path of
-/// the file that it is about.
+/// Returns an error if a contradiction rules out a verdict whether the model fits, unless
+/// `is_allowed` is set (by `--allow-incomplete`). `profile` and `debug` are the paths of the files
+/// as messages show them. The error begins with the path of the file that it is about.
 pub fn check(
     all: &[Contradiction],
     [profile, debug]: &[String; 2],

@@ -33,8 +33,9 @@ use crate::profile::{
     CATEGORIES, CompiledProfile, Profile, Recorded, RecordedCategory, RecordedTile, TILES, Target,
 };
 
-/// Returns the contradictions within a profile. `has_users` returns whether any operation uses a
-/// lowered variable, given the index of the variable in [`Variables`](crate::profile::Variables).
+/// Returns the contradictions within a profile: data that disagree or are missing. `has_users`
+/// returns whether any operation uses a lowered variable, given the index of the variable in
+/// [`Variables`](crate::profile::Variables).
 pub fn check_profile(
     profile: &Profile,
     has_users: impl Fn(usize) -> bool + Sync,
@@ -46,7 +47,8 @@ pub fn check_profile(
     found
 }
 
-/// Returns the contradictions within `profile`, which may be of a compilation for several IPUs.
+/// Returns the contradictions (data that disagree or are missing) within `profile`, which may be of
+/// a compilation for several IPUs.
 pub fn check_compilation(profile: &CompiledProfile) -> Vec<Contradiction> {
     let tiles = &profile.tiles;
     let mut found = check_record(tiles, &profile.categories, &profile.target);
@@ -69,7 +71,7 @@ pub fn recorded_totals(recorded: &[RecordedTile], computed: &[u64]) -> Option<Co
 }
 
 /// Returns the contradictions within the recorded bytes of tiles and categories: missing tables,
-/// and totals of tiles that contradict other columns.
+/// and totals of tiles that disagree with other columns.
 fn check_record(
     tiles: &[RecordedTile],
     categories: &[RecordedCategory],
@@ -88,8 +90,8 @@ fn check_record(
     .collect()
 }
 
-/// Returns a contradiction about the tile whose recorded total is furthest from the range that
-/// [`Witness::Total`] allows; `None` if all totals are within their ranges.
+/// Returns a contradiction about the tile whose recorded total is furthest from the range that its
+/// other recorded numbers allow; `None` if all totals are within their ranges.
 fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
     let fullest = tiles.iter().map(|tile| tile.total).max()?;
     let numbers = tiles.iter().map(|row| {
@@ -97,8 +99,8 @@ fn total(tiles: &[RecordedTile]) -> Option<Contradiction> {
         let most = row.with_gaps.unwrap_or(u64::MAX);
         let of_live = row.total.max(live).min(most);
         let computed = match row.regions {
-            // The regions of a tile that overflowed are not compared: no real profile shows which
-            // of them includes the bytes beyond the memory of the tile.
+            // The memory regions of a tile that overflowed are not compared with its total: no real
+            // profile shows which region includes the bytes beyond the memory of the tile.
             Some(regions) if of_live == row.total && regions.overflowed == 0 => regions.all,
             _ => of_live,
         };

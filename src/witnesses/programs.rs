@@ -5,8 +5,8 @@ use super::contradiction::{Contradiction, Witness, worst_of};
 use crate::profile::{CATEGORIES, CodeKind, ComputeSet, Profile, Program, ProgramKind, Programs};
 use rustc_hash::FxHashSet;
 
-/// Returns the contradictions about programs: programs without liveness steps, roots, debug
-/// contexts or vertices, and bytes of code that differ from the record.
+/// Returns the contradictions about programs: programs that lack liveness steps, a root of the
+/// program tree, debug contexts or vertices, and code with another number of bytes than recorded.
 pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
     let programs = &profile.programs;
     let mut unreached = vec![false; programs.all.len()];
@@ -61,9 +61,12 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
         ),
     ];
     // Number of programs that refer to the table `exchange_regions`. If there are any, the table
-    // must not be empty, since no other table tells which variables exchanges move.
-    let all = programs.all.iter();
-    let exchanges = all.filter(|program| !program.regions.is_empty()).count();
+    // must not be empty, since only this table tells which variables exchanges move.
+    let exchanges = programs
+        .all
+        .iter()
+        .filter(|program| !program.regions.is_empty())
+        .count();
     let of_regions = (exchanges > 0 && profile.region_variables.is_empty())
         .then(|| Contradiction::without_rows("exchange_regions", exchanges as u64));
     found
@@ -126,10 +129,11 @@ fn add_state(programs: &Programs, set: &ComputeSet, sums: &mut [u64]) {
     }
 }
 
-/// Returns one entry per program: whether the program may be in the wrong place of the program
-/// tree. This is so if a step of the program has a parent step whose program does not have it as a
-/// child. All children of the parent step's program are then marked too. No program of a real
-/// profile is marked. Steps below a Call are skipped, since it is unknown how they are nested.
+/// Returns one entry per program: whether the program may have a wrong place in the program tree.
+/// If a liveness step has a parent step, its program should be a child of the parent step's
+/// program. If it is not, the program is marked, and so are all children of the parent step's
+/// program. No program of a real profile is marked. Steps below a Call are skipped, since it is
+/// unknown how they are nested.
 fn misplaced(profile: &Profile) -> Vec<bool> {
     let programs = &profile.programs.all;
     let mut children = FxHashSet::default();
@@ -151,8 +155,8 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Returns one entry per program: whether the program is in `open` or is reached from a program in
-/// `open` through children and Calls. `open` has indices into `programs.all`.
+/// Returns one entry per program: whether children and Calls lead from a program in `open` to the
+/// program, or the program itself is in `open`. `open` has indices into `programs.all`.
 pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {
@@ -168,9 +172,9 @@ pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     is_reached
 }
 
-/// Bytes on a tile by which the recorded code may exceed the code of all programs without a
-/// warning. If a hundredth of the bytes of the fullest tile is more, that number applies instead.
-/// In a real profile, a tile has 178 bytes of run-time codelets, and 8 bytes for each part of its
+/// Number of bytes by which the recorded code of a tile may exceed the code of all programs without
+/// a warning, unless a hundredth of the fullest tile is more. In a real profile, a tile has 178
+/// bytes of run-time codelets that belong to no program, and 8 bytes for each part of its
 /// exchanges.
 const CODE_OF_NONE: u64 = 1 << 10;
 
@@ -178,10 +182,11 @@ const CODE_OF_NONE: u64 = 1 << 10;
 /// contradiction about the tile with the largest difference; `None` if all differences are allowed,
 /// or if `kind` is vertex state and the profile does not record it.
 ///
-/// The computed code may not exceed the recorded code, except for exchange and control code, which
-/// programs may share. Recorded code that belongs to no program misplaces no bytes, since every
-/// stage has a reserve for such code (how much code the compiler adds to larger models is unknown).
-/// It does misplace bytes if it is more than half of the code, or if `kind` is vertex state.
+/// The code of programs may not exceed the recorded code, except for exchange and control code,
+/// which programs may share. Recorded code that belongs to no program misplaces no bytes, since
+/// every stage has a reserve for such code (how much code the compiler adds to larger models is
+/// unknown). It does misplace bytes if it is more than half of the code, or if `kind` is vertex
+/// state.
 fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     let recorded = &profile.recorded;
     let fullest = recorded.fullest()?;
@@ -210,10 +215,10 @@ fn compare_code(profile: &Profile, kind: CodeKind) -> Option<Contradiction> {
     )
 }
 
-/// Returns the bytes of the code of this `kind` on each tile, summed over all programs and vertex
-/// types; `None` if `kind` is vertex state and the profile does not record it. Also returns whether
-/// the profile lists such code for all programs or vertex types that run. If so, only a bounded
-/// number of bytes of the recorded code may belong to none of these.
+/// Returns the bytes of the code of `kind` on each tile, summed over all programs and vertex types;
+/// `None` if `kind` is vertex state and the profile does not record it. Also returns whether the
+/// profile has such code for all programs or vertex types that run: then only few bytes of the
+/// recorded code may belong to none of them.
 fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.recorded.tiles.len()];
@@ -242,8 +247,10 @@ fn listed_code(profile: &Profile, kind: CodeKind) -> Option<(Vec<u64>, bool)> {
             }
         }
         CodeKind::ControlCode => {
-            let all = programs.all.iter();
-            all.for_each(|own| own.control_code.add_to(&mut bytes));
+            programs
+                .all
+                .iter()
+                .for_each(|own| own.control_code.add_to(&mut bytes));
         }
     }
     Some((bytes, is_whole))

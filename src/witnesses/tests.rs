@@ -46,7 +46,7 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
         .unwrap()
     };
     assert_eq!(found(&[[900, 0]]).bytes, Some(0));
-    // A difference that misplaces bytes takes precedence.
+    // A difference that misplaces bytes takes precedence over a larger, harmless difference.
     let found = found(&[[900, 0], [600, 1000]]);
     assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }

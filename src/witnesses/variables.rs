@@ -46,12 +46,14 @@ pub fn check_variables(
     .collect()
 }
 
-/// The category of the variables that hold tensors. Some program must use each of these variables.
+/// Name of the category of lowered variables that hold data of tensors. Some program must use each
+/// of these variables.
 const USER_DATA: &str = "variable";
 
-/// Returns the indices of the variables of category [`USER_DATA`] that no compute set or exchange
-/// uses; a real profile has no such variables. `has_users` returns whether any operation uses the
-/// variable with a given index: nearly all variables have users and are not checked further.
+/// Returns the indices of the variables of category [`USER_DATA`] (data of tensors) that no compute
+/// set or exchange uses; a real profile has no such variables. `has_users` returns whether any
+/// operation uses the variable with a given index: nearly all variables have users and are not
+/// checked further.
 fn unused(profile: &Profile, has_users: impl Fn(usize) -> bool + Sync) -> Vec<u32> {
     let variables = &profile.variables;
     let category = variables
@@ -93,8 +95,12 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
     let mut names: Vec<&String> = variables.category_names.iter().collect();
     names.extend(others.filter(|name| !variables.category_names.contains(name)));
     let mut sums = vec![vec![0; recorded.tiles.len()]; names.len()];
-    let of_variables = variables.categories.iter().zip(&variables.tiles);
-    for ((&category, &tile), &bytes) in of_variables.zip(&variables.bytes) {
+    for ((&category, &tile), &bytes) in variables
+        .categories
+        .iter()
+        .zip(&variables.tiles)
+        .zip(&variables.bytes)
+    {
         sums[usize::from(category)][usize::from(tile)] += u64::from(bytes);
     }
     names
@@ -104,10 +110,8 @@ fn by_category(variables: &Variables, recorded: &Recorded) -> Option<Contradicti
             let found = categories.clone().find(|category| category.name == *name);
             let recorded = |tile| found.map_or(0, |own| own.bytes.get(tile).into());
             let numbers = (0u32..).zip(sums).map(|(tile, sum)| [recorded(tile), sum]);
-            Some(
-                worst(Witness::Categories, CATEGORIES, fullest, numbers)?
-                    .in_row(format!("category `{name}`")),
-            )
+            let worst = worst(Witness::Categories, CATEGORIES, fullest, numbers)?;
+            Some(worst.in_row(format!("category `{name}`")))
         })
         .max_by_key(|contradiction| contradiction.bytes)
 }
@@ -130,8 +134,9 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     for &(step, change) in &profile.live_by_step {
         recorded[step as usize] = change;
     }
-    let of_classes = (0u32..).zip(of_classes);
-    let computed = of_classes.filter(|&(class, _)| !classes.is_always_live(class));
+    let computed = (0u32..)
+        .zip(of_classes)
+        .filter(|&(class, _)| !classes.is_always_live(class));
     let changes: Vec<[i64; 2]> = recorded
         .into_iter()
         .zip(classes.changes(computed))
@@ -139,8 +144,8 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
         .collect();
     let (step, numbers, highest) = furthest(&changes)?;
     let found = worst(Witness::LiveBySteps, LIVE_BY_STEP, highest, [numbers])?;
-    // The difference is only known for all tiles together, as a share of the most live bytes at any
-    // step. It is taken to be the same share of the bytes of the fullest tile.
+    // The difference is only known for all tiles together, as a share of the largest number of live
+    // bytes at any step. It is assumed that the fullest tile has the same share.
     let fullest = u128::from(profile.recorded.fullest().unwrap_or(0));
     let bytes = u128::from(found.bytes?) * fullest / u128::from(highest.max(1));
     Some(
@@ -154,17 +159,17 @@ fn by_step(profile: &Profile) -> Option<Contradiction> {
     )
 }
 
-/// Returns the index of the step at which the recorded and the computed live bytes differ most (the
-/// first such step), the recorded and the computed live bytes at this step, and the maximum of both
-/// over all steps; `None` if there are no steps. `changes` has one entry per step: the recorded and
-/// the computed change since the step before.
+/// Returns the index of the first step at which the recorded and the computed live bytes differ
+/// most, both numbers at this step, and the largest number at any step; `None` if there are no
+/// steps. `changes` has one entry per step: the recorded and the computed change since the step
+/// before.
 fn furthest(changes: &[[i64; 2]]) -> Option<(usize, [u64; 2], u64)> {
     let mut sums = [0i64; 2];
-    let live = changes.iter().map(|change| {
+    let sum = |change: &[i64; 2]| {
         sums = [0, 1].map(|own| sums[own].saturating_add(change[own]));
         sums.map(|bytes| bytes.max(0) as u64)
-    });
-    let live: Vec<[u64; 2]> = live.collect();
+    };
+    let live: Vec<[u64; 2]> = changes.iter().map(sum).collect();
     let highest = *live.iter().flatten().max()?;
     let (step, numbers) = live
         .into_iter()
@@ -182,10 +187,11 @@ mod tests {
     fn sums_over_steps_are_compared_at_every_step() {
         let same = [10, 0, 5, 0, -15].map(|change| [change; 2]);
         assert_eq!(furthest(&same), Some((0, [10, 10], 15)));
-        // Equal at the end, but one begins a step late in between.
+        // The recorded and the computed bytes agree at the end, but one variable begins to live a
+        // step later.
         let late = [[10, 10], [0, 0], [5, 0], [0, 5], [-15, -15]];
         assert_eq!(furthest(&late), Some((2, [15, 10], 15)));
-        // Negative sums count as 0.
+        // A negative sum of live bytes counts as 0.
         assert_eq!(furthest(&[[0, 0], [-3, 0], [0, 2]]), Some((2, [0, 2], 2)));
         assert_eq!(furthest(&[]), None);
     }

@@ -8,8 +8,8 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Groups of options (structs in [`Options`]), and single options, that describe the model and the
-/// constraints on a split. Suggested commands repeat these options, but not limits and the number
-/// of IPUs, which they set themselves.
+/// constraints on a split. Suggested commands repeat these options. They do not repeat limits and
+/// the number of IPUs, for which they have values of their own.
 const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs TimeArgs \
      memory_model SearchArgs LayerArgs";
 
@@ -17,12 +17,10 @@ const REPEATED: &str = "InputArgs allow_incomplete load_from_file PipelineArgs T
 /// requests a result, and after the greedy search of `--solver` no command is suggested.
 const NOT_REPEATED: [&str; 2] = ["list_layers", "solver"];
 
-/// A parsed command line.
+/// A parsed command line, which either prints something about the command or reads a profile.
 #[derive(Debug)]
 pub enum CommandLine {
-    /// The command prints something about itself, as `--generate` requests.
     Generate(Generate),
-    /// The command reads a profile.
     Run(Box<Options>),
 }
 
@@ -30,8 +28,8 @@ impl CommandLine {
     /// Parses a command line, which begins with the name of the command.
     ///
     /// # Errors
-    /// The error of clap for wrong usage, and also for `--help` and `--version`. The error has the
-    /// exit code.
+    /// The error of the parser clap, for wrong usage and also for `--help` and `--version`. The
+    /// error contains the text to print and the exit code.
     pub fn parse_from<T: Into<OsString> + Clone>(
         line: impl IntoIterator<Item = T>,
     ) -> Result<Self, clap::Error> {
@@ -46,7 +44,7 @@ impl CommandLine {
         let matches = command
             .try_get_matches_from_mut(&line)
             .map_err(|error| with_suggestion(error, &command))?;
-        // `Options` requires a profile, which `--generate` does not have.
+        // A command line with `--generate` names no profile, but `Options` requires one.
         if let Some(&what) = matches.get_one::<Generate>("generate") {
             return Ok(Self::Generate(what));
         }
@@ -64,8 +62,9 @@ impl CommandLine {
     }
 }
 
-/// Suggests, for an unknown option, the option whose help has all words of its name, if there is
-/// one: `--mem-per-tile` for `--memory-limit`. Of several, the one with the most similar name.
+/// Adds a suggestion to an error about an unknown option: the option whose help has all words of
+/// the unknown name, such as `--mem-per-tile` for `--memory-limit`. Of several such options, the
+/// one with the most similar name is suggested.
 fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Error {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidArg) else {
         return error;
@@ -93,7 +92,7 @@ fn with_suggestion(mut error: clap::Error, command: &clap::Command) -> clap::Err
 /// Returns whether the command line requests no result, or only a page in a file (`--export-html`).
 /// The command then answers whether the model fits on one IPU, and prints a plan if it does not.
 fn is_bare(options: &Options, matches: &ArgMatches) -> bool {
-    // A page on standard output must be the only result there.
+    // If the page goes to standard output (`--export-html -`), no plan may be printed there too.
     let has_page = options.exports.export_html.as_deref() == Some(Path::new("-"));
     let mut results =
         words(ONE_IPU_RESULTS).chain(words("fit compare export_json export_markdown"));

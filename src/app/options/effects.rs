@@ -1,9 +1,9 @@
 //! Defines which results each option affects.
 //!
 //! An option that affects only some results says so where it is declared: its `group` is one of the
-//! lists below. Without any of these results the option would be ignored silently, so it is refused
-//! as wrong usage. `--help` prints the lists, and a test compares them with the behaviour of the
-//! command.
+//! lists in this file. Without any of these results, the option would be ignored silently, so it is
+//! refused as wrong usage. `--help` prints the lists, and a test compares them with the behaviour
+//! of the command.
 
 use crate::wording::joined;
 use clap::parser::ValueSource;
@@ -44,8 +44,8 @@ const GROUPS: [&str; 6] = [
     ON_SPLITS, ON_STAGES, ON_LIMITS, ON_EMIT, ON_TABLES, ON_TILES,
 ];
 
-/// Clap ids of the options of the original tool, which accepted them in any combination. Separated
-/// by spaces.
+/// Clap ids of the options of the original tool, a Python program that accepted these options in
+/// any combination. Separated by spaces.
 const ORIGINAL: &str = "profile debug solve num_ipus operation_breakdown layer_breakdown \
      memory_totals memory_affinity interlayer_communication layer_name_regex inputs_regex_layer_0 \
      save_to_file load_from_file verbose";
@@ -56,20 +56,21 @@ pub fn groups() -> [ArgGroup; GROUPS.len()] {
     GROUPS.map(|id| ArgGroup::new(id).multiple(true))
 }
 
-/// The options of one group, and the options that request the results which the group affects. All
+/// A group of options that affect the same results, and the options that request these results. All
 /// names are clap ids.
 #[derive(Debug)]
 pub struct Effect {
-    /// The options that would be ignored without one of `on`.
+    /// The options of the group. Each would be ignored unless one of the options in
+    /// [`on`](Self::on) is given too.
     pub options: Vec<String>,
     /// The options that request the affected results. At least one of them must be given with any
-    /// of `options`.
+    /// of [`options`](Self::options).
     pub on: Vec<&'static str>,
 }
 
 impl Effect {
-    /// Returns one effect for each group of options; options that affect every result are in no
-    /// group. `command` must be built, so that its groups have their options.
+    /// Returns an entry for each group of options that affect only some results. `command` must be
+    /// built, so that its groups have their options.
     pub fn all(command: &Command) -> Vec<Self> {
         GROUPS
             .iter()
@@ -84,7 +85,6 @@ impl Effect {
     }
 }
 
-/// Splits a list of clap ids at white space.
 pub fn words(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split_whitespace()
 }
@@ -94,27 +94,29 @@ pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The error about an option that affects no requested result.
+/// The error that an option affects none of the requested results, so that it would be ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{option} acts on none of the requested results; give it with {on}, or leave it out")]
 pub struct NoEffect {
-    /// The option as it is written on the command line.
+    /// The option that affects no requested result, as it is written on the command line.
     pub option: String,
     /// The options that request the results that `option` affects, as a list for the message.
     pub on: String,
-    /// Whether the original tool would have accepted the command line.
+    /// Whether the original tool, the Python program before popliner, would have accepted the
+    /// command line.
     pub is_original: bool,
 }
 
 impl NoEffect {
-    /// Returns the error about the first option that affects no requested result; `None` if there
-    /// is no such option. `is_plan` says that the command line requests no result, and so gets a
-    /// plan.
+    /// Returns the error about the first option that affects no requested result; `None` if every
+    /// option affects a result. `is_plan` tells whether the command prints a plan because no result
+    /// was requested.
     pub(super) fn find(command: &Command, matches: &ArgMatches, is_plan: bool) -> Option<Self> {
         let is_fit = is_given(matches, "fit");
         let is_given = |id: &str| match id {
             "plan" if is_plan => true,
-            // With `--fit`, `--compare` compares the compilation and requests no split.
+            // With `--fit`, the option `--compare` compares compilations, so it requests no result
+            // about splits.
             "compare" if is_fit => false,
             id => is_given(matches, id),
         };

@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io;
 
-/// Example commands, at the end of `-h` and at the top of `--help`.
+/// Example commands, which are printed at the end of `-h` and at the top of `--help`.
 const EXAMPLES: &str = "\
 Examples:
   popliner report                                  does it fit? what next?
@@ -15,7 +15,6 @@ Examples:
   popliner report --solve --export-html page.html  a page to look at
   popliner amp06 --amp 0.6 --amp 0.3=amp03         the best proportion for each stage";
 
-/// The last line of `-h`.
 const REST: &str = "popliner --help has all options, how to record a profile, and the exit codes.";
 
 /// The beginning of `--help` and of the manual page.
@@ -75,7 +74,8 @@ impl Options {
                     let Some(default) = option.get_default_values().first() else {
                         return option;
                     };
-                    // The line of an option in `-h` has no room for its default value.
+                    // In `-h`, an option has one line without room for its default value, so only
+                    // `--help` shows the default.
                     let help = format!("{help}\n\n[default: {}]", default.to_string_lossy());
                     option.long_help(help).hide_default_value(true)
                 }
@@ -88,7 +88,7 @@ impl Generate {
     /// Returns the contents of the file that `--generate` requests.
     ///
     /// # Errors
-    /// None in practice, since the libraries write to memory, but they return a result.
+    /// No error occurs in practice, since the text is written to memory.
     pub fn text(self) -> io::Result<Vec<u8>> {
         let mut command = Options::described();
         let mut text = Vec::new();
@@ -111,7 +111,8 @@ impl Generate {
 mod tests {
     use super::*;
 
-    /// `-h` is for one screen of a terminal with 80 columns.
+    /// The text of `-h` must fit on one screen of a terminal with 80 columns, and must have the
+    /// most important options.
     #[test]
     fn one_screen_has_what_is_most_needed() {
         let mut command = Options::described().term_width(80);

@@ -101,7 +101,7 @@ impl LayerArgs {
         }
     }
 
-    /// Takes the regexes that were saved with a model, where the user gave no others.
+    /// Takes the regexes that were saved with a model, unless the user gave others.
     ///
     /// # Errors
     /// If a saved regex cannot be read.
@@ -160,10 +160,10 @@ fn regex_or_auto(value: &str) -> Result<OrAuto<Regex>, BadValue> {
     }
 }
 
-/// Parses a regex. The error shows where the regex is wrong.
 fn parse_regex(pattern: &str) -> Result<Regex, BadValue> {
     Regex::new(pattern).map_err(|error| {
-        // Only the beginning of the whole message may be `error: `.
+        // The regex library begins a later line with `error: `. These words are removed, since only
+        // the first line of a message may begin with them.
         let error = error.to_string().replace("\nerror: ", "\n");
         BadValue::new(format!(
             "popliner cannot read it; write it in the dialect of https://docs.rs/regex, without \

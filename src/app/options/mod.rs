@@ -100,7 +100,8 @@ pub struct Options {
     #[arg(skip)]
     pub repeated: Vec<String>,
 
-    /// The argument that gives the split to judge, with its value; empty if none is judged.
+    /// The argument (`--splits` or `--layers-per-ipu`) with the split that the user wants judged;
+    /// empty if there is none.
     #[arg(skip)]
     pub judged: Vec<String>,
 
@@ -115,7 +116,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns whether any requested result needs the best split.
+    /// Returns whether any requested result, such as `--solve` or `--plan`, needs the best split.
     pub fn wants_split(&self) -> bool {
         self.results.wants_verdict()
             || self.results.plan
@@ -123,7 +124,8 @@ impl Options {
             || self.exports.compare.is_some()
     }
 
-    /// Returns whether any requested result needs more of the report than the split.
+    /// Returns whether any requested result, such as an export, needs the whole report and not only
+    /// the split.
     pub fn wants_report(&self) -> bool {
         let files = [
             &self.exports.export_json,
@@ -136,8 +138,9 @@ impl Options {
             || self.results.solve && matches!(self.results.format, Format::Tsv | Format::Csv)
     }
 
-    /// Returns the request that the options make. It needs no model: what depends on the model,
-    /// such as the number of IPUs without `--num-ipus`, is chosen later.
+    /// Returns the request for layers, a split and a pipeline that the options make. Values that
+    /// depend on the model, such as the number of IPUs without `--num-ipus`, are chosen after the
+    /// model is read.
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());
@@ -187,7 +190,8 @@ impl Options {
         }
     }
 
-    /// Returns how detailed the report must be for the requested results.
+    /// Returns how much of the report the requested results need: only the split, all tables, or
+    /// everything that a page shows.
     fn detail(&self) -> Detail {
         if self.exports.export_html.is_some() || self.exports.export_json.is_some() {
             Detail::Page

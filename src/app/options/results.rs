@@ -94,8 +94,9 @@ impl ResultArgs {
         forms
     }
 
-    /// Returns whether the exit code says if the model fits. With `--compare` and no other request
-    /// for a verdict, it says whether the model still fits.
+    /// Returns whether `--solve`, `--emit`, `--splits` or `--layers-per-ipu` is given, so that the
+    /// exit code tells whether the model fits. With `--compare` alone, the exit code tells whether
+    /// the model still fits.
     pub fn wants_verdict(&self) -> bool {
         self.solve || !self.emit.is_empty() || self.judged().is_some()
     }

@@ -139,8 +139,9 @@ pub struct PipelineArgs {
 }
 
 impl PipelineArgs {
-    /// Returns the available memory proportion of each profile, that of PROFILE first; empty if
-    /// unknown.
+    /// Returns one entry per profile: the available memory proportion with which the profile was
+    /// compiled. The first entry is for the argument PROFILE. Empty if the user gave no
+    /// proportions.
     pub fn proportions(&self) -> Vec<f64> {
         let (own, others): (Vec<_>, Vec<_>) =
             self.amp.iter().partition(|own| own.profile.is_none());
@@ -185,8 +186,7 @@ pub struct TimeArgs {
 impl TimeArgs {
     /// Returns the samples of a micro-batch in the profile that PROFILE names; `None` if unknown.
     pub fn own_micro_batch(&self) -> Option<u64> {
-        let mut all = self.micro_batch.iter();
-        let own = all.find(|size| size.profile.is_none())?;
-        Some(own.value)
+        let own = self.micro_batch.iter().find(|size| size.profile.is_none());
+        own.map(|own| own.value)
     }
 }

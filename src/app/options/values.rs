@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// Upper bound on the numbers of micro-batches, samples and replicas; a larger number is a mistake.
 pub const MAX_BATCHES: u64 = 1 << 32;
 
-/// Adds an option to the help of `-h`.
+/// Gives an option a short text, with which `-h` lists the option.
 pub trait ShortHelp {
     /// Sets the text of the option in `-h`, which must fit on one line. The comment of the option's
     /// field becomes the text in `--help`.
@@ -24,8 +24,8 @@ impl ShortHelp for Arg {
     }
 }
 
-/// Several values in one option, separated by commas. The name keeps clap from expecting one option
-/// for each value, as it does for `Vec`.
+/// Several values in one option, separated by commas. For a field of type `Vec`, clap would expect
+/// one option for each value; this other name of `Vec` prevents that.
 pub type List<T> = Vec<T>;
 
 /// Parses the value of `--tiles`: numbers and ranges of tiles. Returns the tiles in the given
@@ -68,10 +68,11 @@ pub fn mem_per_tile(list: &str) -> Result<List<u64>, BadValue> {
     }).collect()
 }
 
-/// A setting of a compilation, and the profile that was recorded with it.
+/// A setting of a compilation, such as a micro-batch size, and the profile that was recorded with
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OfProfile<T> {
-    /// The value of the setting.
+    /// Value of the setting, such as the samples in a micro-batch.
     pub value: T,
     /// Path of the profile; `None` for the profile that the argument PROFILE names.
     pub profile: Option<PathBuf>,
@@ -97,7 +98,8 @@ pub fn proportion(text: &str) -> Result<OfProfile<f64>, BadValue> {
     })
 }
 
-/// Parses a value that `is_valid` accepts, alone or followed by an equals sign and a profile.
+/// Parses the value of a setting, alone or followed by an equals sign and a profile. `is_valid`
+/// returns whether the value is allowed.
 fn of_profile<T: FromStr>(text: &str, is_valid: impl Fn(&T) -> bool) -> Option<OfProfile<T>> {
     let (value, profile) = match text.split_once('=') {
         Some((_, "")) => return None,
@@ -124,10 +126,11 @@ pub fn bandwidth(text: &str) -> Result<u64, BadValue> {
 }
 
 /// The value of an option, or `None` for `auto`, with which popliner chooses as the model suggests.
-/// The name keeps clap from taking `None` for an option that is not given, as it does for `Option`.
+/// For a field of type `Option`, clap would take `None` as an option that is not given; this other
+/// name of `Option` prevents that.
 pub type OrAuto<T> = Option<T>;
 
-/// Returns a parser of `auto`, for which the value is `None`, or one of the values of `T`.
+/// Returns a parser that accepts `auto`, with the result `None`, and all values of `T`.
 pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<Value = OrAuto<T>> {
     let auto = PossibleValue::new("auto").help("As the model suggests");
     let values = PossibleValuesParser::new(
@@ -135,7 +138,7 @@ pub fn or_auto<T: ValueEnum + Send + Sync + 'static>() -> impl TypedValueParser<
             .into_iter()
             .chain(T::value_variants().iter().filter_map(T::to_possible_value)),
     );
-    // The parser accepts only `auto` and values of `T`.
+    // The parser has accepted only `auto` and the values of `T`, so an error here means `auto`.
     values.map(|value| T::from_str(&value, false).ok())
 }
 

@@ -1,4 +1,5 @@
-//! Files that are truncated, damaged, hostile, or of another kind.
+//! Tests that truncated, damaged and hostile debug files, and files of another kind, give an error
+//! or a sign of damage.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,7 +14,6 @@ fn three() -> Vec<u8> {
     )
 }
 
-/// Position of `needle` in `bytes`.
 fn find(bytes: &[u8], needle: &[u8]) -> usize {
     let at = bytes
         .windows(needle.len())
@@ -153,7 +153,7 @@ fn huge_lengths_are_no_promise() {
         .concat();
         assert_eq!(read(&table).unwrap().len(), 1);
     }
-    // More entries than there are bytes, in the heads of the document itself.
+    // The document and its array of contexts claim to have more entries than the file has bytes.
     let info = read(b"\xbb\xff\xff\xff\xff\xff\xff\xff\xff\x68contexts\x9b\xff\xff\xff\xff\xff\xff\xff\xff\xa1\x62id\x01");
     assert_eq!(info.unwrap().len(), 1);
 }
@@ -201,7 +201,7 @@ fn texts_that_are_no_utf8_end_the_reading() {
         b"\x64opid\x63a\xffb",
         b"\x61x\x62\xff\xfe",
         b"\x61\xff\x00",
-        // A character may not lie across two segments.
+        // In CBOR, the bytes of one character may not lie in two segments of a text.
         b"\x61x\x7f\x61\xc3\x61\xb6\xff",
         b"\x61x\x81\x61\xff",
     ];
@@ -303,7 +303,8 @@ fn other_files_are_named() {
     assert!(message(b"\xff").contains("the byte 0xff"));
 }
 
-/// Returns `bytes` one at a time, then fails or ends.
+/// A reader that returns `bytes` one at a time, interrupted before each byte, and then fails or
+/// ends.
 struct Dripping<'a> {
     bytes: &'a [u8],
     fails: bool,

@@ -1,8 +1,9 @@
-//! Fields of a context that are kept, by software layer.
+//! Tests which texts of a debug context are kept for each software layer.
 
 use super::*;
 
-/// Every key with a meaning in some software layer, each with its own name as the text.
+/// Returns entries with all keys of debug contexts whose texts some software layer defines. The
+/// text of each entry is the name of its key.
 fn every_key() -> Vec<(&'static str, Value)> {
     let mut entries: Vec<(&str, Value)> = [
         "api",
@@ -185,7 +186,8 @@ fn odd_names_parents_and_layers_are_absent() {
             ("id", int(9)),
         ];
         let info = read(&document(&[map(&rest)], &["first"])).unwrap();
-        // Null may stand for a missing value.
+        // Of these values for a name and a parent, only a text is a sign of damage; null and
+        // numbers that are not whole or below 0 may stand for a missing value.
         let damage = [Damage::Mistyped(2)];
         let is_text = value.is_text();
         assert_eq!(info.damage(), if is_text { &damage[..] } else { &[] });

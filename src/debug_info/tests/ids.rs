@@ -1,4 +1,4 @@
-//! Ids, parents and chains.
+//! Tests how debug contexts are found by id, and how their chains of parents are followed.
 
 use super::*;
 

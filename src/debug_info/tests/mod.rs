@@ -1,5 +1,5 @@
-//! Tests of the reader on generated documents; `tests/it/numbers/fixtures.rs` and
-//! `tests/it/cli/input_files.rs` read the real samples.
+//! Tests the reader of debug files on generated documents; `tests/it/numbers/fixtures.rs` and
+//! `tests/it/cli/input_files.rs` read debug files of real models.
 
 mod damage;
 mod fields;
@@ -12,7 +12,6 @@ use ciborium::Value;
 use super::{ContextField, Damage, DebugInfo, Position, SoftwareLayer, Truncation};
 
 impl DebugInfo {
-    /// Where reading stopped; `None` if the document is complete.
     fn truncation(&self) -> Option<&Truncation> {
         match self.damage.first() {
             Some(Damage::Truncated(truncation)) => Some(truncation),
@@ -21,7 +20,6 @@ impl DebugInfo {
     }
 }
 
-/// Encodes one value.
 fn bytes(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     ciborium::into_writer(value, &mut bytes).unwrap();
@@ -40,13 +38,12 @@ fn texts(items: &[&str]) -> Value {
     Value::Array(items.iter().map(|item| text(item)).collect())
 }
 
-/// A map with these entries, in order.
 fn map(entries: &[(&str, Value)]) -> Value {
     let entry = |(key, value): &(&str, Value)| (text(key), value.clone());
     Value::Map(entries.iter().map(entry).collect())
 }
 
-/// A context as Poplar writes it, with a parent unless that is 0.
+/// Returns a debug context as Poplar writes it, without a parent if `parent` is 0.
 fn context(id: u64, parent: u64, layer: &str, rest: &[(&str, Value)]) -> Value {
     let mut entries = vec![("id", int(id)), ("layer", text(layer))];
     if parent != 0 {
@@ -56,7 +53,7 @@ fn context(id: u64, parent: u64, layer: &str, rest: &[(&str, Value)]) -> Value {
     map(&entries)
 }
 
-/// Lays out a document as Poplar does, from encoded contexts.
+/// Returns a debug file as Poplar lays it out: the encoded contexts, then the string table.
 fn document_of(contexts: &[Vec<u8>], table: &Value) -> Vec<u8> {
     let mut document = vec![0xa2];
     document.extend(bytes(&text("contexts")));
@@ -77,7 +74,7 @@ fn read(bytes: &[u8]) -> Result<DebugInfo, String> {
     DebugInfo::from_reader(bytes).map_err(|error| error.to_string())
 }
 
-/// Reads a document and checks that it has no anomalies.
+/// Reads a debug file and checks that it has no sign of damage and no warning.
 fn read_sound(bytes: &[u8]) -> DebugInfo {
     let info = read(bytes).unwrap();
     assert_eq!(info.damage(), []);
@@ -85,7 +82,6 @@ fn read_sound(bytes: &[u8]) -> DebugInfo {
     info
 }
 
-/// Position of the context with this id, which must exist.
 fn at(info: &DebugInfo, id: u64) -> Position {
     let position = info.position(id).unwrap();
     assert_eq!(info.id(position), id);
@@ -96,7 +92,8 @@ fn chain_ids(info: &DebugInfo, id: u64) -> Vec<u64> {
     info.chain(id).map(|position| info.id(position)).collect()
 }
 
-/// All data of every context, to compare two readings.
+/// Returns the data of every debug context, so that the results of reading two files can be
+/// compared.
 fn everything(info: &DebugInfo) -> Vec<(u64, SoftwareLayer, Vec<Option<String>>)> {
     let known = |place: u32| {
         let position = Position(place);

@@ -1,4 +1,4 @@
-//! Properties that hold for any document and any bytes.
+//! Tests that the reader copes with any debug file, also if it is cut off or altered at any byte.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Any value that may follow an unknown key.
+/// Generates any CBOR value, which may follow a key that the reader does not know.
 fn any_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<u64>().prop_map(int),
@@ -27,7 +27,8 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A context with the keys that are read, with valid or odd values, in any order.
+/// Generates a debug context with keys that the reader knows, in any order, and with values of
+/// expected and unexpected types.
 fn any_context(id: u64) -> impl Strategy<Value = Value> {
     let known = prop::sample::select(vec![
         "api",
@@ -73,7 +74,7 @@ fn any_contexts() -> impl Strategy<Value = Vec<Value>> {
 }
 
 proptest! {
-    // Each case tries hundreds of cuts.
+    // Each case cuts the file off at hundreds of places, so there are fewer cases than by default.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]

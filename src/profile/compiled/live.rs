@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 /// The bytes of not-always-live variables that are live on each IPU at each step.
 #[derive(Debug)]
 pub struct LiveByIpu {
-    /// Number of liveness steps of the program.
+    /// Number of liveness steps (executions of programs) of the compiled model.
     pub steps: u32,
     /// One list per IPU. Each entry is a step index at which the live bytes of the IPU change, and
     /// the bytes that are live from that step on, summed over the tiles of the IPU. Step indices
@@ -18,17 +18,14 @@ pub struct LiveByIpu {
     pub ipus: Vec<Vec<(u32, u64)>>,
 }
 
-/// Name of the table with the changes of live bytes by step and IPU.
 pub const TABLE: &str = "memory_not_always_live_by_step_and_ipu";
 
-/// Returns whether the profile has both the table of changes of live bytes by step and IPU, and the
-/// table of liveness steps.
 pub fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
 /// Changes of live bytes, on one IPU or summed over all IPUs. Each entry is a step index and the
-/// change in bytes from the step before to this step, negative if fewer bytes are live.
+/// change in bytes since the step before, negative if fewer bytes are live.
 type Deltas = Vec<(u32, i64)>;
 
 /// Reads the live bytes of not-always-live variables on each IPU. `tiles` holds the recorded memory
@@ -81,16 +78,15 @@ pub fn read(
 pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        // The table may list any number of IPUs: IPUs other than IPU 0 belong to other replicas,
-        // which run the same program.
+        // All IPUs but IPU 0 belong to other replicas, which run the same program, so their rows
+        // are skipped.
         deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     }
     let of_first = deltas.remove(&Some(0)).or_else(|| deltas.remove(&None));
     Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps, ascending. The index of a step is the index of its id in
-/// this list.
+/// Reads the ids of the liveness steps, ascending. A step index is an index into this list.
 pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -98,7 +94,7 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes of live bytes in [`TABLE`]. Returns a map from an IPU index, or `None` for the
+/// Reads the changes of live bytes of all IPUs. Returns a map from an IPU index, or `None` for the
 /// sum over all IPUs, to the changes. `steps` holds the ids of all steps, ascending. `is_wanted`
 /// decides about a row with an IPU index whether its change is kept.
 fn read_deltas(
@@ -140,7 +136,7 @@ fn summed_by_step(mut deltas: Deltas) -> Deltas {
 }
 
 /// Adds up `deltas`, the changes of live bytes on the IPU `ipu`. Returns pairs of a step index and
-/// the bytes that are live from that step on. Fewer than 0 live bytes at a step are an error.
+/// the bytes that are live from that step on. A negative number of live bytes is an error.
 fn curve(ipu: u32, deltas: &Deltas) -> Result<Vec<(u32, u64)>, String> {
     let mut live = 0i64;
     let point = |&(step, delta): &(u32, i64)| {

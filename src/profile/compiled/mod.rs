@@ -32,7 +32,8 @@ pub struct CompiledProfile {
     /// The machine that the model was compiled for. Its numbers of tiles and IPUs are the numbers
     /// that the file lists.
     pub target: Target,
-    /// The IPUs and replicas that the file lists.
+    /// The IPUs and replicas that the profile lists, which may be fewer than the model was compiled
+    /// for.
     pub ipus: Ipus,
     /// One entry per tile, numbered across all IPUs: the recorded memory of the tile
     /// (`memory_by_tile`).
@@ -51,7 +52,7 @@ pub struct CompiledProfile {
     pub programs: Option<Programs>,
     /// The version of Poplar that compiled the model, and the time and options of the compilation.
     pub made: BuildInfo,
-    /// Warnings about unusual content that did not prevent reading the profile.
+    /// Warnings about unusual content of the profile that did not prevent reading it.
     pub warnings: Vec<Warning>,
 }
 
@@ -113,21 +114,20 @@ impl CompiledProfile {
     }
 }
 
-/// The IPUs that a profile lists. Tiles are numbered across all of them.
+/// The IPUs that a profile lists. Tiles are numbered across all these IPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ipus {
     /// Number of IPUs that the profile lists.
     pub count: u32,
     /// Number of tiles of each IPU.
     pub tiles_per_ipu: u32,
-    /// Number of replicas that the model was compiled for; all run the same program.
+    /// Number of replicas that the model was compiled for; all replicas run the same program.
     pub replicas: u32,
-    /// Number of replicas whose IPUs the file lists, one replica after the other. IPUs 0 to `count
-    /// / listed_replicas` (end exclusive) belong to the first replica (assumed).
+    /// Number of replicas whose IPUs the file lists, one replica after the other. It is assumed
+    /// that IPUs 0 to `count / listed_replicas` (end exclusive) belong to the first replica.
     pub listed_replicas: u32,
 }
 
-/// The table with the numbers of tiles, IPUs and replicas that the compiler stated.
 const TABLE: &str = "target_info";
 
 impl Ipus {
@@ -150,7 +150,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // The factor, 1 or the number of replicas, by which `one` multiplied is `other`.
+        // Returns the factor, 1 or the number of replicas, that turns the number `one` into the
+        // number `other`; `None` if there is no such factor. A file may list one replica or all of
+        // them.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

@@ -87,7 +87,8 @@ pub struct VariableSums {
     /// with the recorded total. For tiles other than the fullest tile of each IPU, the bytes of
     /// not-always-live variables are not computed but taken from the record.
     pub totals: Vec<u64>,
-    /// Whether the profile has names of variables.
+    /// Whether the profile has names of variables, which show the purposes of variables in a
+    /// pipeline.
     pub has_names: bool,
 }
 
@@ -103,10 +104,8 @@ pub struct LiveOnTile {
     pub live: Vec<(u8, Option<PipelineName>, u64)>,
 }
 
-/// A variable on the fullest tile of an IPU. The live variables are only listed for this tile.
 #[derive(Clone, Copy)]
 struct ChosenVariable {
-    /// Index of the variable's equivalence class in [`LiveClasses`].
     class: u32,
     category: u8,
     name: Option<PipelineName>,
@@ -120,11 +119,10 @@ const COLUMNS: &[&str] = &[
     "equivalence_class",
     "name_base_id",
 ];
-/// Number of leading [`COLUMNS`] that every profile has. A profile may lack the last column, which
-/// refers to the names of variables.
+/// Number of leading [`COLUMNS`] of `vars_info` that every profile has. A profile may lack the last
+/// column, which refers to the names of variables.
 const REQUIRED: usize = 4;
 
-/// Sums over the lowered variables in one range of rows of `vars_info`.
 struct RangeSums {
     count: u64,
     /// One entry per IPU, and in it one entry per purpose in a pipeline: the bytes of the variables
@@ -132,7 +130,7 @@ struct RangeSums {
     named: Vec<BytesByName>,
     /// One entry per tile: the bytes of the always-live variables on the tile.
     always: Vec<u64>,
-    /// One list per IPU: the variables on the fullest tile of the IPU.
+    /// One list per IPU: the lowered variables on the fullest tile of the IPU.
     chosen: Vec<Vec<ChosenVariable>>,
 }
 
@@ -226,9 +224,9 @@ fn read_names(database: &Database) -> Result<FxHashMap<u64, PipelineName>> {
         .collect())
 }
 
-/// Returns the peak bytes of the not-always-live variables among `rows`, and the sums of all
-/// variables (including always-live ones) that are live at that peak. `rows` has all variables of
-/// one tile.
+/// Returns the peak bytes of the not-always-live variables on one tile, and the sums of all
+/// variables (including always-live ones) that are live at this peak. `rows` has all variables of
+/// the tile.
 fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     let (peak, step) = classes.peak(
         rows.iter()
@@ -252,9 +250,9 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
     (peak, LiveOnTile { step, live })
 }
 
-/// Returns one entry per tile: the always-live bytes of its variables, from `always`, plus the peak
-/// of its not-always-live bytes. `peaks` has one computed peak per tile in `chosen`, in the same
-/// order. For all other tiles, the recorded peak from `tiles` is used.
+/// Returns one entry per tile: the bytes of its always-live variables, from `always`, plus the peak
+/// of its not-always-live variables. `peaks` has the computed peaks of the tiles in `chosen`, in
+/// the order of `chosen`. For all other tiles, the recorded peak from `tiles` is used.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles

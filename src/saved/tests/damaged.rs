@@ -1,11 +1,11 @@
-//! Files that were cut, altered, or are of another kind.
+//! Tests that loading refuses saved models that were cut off or altered, and files of another kind.
 
 use super::super::*;
 use super::models::full;
 use proptest::prelude::*;
 use std::fs;
 
-/// With any one bit flipped, loading returns an error or the saved model.
+/// If any one bit of a saved model is flipped, loading returns an error or the original model.
 #[test]
 fn any_changed_bit_is_noticed() {
     let model = full();
@@ -56,7 +56,6 @@ fn a_file_that_is_cut_anywhere_says_so() {
     assert!(error.contains(&sizes), "{error}");
 }
 
-/// Returns `bytes` with `part` written at index `place`.
 fn with(bytes: &[u8], place: usize, part: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[place..place + part.len()].copy_from_slice(part);
@@ -80,10 +79,11 @@ fn other_versions_and_other_files_are_named() {
     for other in [&b"\xbf\x68contexts"[..], b"x", &good[1..]] {
         assert_eq!(error(other), sqlite);
     }
-    // A transfer that converts line ends.
+    // A file transfer has converted line ends, as if the saved model were a text.
     let text = with(&good, 5, b"\n\n\n");
     assert_eq!(error(&text), sqlite);
-    // A size that no file has, and sizes that are too small for header and checksum.
+    // The header of a saved model gives a size that no file has, or sizes too small for header and
+    // checksum.
     let huge = with(&good, 12, &u64::MAX.to_le_bytes());
     assert!(error(&huge).starts_with("the file is cut off"));
     for size in 20..28u64 {

@@ -1,4 +1,4 @@
-//! Files with a valid checksum and invalid contents.
+//! Tests that saved models with a valid checksum but invalid contents do no harm.
 
 use super::super::*;
 use super::models::{full, target};
@@ -13,12 +13,13 @@ use crate::profile::{LiveClasses, TileBytes};
 use proptest::prelude::*;
 use regex::Regex;
 
-/// Returns the file of `model`, which may be invalid.
+/// Returns the file that saves `model`, even if the model is invalid.
 fn unchecked(model: &Model) -> Vec<u8> {
     file_of(&postcard::to_stdvec(model).unwrap())
 }
 
-/// Runs the computations that every model goes through.
+/// Runs the computations that follow the loading of a model; an invalid index would make them
+/// panic.
 fn compute(model: &Model) {
     let options = LayerOptions {
         source: LayerSource::Regex(Regex::new(DEFAULT_LAYER_REGEX).unwrap()),
@@ -54,7 +55,7 @@ fn compute(model: &Model) {
     }
 }
 
-/// Is the result an error, or a model that can be used and saved again?
+/// Returns whether loading `file` gives an error, or a model that can be used and saved again.
 fn refused_or_sound(file: &[u8]) -> bool {
     let Ok(model) = from_bytes(file) else {
         return true;

@@ -1,4 +1,4 @@
-//! A hand-made model with data in every field.
+//! Makes a small model with data in every field, so that saving and loading can be tested.
 
 use crate::message::Warning;
 use crate::model::{
@@ -13,7 +13,6 @@ use crate::profile::{
 };
 use crate::witnesses::{Contradiction, Witness, worst};
 
-/// Returns a target with this number of tiles.
 pub(super) fn target(tiles: u32) -> Target {
     Target {
         tiles_per_ipu: tiles,
@@ -25,7 +24,8 @@ pub(super) fn target(tiles: u32) -> Target {
     }
 }
 
-/// Returns no contradiction if `computed` is 0, otherwise one about a tile and one about all tiles.
+/// Returns no contradiction if `computed` is 0, otherwise one about a single tile and one about all
+/// tiles.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     let numbers = [[0, 0], [0, 0], [0, 0], [0, computed]];
     let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, numbers);
@@ -37,7 +37,7 @@ pub(super) fn by_tile(values: &[u32]) -> TileBytes {
     values.iter().copied().collect()
 }
 
-/// A model of 4 tiles and 9 steps with data in every field.
+/// Returns a model of 4 tiles and 9 liveness steps with data in every field.
 pub(super) fn full() -> Model {
     let mut body_sets = UseSets::default();
     let first = body_sets.push(NO_USERS, 0);
@@ -45,7 +45,8 @@ pub(super) fn full() -> Model {
     body_sets.mark(first, 1, NO_USERS);
     body_sets.mark(both, 0, first);
     let item = |class, set, bytes| VariableGroup { class, set, bytes };
-    // Two equal groups that are too large to be merged.
+    // Two groups of variables have the same tile, liveness class and use set, but too many bytes to
+    // be merged into one group.
     let items = [
         (0, item(0, NO_USERS, 12)),
         (0, item(2, both, u32::MAX)),
@@ -230,8 +231,8 @@ fn recorded(tile: u64) -> RecordedTile {
     }
 }
 
-/// A flow with a tensor between two operations, a tensor from outside, and a weight that both
-/// operations use.
+/// Returns a data flow with a tensor between two operations, a tensor from outside, and a weight
+/// that both operations use.
 fn flow(weight: u32) -> DataFlow {
     let node = |first, operations: &[u32]| FlowNode {
         first,
