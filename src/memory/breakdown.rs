@@ -16,9 +16,8 @@ pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always
     /// live. A lower available memory proportion limits these bytes.
     pub temporaries: u64,
-    /// The name of one weight and a number of bytes: of all named weights, the one whose operation
-    /// groups use the most bytes of temporaries, and these bytes. `None` if no operation group with
-    /// temporaries uses a named weight.
+    /// The name of the weight whose operations use the most bytes of temporaries, and these bytes.
+    /// `None` if no operation with temporaries uses a named weight.
     pub by_weight: Option<(String, u64)>,
     /// Bytes of always-live variables whose elements take 32 bits; elements of 16 bits would halve
     /// these bytes.
@@ -26,9 +25,9 @@ pub struct Reducible {
 }
 
 impl MemoryModel<'_> {
-    /// Returns one entry per operation group of the model, in the model's order: the bytes of a
-    /// stage that has only this group, summed over all tiles. On each tile, the variables of the
-    /// group count at the step at which they take the most bytes on this tile.
+    /// Returns the memory of each operation group (operations that share programs) by itself: the
+    /// bytes of a stage that has only this group, summed over all tiles. On each tile, the
+    /// variables of the group count at the step at which they take the most bytes on this tile.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];
@@ -96,9 +95,8 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Adds to `sums`, which has one entry per operation group of the model, the bytes that the
-    /// variables of each group take on `tile` at the step at which they take the most. Returns the
-    /// new sums.
+    /// Adds to `sums`, one entry per operation group, the bytes that the variables of each group
+    /// take on `tile` at the liveness step at which they take the most. Returns the new sums.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
         let mut uses: Vec<_> = self
@@ -131,8 +129,6 @@ impl MemoryModel<'_> {
         sums
     }
 
-    /// Returns the bytes, over all tiles, of the code of the vertex types that the operation group
-    /// uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
         group
             .code

@@ -1,4 +1,5 @@
-//! The table of bytes for each range of layers, from which the solver chooses stages.
+//! The table of the bytes of each range of layers that may become a stage. The solver chooses
+//! stages from this table.
 
 use std::ops::Range;
 
@@ -13,20 +14,21 @@ use std::ops::Range;
 /// shorter range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
-    /// The maximum number of stages of a split in a pipeline; `None` without a pipeline.
+    /// The maximum number of stages of a split, which is the number of different counts (0, 1, ...)
+    /// of stages that can follow a range. `None` without a pipeline, where that count has no
+    /// effect.
     stages: Option<usize>,
-    /// One list per start position, with the bytes of each range that begins at this position, the
-    /// shortest range first. Each range has as many consecutive entries as there are
-    /// [`columns`](Self::columns): the lower bound on its bytes; in a pipeline also its bytes on
-    /// the fullest tile for 0, 1, ... stages after it. These are at least the lower bound, and
-    /// [`u64::MAX`] if they exceed the limit.
+    /// One list per start position: the entries of all ranges that begin there, the shortest range
+    /// first. A range has as many consecutive entries as there are [`columns`](Self::columns): the
+    /// lower bound on its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ...
+    /// stages after it ([`u64::MAX`] if these bytes exceed the limit).
     rows: Vec<Vec<u64>>,
 }
 
 impl RangeCosts {
-    /// Makes the table for stages without a pipeline. `peaks[from][n]` is the bytes on the fullest
-    /// tile of the range of positions `from..from + n + 1`, whatever the number of stages after it.
-    /// It must not fall as `n` grows.
+    /// Makes the table of ranges for stages without a pipeline. `peaks[from][n]` is the bytes on
+    /// the fullest tile of the range of positions `from..from + n + 1`; these bytes must not fall
+    /// as `n` grows.
     ///
     /// # Panics
     /// If a range reaches beyond the last position, `peaks.len() - 1`.
@@ -41,10 +43,10 @@ impl RangeCosts {
         }
     }
 
-    /// Makes the table for a pipeline of at most `stages` stages. `least[from][n]` is the lower
-    /// bound on the bytes of the range of positions `from..from + n + 1`. `peaks(range, after)`
-    /// returns the bytes on the fullest tile of a range with `after` stages after it, or `u64::MAX`
-    /// if they are over the limit.
+    /// Makes the table of ranges for a pipeline of at most `stages` stages. `least[from][n]` is the
+    /// lower bound on the bytes of the range of positions `from..from + n + 1`. `peaks(range,
+    /// after)` returns the bytes on the fullest tile of a range with `after` stages after it, or
+    /// `u64::MAX` if these bytes exceed the limit.
     ///
     /// # Panics
     /// If a range reaches beyond the last position, `least.len() - 1`.
@@ -71,23 +73,22 @@ impl RangeCosts {
         }
     }
 
-    /// Returns the number of entries that each range has in the table.
     fn columns(&self) -> usize {
         1 + self.stages.unwrap_or(0)
     }
 
-    /// Returns the entries of `range` (end exclusive): the lower bound on its bytes; in a pipeline
-    /// also its bytes by the number of stages after it. Returns `None` if the table does not have
-    /// the range.
+    /// Returns the lower bound on the bytes of `range` (end exclusive) and, in a pipeline, its
+    /// bytes by the number of stages after it. Returns `None` if the table does not have the range,
+    /// because its lower bound exceeds the limit.
     fn entries(&self, range: &Range<usize>) -> Option<&[u64]> {
         let columns = self.columns();
         let first = range.len().checked_sub(1)? * columns;
         self.rows.get(range.start)?.get(first..first + columns)
     }
 
-    /// Raises the bytes of each range to the bytes of the same range in `other` if the latter are
-    /// higher, and removes the ranges that `other` does not have. `other` must be a table of the
-    /// same model in the same pipeline, computed on other tiles.
+    /// Merges the costs on further tiles into this table: each range gets the higher of its bytes
+    /// in the two tables, and ranges that `other` lacks, since they exceed the limit, are removed.
+    /// Both tables must be for the same model in the same pipeline.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         for (row, other) in self.rows.iter_mut().zip(&other.rows) {
             row.truncate(other.len());
@@ -97,7 +98,8 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a table without a pipeline that gives each range its lower bound as its bytes.
+    /// Returns a table of ranges of layers for stages without a pipeline, in which the bytes of
+    /// each range are its lower bound in this table.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())

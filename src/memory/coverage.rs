@@ -1,5 +1,5 @@
-//! Compares the recorded memory with the bytes of operations, to show how much of it the model
-//! explains.
+//! Compares the memory that the compiler recorded with the bytes that operations explain, to show
+//! how complete the memory model is.
 
 use super::code::explained;
 use super::{MemoryModel, Rules};
@@ -10,14 +10,14 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Selects the operations whose predicted bytes are compared with recorded bytes. All selected
-/// operations are regarded as one stage.
+/// Selects the operations whose predicted bytes are compared with the bytes that the compiler
+/// recorded. All selected operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// All operations are selected.
+    /// The bytes of all operations are compared with the recorded bytes.
     All,
-    /// Only operations whose own names give a layer are selected. Operations that a rule assigns to
-    /// a layer are not.
+    /// Only the bytes of operations whose own names give a layer are compared with the recorded
+    /// bytes. Operations that a rule assigns to a layer are left out.
     Layered,
 }
 
@@ -27,14 +27,15 @@ pub struct CodeCategory {
     /// The profile's name for this kind of code, such as `vertexCode`; if several categories of
     /// variables are of this kind, the name of the first.
     pub name: &'static str,
-    /// The bytes of code, over all tiles, that the operations need.
+    /// The bytes of code of one kind, over all tiles, that operations need.
     pub predicted: u64,
-    /// The bytes of code, over all tiles, that the compiler recorded.
+    /// The bytes of code of one kind, over all tiles, that the compiler recorded.
     pub recorded: u64,
     /// The tile where predicted and recorded bytes differ most, in either direction; if several
     /// differ equally, the first of them.
     pub worst_tile: u32,
-    /// The predicted bytes minus the recorded bytes, both on the tile `worst_tile`.
+    /// The predicted bytes of code minus the recorded bytes, both on the tile where they differ
+    /// most.
     pub worst_difference: i64,
 }
 
@@ -64,7 +65,6 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Returns the coverage with `rest` computed from its other fields.
     fn with_rest(self) -> Self {
         let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
         let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
@@ -76,21 +76,24 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Returns whether `program` belongs to an operation that `explaining` selects.
+    /// Returns whether `program` belongs to an operation whose predicted bytes are compared with
+    /// recorded bytes. `explaining` selects these operations.
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         program
             .group
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether an operation that `explaining` selects uses `variable`. Always true for a
-    /// variable that holds code, since code is compared by kind ([`MemoryModel::code_categories`]).
+    /// Returns whether `variable` is part of the comparison of predicted with recorded bytes: an
+    /// operation that `explaining` selects uses it, or it holds code, which is compared by kind
+    /// ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the first category of variables in the profile that holds the same kind of code as
-    /// `category`, by name. Returns `None` if `category` holds data instead of code.
+    /// Returns the name under which the code in the profile's category of variables `category` is
+    /// compared: the first category that holds the same kind of code. Returns `None` if the
+    /// category holds data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -99,8 +102,6 @@ impl MemoryModel<'_> {
             .map(|names| names[0])
     }
 
-    /// Returns whether any operation that `explaining` selects uses the variables with the use set
-    /// `set`.
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -108,15 +109,14 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns whether any operation with a layer uses the variables with the use set `set`.
     fn is_layered(&self, set: u32) -> bool {
         let mut groups = self.model.use_sets.groups(set);
         groups.any(|group| self.placement.layered_groups[group as usize])
     }
 
-    /// Returns the names of the categories of variables in the profile whose recorded bytes are
-    /// compared with predicted code of this `kind`. In the classic memory model this is only the
-    /// first name of the kind, since this model has no memory of vertices other than their state.
+    /// Returns the profile's categories of variables that hold code of this `kind`. In the classic
+    /// memory model this is only the first, since this model has no memory of vertices other than
+    /// their state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -159,16 +159,14 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns the bytes of code that the operations selected by `explaining` need: one entry per
-    /// tile of `tiles`, with one number per [`CodeKind`], which is the index of the number.
+    /// Returns the bytes of code that the operations selected by `explaining` need on each tile of
+    /// `tiles`, by [`CodeKind`].
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
 
-    /// Returns whether `explaining` selects the operation group whose index in the model is
-    /// `group`.
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
@@ -252,8 +250,9 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set` are
-    /// added. Returns `None` if no stage has these variables.
+    /// Returns the field of [`Coverage`], such as the bytes of layers, to which the bytes of
+    /// variables with the use set `set` (the operations that use them) are added. Returns `None` if
+    /// no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {
@@ -264,8 +263,8 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Explains the bytes of code on `tile`: the result has one entry per [`CodeKind`]. The fields
-    /// `recorded` and `rest` are 0 in each entry.
+    /// Divides the bytes of code on `tile`, with one entry per [`CodeKind`], into code of layers,
+    /// code that rules assigned to layers, and overhead. The fields `recorded` and `rest` stay 0.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {

@@ -111,7 +111,7 @@ impl MemoryModel<'_> {
 
     /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
     /// are examined, or all tiles if `tiles` is `None`. `progress` advances by one for each tile
-    /// that is done; `name` is the name of this task in the progress.
+    /// that is done, under the name `name`.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -144,7 +144,8 @@ impl MemoryModel<'_> {
             updates: number_updates(&mut pipelines),
             pipelines,
         };
-        // The groups of tiles start in the order of `order`: each thread takes the next one.
+        // Each thread takes the next group of tiles, heaviest first, so that peaks are high early
+        // and light tiles can be skipped.
         order.into_iter().par_bridge().try_for_each_init(
             RangeScratches::default,
             |scratches, tiles| {
@@ -172,29 +173,27 @@ impl MemoryModel<'_> {
     }
 }
 
-/// One pass over the tiles, which computes the bytes of ranges of positions in several pipelines.
-/// All threads share this value.
+/// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
+/// threads share this value.
 struct RangePass<'a> {
-    /// The model in one of the pipelines; it has flows if the model in any pipeline has them. Only
-    /// data that is the same in all pipelines is read from it.
+    /// The model in one of the pipelines. Only data that is the same in all pipelines is read from
+    /// it, such as flows, which it has if the model in any pipeline has them.
     model: &'a MemoryModel<'a>,
     /// Whether tiles are examined one by one instead of side by side. This is set when a group of
     /// tiles was too large for side by side, since most other groups are probably too large as
     /// well.
     are_apart: AtomicBool,
-    /// One entry per pipeline: its ranges, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// One entry per pipeline: the index in `pipelines` of the first pipeline in which the same
-    /// variables are live at the same steps. Pipelines with the same entry are examined together.
+    /// One entry per pipeline: the index of the first pipeline in which the same variables are live
+    /// at the same steps. Pipelines with the same entry are examined together, since sums of live
+    /// bytes take most of the time.
     alike: Vec<usize>,
-    /// The distinct weight updates of `pipelines`; [`PipelineRanges::update`] is an index into this
-    /// list.
     updates: Vec<&'a UpdatePhase>,
 }
 
-/// Sets [`PipelineRanges::update`] in each of `pipelines`, and returns the distinct weight updates
-/// that it is an index into. Weight updates of one model differ only if the place of optimizer
-/// state or the number of replicas differs.
+/// Gives each pipeline the index of its weight update in the list of distinct updates, which is
+/// returned. The updates of two pipelines differ only if the place of optimizer state or the number
+/// of replicas differs.
 fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
     let mut updates: Vec<&UpdatePhase> = Vec::new();
     for pipeline in pipelines {
@@ -218,14 +217,12 @@ struct RangeScratches {
     wide: RangeScratch<u64, 1>,
 }
 
-/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile). Sums of live bytes have the
-/// type `B`.
+/// The buffers of one thread for up to `N` neighbouring tiles, with bytes by lane (tile). Sums of
+/// live bytes have the type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     tiles: TileScratch<B, N>,
     updates: TileUpdates<N>,
-    /// One entry per pipeline, in the order of [`RangePass::pipelines`]: the bytes that the
-    /// pipeline adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
@@ -255,10 +252,10 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Examines at most `N` tiles side by side: once for each group of pipelines in which the same
-    /// variables are live at the same steps. Returns true if this was possible. Returns false if
-    /// sums of type `B` may overflow, or if `N` lanes need too many sums; the peaks are then
-    /// incomplete.
+    /// Examines at most `N` tiles side by side, once for each group of pipelines in which the same
+    /// variables are live at the same steps. Returns whether this was possible: sums of type `B`
+    /// must not overflow, and `N` lanes must not need too many sums. If it was not possible, peaks
+    /// are incomplete.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.
@@ -300,8 +297,8 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline and each weight update adds to ranges. The tiles are
-    /// those whose uses have been gathered in `scratch`.
+    /// Loads the bytes that each pipeline and each weight update adds to ranges of layers on the
+    /// tiles in `scratch`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

@@ -21,33 +21,32 @@ use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
-/// The steps at which the variables of each use are live in stages of a pipeline. A use is all
-/// variables with the same equivalence class and use set.
+/// The liveness steps at which the variables of each use (variables with one equivalence class and
+/// use set) are live in stages of a pipeline.
 #[derive(Debug)]
 pub(super) struct StageLives {
     /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): an
-    /// index into `lives`. Many uses share an entry of `lives`: a model can have millions of uses.
+    /// index into `lives`. A model can have millions of uses, and many of them share an entry of
+    /// `lives`.
     of_uses: Vec<u32>,
-    /// One entry per distinct liveness of variables: a list of parts. The variables are live in a
-    /// stage at the steps of all parts that apply to the stage. The entry with the index
-    /// [`AS_RECORDED`] has no parts and stands for variables that are live as in the profile.
+    /// The distinct results: each has parts that apply to different stages. The variables are live
+    /// in a stage at the steps of all parts that apply to it. The entry [`AS_RECORDED`] has no
+    /// parts and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
-/// Half-open steps at which variables are live in some stages. The steps apply to stages that have
-/// any of `places`; if `places` is `None`, they apply to all stages that have the variables. A use
-/// can have several such parts, whose steps add up.
+/// Half-open liveness steps at which certain variables are live in those stages that have any of
+/// the positions `places`; `None` stands for all stages that have the variables. Variables can have
+/// several such parts, whose steps add up.
 #[derive(Debug)]
 pub(crate) struct PartOfLife {
     pub places: Option<PlaceSet>,
-    /// One more position that a stage must have, or the steps do not apply to it. `None` if there
-    /// is no such condition.
+    /// A position (In, a layer or Out) that a stage must also have for the steps to apply; `None`
+    /// if no such position is required.
     pub with: Option<u32>,
     pub steps: Steps,
 }
 
-/// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive). Returns all of
-/// `steps` if `end` is `None`.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     steps
@@ -58,8 +57,9 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes the steps at which the variables of `model` are live in stages of the pipeline that
-    /// `flows` belongs to. New sets of positions are added to `sets`.
+    /// Computes the liveness steps at which the variables of `model` are live in stages of a
+    /// pipeline with these flows (groups of tensors that the same layers use). New sets of
+    /// positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -94,9 +94,9 @@ impl StageLives {
 }
 
 impl Flows {
-    /// Returns the steps at which the variables of one use are live in stages, as parts whose steps
-    /// add up. Returns `None` if the variables are live as in the profile. `number` is the number
-    /// of the use in [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns the liveness steps at which the variables with the number `number` in
+    /// [`CountedUses`](crate::memory::uses::CountedUses) are live in stages, as parts that apply to
+    /// different stages. Returns `None` if the variables are live as in the profile.
     #[inline]
     pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         let known = self.lives.as_ref()?;
@@ -107,17 +107,18 @@ impl Flows {
     }
 }
 
-/// The index into [`StageLives::lives`] that stands for variables that are live as in the profile.
+/// The index into [`StageLives::lives`] that stands for variables that are live in stages at the
+/// same steps as in the profile.
 const AS_RECORDED: u32 = 0;
 
-/// State of the computation in [`StageLives::new`], which stores each distinct liveness of
-/// variables once.
+/// Computes the liveness steps at which variables are live in stages, and stores each distinct
+/// result once, since a model can have millions of groups of variables.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The segments: runs of layers that are recomputed together. There are none unless the
-    /// pipeline recomputes layers.
+    /// The segments, that is, runs of layers that are recomputed together. There are none unless
+    /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
     /// Indices into `lives` of results that are already stored, for uses whose variables all
@@ -126,18 +127,19 @@ struct Loading<'l> {
     /// variables.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
-    /// The number of step ranges that may still be stored. If more are needed, the computation
-    /// fails.
+    /// The number of ranges of steps that may still be stored; beyond it, the computation fails
+    /// rather than run out of memory.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// Returns the index into `lives` of the steps at which the variables of one use (`variable`)
-    /// are live in stages. If these steps are new, they are stored in `lives`. `number` is the
-    /// number of the use in [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns the index into `lives` of the liveness steps at which `variable` (variables with one
+    /// equivalence class and use set) is live in stages. If these steps are new, they are added to
+    /// `lives`. `number` is the number of `variable` in
+    /// [`CountedUses`](crate::memory::uses::CountedUses).
     ///
     /// # Errors
-    /// If more step ranges must be stored than [`limits::ENTRIES`].
+    /// If more ranges of steps must be stored than [`limits::ENTRIES`].
     fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
@@ -185,9 +187,9 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the steps at which the variables of a use are live in stages, if they would be live
-    /// at `steps` in all stages without recomputation. `flow` is the flow of the variables, and
-    /// `is_layered` is [`Flow::is_layered`] for them.
+    /// Returns the liveness steps at which variables of `flow` are live in stages, if all positions
+    /// (In, layers, Out) need them at the same steps. `steps` are these steps without
+    /// recomputation, and `is_layered` is [`Flow::is_layered`] for the variables.
     fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: &Steps) -> Vec<PartOfLife> {
         let found = self.again.lives(flow, is_layered, steps);
         let others = self.flows.positions_of(found.others);
@@ -205,10 +207,9 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Returns the steps at which the variables of a use are live in stages, if different positions
-    /// need the variables at different steps. `flow` is the flow of the variables, and `is_layered`
-    /// is [`Flow::is_layered`] for them. `own` has the steps of each position, which are cut off at
-    /// the step `end` (exclusive).
+    /// Returns the liveness steps at which variables of `flow` are live in stages, if positions
+    /// (In, layers, Out) need them at different steps. `own` has the steps of each position, which
+    /// are cut off at `end` (exclusive). `is_layered` is [`Flow::is_layered`] for the variables.
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -226,8 +227,8 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // The steps in `more` apply only to stages that have a user of the tensor besides its
-        // maker.
+        // A stage has the steps in `more` only if it has a user of the tensor besides its maker,
+        // since otherwise it recomputes the tensor.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -244,13 +245,14 @@ impl Loading<'_> {
     }
 }
 
-/// A place (In or a layer) whose forward pass runs again right before its backward pass.
+/// A place (In or a layer) that is recomputed: its forward pass runs again right before its
+/// backward pass.
 #[derive(Debug)]
 struct Segment {
-    /// The half-open steps of the first run of the forward pass, which also stand for the second
-    /// run.
+    /// The half-open liveness steps of the forward pass in the profile. The pass runs twice if it
+    /// is recomputed, and the steps stand for both runs.
     forward: (u32, u32),
-    /// The first step of the backward pass.
+    /// The first liveness step of the backward pass of a recomputed layer.
     backward_start: u32,
     /// The steps at which tensors that only this segment uses are not live, which are between the
     /// forward and the backward pass.
@@ -264,8 +266,6 @@ struct Segment {
 struct Segments(Vec<Option<Segment>>);
 
 impl Segments {
-    /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
-    /// the last place is Out.
     fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
@@ -295,16 +295,14 @@ impl Segments {
         Self((0..layers).map(segment).collect())
     }
 
-    /// Returns the segment of `place`; `None` if the place is not recomputed.
     fn of(&self, place: u32) -> Option<&Segment> {
         self.0.get(place as usize)?.as_ref()
     }
 
-    /// Returns the steps of recomputed forward passes at which variables must also be live. If the
-    /// variables are live in the profile (at `ranges`, half-open and ascending) when a backward
-    /// pass begins, they must be live during the forward pass that is recomputed right before it.
-    /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
-    /// considered.
+    /// Returns the liveness steps of recomputed forward passes at which variables must be live too:
+    /// if variables are live in the profile (at `ranges`, half-open and ascending) when a backward
+    /// pass begins, they must be live while the forward pass is recomputed right before it. Steps
+    /// in `ranges` are left out. Only places for which `is_of` is true are considered.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);
@@ -317,7 +315,8 @@ impl Segments {
                 let segment = self.of(place);
                 segment.is_some_and(|segment| is_live_over(segment.backward_start))
             })
-            // In runs again before the backward pass of the first layer too.
+            // In (place 0) is recomputed together with the first layer (place 1), so variables must
+            // be live for the recomputation of both.
             .flat_map(|place| if place == 1 { 0..2 } else { place..place + 1 })
             .filter_map(|place| Some((place, without(&[self.of(place)?.forward], ranges))))
             .collect();
@@ -330,9 +329,9 @@ impl Segments {
             .collect()
     }
 
-    /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
-    /// `is_layered` is [`Flow::is_layered`] for these variables, and `ranges` are the half-open
-    /// steps at which they would be live without recomputation.
+    /// Returns the liveness steps at which variables of `flow` are live in stages with recomputed
+    /// layers. `ranges` are the half-open steps at which they would be live without recomputation,
+    /// and `is_layered` is [`Flow::is_layered`] for the variables.
     fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         let recomputed = maker.and_then(|maker| Some((maker, self.of(maker)?)));
@@ -356,8 +355,8 @@ impl Segments {
                 }
             }
             (Life::AcrossPasses, Some((maker, segment))) if is_layered => {
-                // In belongs to the segment of the first layer, so both count as the same place
-                // here.
+                // In belongs to the segment of the first layer: both are recomputed together, so
+                // they count as one place here.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
                 let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
@@ -383,9 +382,9 @@ impl Segments {
                         .collect(),
                 }
             }
-            // Recomputation frees no variables: they are live as recorded, and at the steps of each
-            // forward pass that is recomputed for a backward pass at whose first step they are
-            // live.
+            // Recomputation frees none of these variables: they are live as recorded. They are also
+            // live while a forward pass is recomputed, if they are live at the first step of the
+            // backward pass that follows it.
             _ => {
                 let mut everywhere = self.held(ranges, |_| true);
                 everywhere.push((None, ranges.into()));
@@ -397,10 +396,10 @@ impl Segments {
         }
     }
 
-    /// Returns the steps at which a position needs a variable of `flow` if layers are recomputed.
-    /// `steps` are the steps at which the position would need the variable without recomputation.
-    /// If the variable is an input of the position's forward pass, the position needs it until this
-    /// pass is recomputed, just before the position's backward pass.
+    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable of
+    /// `flow` if layers are recomputed; `steps` are those without recomputation. An input of a
+    /// forward pass is needed until this pass is recomputed, just before the backward pass of the
+    /// position.
     fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let kept = steps
@@ -411,19 +410,21 @@ impl Segments {
     }
 }
 
-/// Half-open steps at which variables are live, with the place that a stage must have for these
-/// steps to apply. The place is `None` if the steps apply to every stage that has the variables.
+/// Half-open liveness steps at which variables are live, and the place (In, a layer or Out) that a
+/// stage must have for these steps to apply; `None` if they apply to every stage that has the
+/// variables.
 type Held = (Option<u32>, Steps);
 
 /// The steps at which variables of one flow (tensors with the same users) are live in stages with
 /// recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Steps at which the variables are live in every stage that has them.
+    /// Liveness steps at which variables are live in every stage that has them.
     everywhere: Vec<Held>,
-    /// Further steps at which the variables are live, in stages that have any of `others`.
+    /// Further liveness steps at which variables are live only in stages that have any place of
+    /// `others`, since only these stages need the variables then.
     beside: Vec<Held>,
-    /// The places that use the variables, other than the place that makes them. The steps in
-    /// `beside` apply to the stages that have any of these places.
+    /// The places (In, layers, Out) that use the variables, without the place that makes them. A
+    /// stage with any of these places must keep the variables at the steps in `beside`.
     others: Vec<u32>,
 }

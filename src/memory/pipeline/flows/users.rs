@@ -16,12 +16,10 @@ use crate::memory::steps::{Steps, StepsOfPosition, covering};
 use crate::model::{Model, Pass, PlaceSet, Placement, Positions, VariableUse, ascending, counts};
 use rustc_hash::FxHashMap;
 
-/// All flows (tensors with the same users) that have been found so far.
+/// The flows that have been found so far. A flow is a group of tensors that the same layers use.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// The index of each flow in `list`.
     numbers: FxHashMap<Flow, u32>,
-    /// The number of the place Out if Out is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
 
@@ -35,11 +33,10 @@ impl KnownFlows {
     }
 
     /// Returns the index of `flow` in `list`, to which it is added if it is new. If Out is on the
-    /// first IPU, Out in `flow.backward` is first replaced by In in two cases. First, if the
-    /// forward pass of some places uses the tensors, but not that of Out: a backward operation in
-    /// Out then belongs to In, which shares weights with Out. Second, if only the backward passes
-    /// of In and Out use the tensors: they are then gradients of the shared weights and stay on the
-    /// first IPU.
+    /// first IPU, In replaces Out among the backward users in two cases. If only the forward passes
+    /// of other places use the tensors, the backward operation in Out belongs to In, which shares
+    /// weights with Out. If only the backward passes of In and Out use the tensors, they are
+    /// gradients of these shared weights and stay on the first IPU.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -59,8 +56,8 @@ impl KnownFlows {
     }
 }
 
-/// The steps at which the operations of each place run: one entry per place (In, layers, Out),
-/// whose number is the index.
+/// The liveness steps at which the operations of each place (In, a layer or Out) run, by number of
+/// the place.
 #[derive(Debug, Default)]
 pub(crate) struct PassWindows(Vec<PlaceSteps>);
 
@@ -75,8 +72,8 @@ pub(crate) struct PlaceSteps {
     /// place. `None` if there are no such operations.
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
-    /// The half-open steps of those backward operations that the profile lists at the same steps
-    /// for several calls of a function, in any order.
+    /// Half-open liveness steps of the backward operations that run in functions with several
+    /// calls, in any order. The profile lists such an operation at the same steps for all calls.
     pub bodies: Steps,
 }
 
@@ -136,16 +133,15 @@ impl PassWindows {
         Self(found)
     }
 
-    /// Returns the steps at which the operations of the place with the number `place` run.
     pub fn at(&self, place: u32) -> &PlaceSteps {
         &self.0[place as usize]
     }
 
-    /// Returns the places that use a variable during one live range of its equivalence class
-    /// `class`, in the forward and in the backward pass. `forward` and `backward` are all users in
-    /// each pass; they include all callers of a function, while a live range belongs to one call.
-    /// The live range is the first that includes the start of the backward pass; if there is none,
-    /// it is the live range with the most users.
+    /// Returns the places (In, layers, Out) that use a variable during one live range of its
+    /// equivalence class `class`, in the forward and in the backward pass. `forward` and `backward`
+    /// have all users in each pass, including all callers of a function, while a live range belongs
+    /// to one call. The live range is the first that includes the start of the backward pass or, if
+    /// there is none, the one with the most users.
     pub fn users(
         &self,
         model: &Model,
@@ -184,12 +180,12 @@ impl PassWindows {
     }
 }
 
-/// The half-open steps of an operation, and the places (In, layers, Out) that run it. The places
-/// are `None` if the operation itself gives no places and a rule assigned it to places.
+/// The half-open liveness steps of an operation, and the set of places (In, layers, Out) that run
+/// it. `None` if only a rule, not the operation itself, gives these places.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// The steps and places of all operations. They determine the steps at which a position needs a
-/// variable.
+/// The steps and places of all operations, from which follows at which liveness steps each position
+/// (In, a layer or Out) needs a variable.
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -215,10 +211,9 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns the steps at which each position needs the variables of the use `variable`: one
-    /// entry per position that the variables are attributed to. Returns `None` if all these
-    /// positions need the variables whenever they are live. `flow` is the flow that the variables
-    /// belong to.
+    /// Returns the liveness steps at which each position (In, a layer or Out) needs the variables
+    /// of one equivalence class and use set, `variable`, which belong to `flow`. Returns `None` if
+    /// all positions that have the variables need them whenever they are live.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -244,7 +239,8 @@ impl<'a> OwnSteps<'a> {
                     |(&(from, to), (&end, &last))| {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
-                            // Only other positions use the variables in this live range.
+                            // Only other positions use the variables in this live range, so they
+                            // are not live in a stage without those positions.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;
@@ -262,11 +258,11 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Finds the last operation that uses variables with the use set `set` in a live range at a
-    /// position, and returns the step (exclusive) at which it ends, but at most the end of the
-    /// range. The result has one entry per position of `positions` (ascending), with one entry per
-    /// range of `ranges` (half-open, ascending), which is `None` if there is no such operation. An
-    /// operation without places of its own is attributed to all positions.
+    /// For each position (In, a layer or Out) of `positions` (ascending) and each live range of
+    /// `ranges` (half-open, ascending), returns the end (exclusive) of the last operation that uses
+    /// variables with the use set `set` (the operations that use them) there, but at most the end
+    /// of the range; `None` without such an operation. An operation whose own name gives no layer
+    /// counts for all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];
@@ -298,22 +294,22 @@ impl<'a> OwnSteps<'a> {
     }
 }
 
-/// The gradients of weights for which the pipeline adds accumulators. These gradients are variables
-/// that the backward pass makes and that operations after both passes use, such as an update or a
-/// norm. They are live until the end of the passes, when an accumulator takes them.
+/// The gradients of weights for which the pipeline adds accumulators: variables that the backward
+/// pass makes and that operations after the forward and the backward pass use, such as an update or
+/// a norm. They are live until the end of the passes, when an accumulator takes them.
 #[derive(Debug, Default)]
 pub(super) struct SummedGradients {
-    /// One entry per use set: whether an operation that starts after both passes computes with the
-    /// variables that have this use set.
+    /// One entry per use set: whether an operation that starts after the forward and the backward
+    /// pass computes with the variables that have this use set.
     is_used_after: Vec<bool>,
-    /// The first step after both passes: gradients that an accumulator takes are live only before
-    /// this step.
+    /// The first liveness step after the forward and the backward pass: gradients that an
+    /// accumulator takes are live only before this step.
     end: u32,
 }
 
 impl SummedGradients {
-    /// Finds the gradients of `model`, whose profile has no accumulators. `end` is the first step
-    /// after both passes.
+    /// Finds the gradients that an accumulator takes, in a profile that has no accumulators itself.
+    /// `end` is the first liveness step after the forward and the backward pass.
     pub fn new(model: &Model, end: u32) -> Self {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
@@ -324,10 +320,10 @@ impl SummedGradients {
         Self { is_used_after, end }
     }
 
-    /// Returns the step (exclusive) at which variables of `flow` with the use set `set` cease to be
-    /// live in a stage because an accumulator takes them. Returns `None` if the variables are not
-    /// gradients of weights with an accumulator. `ranges` are the half-open steps at which the
-    /// variables are live in the profile.
+    /// Returns the liveness step (exclusive) at which variables of `flow` with the use set `set`
+    /// cease to be live in a stage because an accumulator takes them. Returns `None` if they are
+    /// not gradients of weights with an accumulator. `ranges` are their half-open live ranges in
+    /// the profile.
     pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
         let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
@@ -341,8 +337,8 @@ mod made {
     use super::*;
 
     impl PassWindows {
-        /// Makes windows of places without steps, one for each entry of `go_back`, which says
-        /// whether the place has a backward pass.
+        /// Makes the steps of places without operations, one for each entry of `go_back`, which
+        /// tells whether the place has a backward pass.
         pub(crate) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 backward_pass: BackwardPass {
