@@ -59,11 +59,11 @@ impl MemoryModel<'_> {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();
         };
-        let positions = &stage.positions;
+
         let live: Vec<VariableUse> = self
             .uses
             .on_tile(memory.max_tile() as u32)
-            .filter(|item| self.is_live_in(positions, (item.class, item.set), (step, false)))
+            .filter(|item| self.is_live_in(&stage.positions, (item.class, item.set), (step, false)))
             .collect();
         let sets = &self.model.use_sets;
         let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());

@@ -29,10 +29,9 @@ pub(super) struct TileSum {
     pub bytes: u64,
 }
 
-/// Returns the bytes of vertex state, exchange code and control code of one operation group, on
-/// each tile. In the full memory model (`rules`) all memory of vertices besides their code counts
-/// as vertex state, and loops have control code of their own. The code of vertex types is not part
-/// of the result, since operation groups share it.
+/// Returns the bytes of code of one operation group on each tile, by kind, without the code of
+/// vertex types, which operation groups share. In the full memory model, all memory of vertices
+/// besides their code counts as vertex state, and loops have control code of their own.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let (vertices, control) = match rules {
         Rules::Classic => (&code.vertex_state, &code.control_code),
@@ -142,10 +141,9 @@ fn vertex_code(
     let mut found: FxHashMap<_, Vec<TileRun>> = FxHashMap::default();
     for (vertex_type, uses) in by_type {
         let code = &model.vertex_code[vertex_type as usize];
-        let present = uses.iter().flat_map(|&(set, runs)| {
-            let runs = runs.iter();
-            runs.map(move |run| (run.from, run.to, set))
-        });
+        let present = uses
+            .iter()
+            .flat_map(|&(set, runs)| runs.iter().map(move |run| (run.from, run.to, set)));
         each_stretch(present, |first, end, owners| {
             let key = (CodeKind::VertexCode, sets.union_of(owners.keys().copied()));
             for run in code.runs() {
@@ -180,8 +178,11 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
         if change != 0 {
             let to = at[0].0;
             if bytes > 0 {
-                let bytes = bytes as u64;
-                sums.push(TileSum { from, to, bytes });
+                sums.push(TileSum {
+                    from,
+                    to,
+                    bytes: bytes as u64,
+                });
             }
             bytes += change;
             from = to;

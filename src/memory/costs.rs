@@ -19,9 +19,9 @@ pub struct RangeCosts {
     /// effect.
     stages: Option<usize>,
     /// One list per start position: the entries of all ranges that begin there, the shortest range
-    /// first. A range has as many consecutive entries as there are [`columns`](Self::columns): the
-    /// lower bound on its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ...
-    /// stages after it ([`u64::MAX`] if these bytes exceed the limit).
+    /// first. A range has one entry for each of the [`columns`](Self::columns): the lower bound on
+    /// its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ... later stages.
+    /// Bytes above the limit are [`u64::MAX`].
     rows: Vec<Vec<u64>>,
 }
 
@@ -123,11 +123,10 @@ impl RangeCosts {
         self.stages.unwrap_or(usize::MAX)
     }
 
-    /// Returns the bytes on the fullest tile of the stage that has the positions `range` (end
-    /// exclusive) and is followed by `after` stages. Without a pipeline, `after` has no effect.
-    /// Returns `None` if the bytes exceed the limit that the table was computed for. In a pipeline,
-    /// also returns `None` if no split can have this stage: `after` must be 0 if `range` ends with
-    /// the last position, and must not be 0 otherwise.
+    /// Returns the bytes on the fullest tile of a stage with the positions `range` (end exclusive)
+    /// that has `after` stages after it. Without a pipeline, `after` has no effect. Returns `None`
+    /// if the bytes exceed the limit of the table, or if no split can have the stage: in a
+    /// pipeline, `after` is 0 exactly if `range` ends with the last position.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let (&least, by_depth) = self.entries(&range)?.split_first()?;
         if !self.is_by_depth() {

@@ -190,8 +190,8 @@ impl MemoryModel<'_> {
     /// equally full, the first of them is explained. Returns `None` if the profile has no bytes by
     /// tile.
     pub fn coverage(&self) -> Option<Coverage> {
-        let recorded = (0u32..).zip(&self.model.recorded.tiles);
-        let (recorded, Reverse(tile)) = recorded
+        let (recorded, Reverse(tile)) = (0u32..)
+            .zip(&self.model.recorded.tiles)
             .map(|(tile, recorded)| (recorded.total, Reverse(tile)))
             .max()?;
         let (_, step) = self.model.peak_on(tile);

@@ -3,7 +3,7 @@
 use super::lanes;
 use super::pipeline::PHASES;
 use super::steps::{StepSums, has_step};
-use super::{MemoryModel, Parts, Rules, StageMemory};
+use super::{MemoryModel, Rules, StageMemory};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -90,9 +90,11 @@ impl MemoryModel<'_> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
         let code = |tile: u32| -> u64 {
-            let code = self.model.recorded_code.iter();
             let of_tile = self.model.recorded.tiles.get(tile as usize);
-            code.map(|bytes| u64::from(bytes.get(tile)))
+            self.model
+                .recorded_code
+                .iter()
+                .map(|bytes| u64::from(bytes.get(tile)))
                 .chain(of_tile.map(|tile| tile.beyond_variables()))
                 .sum()
         };
@@ -142,10 +144,12 @@ impl MemoryModel<'_> {
     /// which are all bytes except variables and transfers between stages. `memory` is the memory of
     /// the stage.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
-        let code = self.code_of(range, self.rules == Rules::Full).into_iter();
-        let of_pipeline = |tile: &Parts| tile.stash + tile.accumulators + tile.state;
-        code.zip(&memory.tiles)
-            .map(|(code, tile)| code.total() + tile.gaps + of_pipeline(tile))
+        self.code_of(range, self.rules == Rules::Full)
+            .iter()
+            .zip(&memory.tiles)
+            .map(|(code, tile)| {
+                code.total() + tile.gaps + tile.stash + tile.accumulators + tile.state
+            })
             .collect()
     }
 }
@@ -180,8 +184,10 @@ impl CurveSums {
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
         let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {
-            let points = points.iter();
-            let mut points: Vec<_> = points.map(|(step, bytes)| (*step, bytes[lane])).collect();
+            let mut points: Vec<_> = points
+                .iter()
+                .map(|(step, bytes)| (*step, bytes[lane]))
+                .collect();
             points.dedup_by_key(|&mut (_, bytes)| bytes);
             LiveCurve {
                 window,

@@ -45,10 +45,13 @@ impl MemoryModel<'_> {
     /// operation groups with exactly one layer run at a step, the shortest one decides. `None` if
     /// no such group runs at the step.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
-        let groups = self.model.operation_groups.iter().enumerate();
-        let spans = groups
+        let spans = self
+            .model
+            .operation_groups
+            .iter()
+            .zip(0u32..)
             .zip(&self.placement.of_group)
-            .filter_map(|((number, group), &set)| match *self.sets.places(set) {
+            .filter_map(|((group, number), &set)| match *self.sets.places(set) {
                 [layer] => group
                     .window
                     .map(|(from, to)| (from, to + 1, (to - from, number, layer))),
@@ -57,8 +60,11 @@ impl MemoryModel<'_> {
         let mut layers = vec![None; self.model.steps() as usize];
         each_stretch(spans, |from, to, running| {
             let shortest = running.keys().next().map(|&(.., layer)| layer);
-            let steps = layers.iter_mut().take(to as usize);
-            steps.skip(from as usize).for_each(|step| *step = shortest);
+            layers
+                .iter_mut()
+                .take(to as usize)
+                .skip(from as usize)
+                .for_each(|step| *step = shortest);
         });
         layers
     }
@@ -67,8 +73,8 @@ impl MemoryModel<'_> {
 /// Merges liveness steps into runs of one layer; `layers` has the layer of each step. Steps without
 /// a layer join a run if they lie between two of its steps; otherwise they belong to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
-    let steps = (0u32..).zip(layers);
-    let of_layers: Vec<_> = steps
+    let of_layers: Vec<_> = (0u32..)
+        .zip(layers)
         .filter_map(|(step, layer)| Some((step, (*layer)?)))
         .collect();
     of_layers

@@ -133,10 +133,9 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
 /// need it. `own` has the steps of each position. A key of the result is a set of positions
 /// (ascending); its value has the steps at which exactly these positions need the variable.
 pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
-    let ranges = own.iter().flat_map(|(position, steps)| {
-        let steps = steps.iter();
-        steps.map(move |&(from, to)| (from, to, *position))
-    });
+    let ranges = own
+        .iter()
+        .flat_map(|(position, steps)| steps.iter().map(move |&(from, to)| (from, to, *position)));
     let mut found = BTreeMap::<Vec<u32>, Steps>::new();
     each_stretch(ranges, |from, to, positions| {
         let positions = positions.keys().copied().collect();
@@ -145,10 +144,10 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
     found
 }
 
-/// Divides liveness steps into stretches in which the same half-open ranges apply. Each range
-/// belongs to an owner, such as a layer. In ascending order, calls `visit` with the first step and
-/// the end of each stretch, and with the owners of the ranges that contain it and how many ranges
-/// each has. Steps in no range are skipped. Tiles can be divided in the same way.
+/// Divides liveness steps (or tiles) into stretches in which the same half-open ranges apply. Each
+/// range belongs to an owner, such as a layer. Calls `visit` for each stretch in ascending order:
+/// with its first step, its end, and the owners of the ranges in it, each with its number of
+/// ranges. Steps in no range are skipped.
 pub(super) fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),

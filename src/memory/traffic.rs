@@ -99,14 +99,16 @@ impl MemoryModel<'_> {
                 *sums.entry((variable.class, set)).or_default() += variable.bytes;
             }
         }
-        let shared = sums.into_iter().map(|((class, set), bytes)| LiveShare {
-            layers: self.sets.places(set).into(),
-            ranges: self.model.classes.ranges(class).into(),
-            bytes,
-        });
         LayerTraffic {
             windows: self.windows.clone(),
-            shared: shared.collect(),
+            shared: sums
+                .into_iter()
+                .map(|((class, set), bytes)| LiveShare {
+                    layers: self.sets.places(set).into(),
+                    ranges: self.model.classes.ranges(class).into(),
+                    bytes,
+                })
+                .collect(),
         }
     }
 }
@@ -148,9 +150,11 @@ impl LayerTraffic {
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![[0i128]; self.windows.len()];
         for shared in &self.shared {
-            let spans = shared.ranges.iter();
-            let crossed = merged(spans.filter_map(|&range| self.span(shared, range)));
-            for (first, last) in crossed {
+            let spans = shared
+                .ranges
+                .iter()
+                .filter_map(|&range| self.span(shared, range));
+            for (first, last) in merged(spans) {
                 changes[first as usize][0] += i128::from(shared.bytes);
                 changes[last as usize][0] -= i128::from(shared.bytes);
             }
@@ -172,9 +176,10 @@ impl LayerTraffic {
                 })
                 .collect()
         };
-        let from = with(&|first, last| first <= start && start <= last);
-        let to = with(&|first, last| first < end && end <= last + 1);
-        (from, to)
+        (
+            with(&|first, last| first <= start && start <= last),
+            with(&|first, last| first < end && end <= last + 1),
+        )
     }
 
     /// Returns the lowest and the highest of the layers in which the half-open live range `range`

@@ -1,10 +1,10 @@
-//! The variables that stages have, and the steps at which they are live. Variables are grouped by
-//! equivalence class and use set (the operation groups that use them). Each such group is a *use*
-//! and has an index.
+//! The variables that stages have, and the liveness steps at which they are live. All variables
+//! with one equivalence class and one use set (the operation groups that use them) form a *use*,
+//! which has an index.
 //!
 //! Most programs treat thousands of tiles alike, so neighbouring tiles have nearly the same uses.
-//! Facts that depend only on the use are therefore looked up once for several tiles, and the bytes
-//! of these tiles are summed up side by side in lanes (one lane for each tile).
+//! What depends only on the use is therefore looked up once for several tiles, whose bytes are
+//! summed up side by side in lanes (one lane for each tile).
 
 use super::lanes::{self, LANES};
 use super::{MemoryModel, Rules};
@@ -73,23 +73,19 @@ impl<'a> CountedUses<'a> {
     /// use (see [`CountedUses`]).
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
-        let data = self.data;
         [
-            (0, data.uses_on_tile(tile)),
-            (data.uses().len() as u32, code),
+            (0, self.data.uses_on_tile(tile)),
+            (self.data.uses().len() as u32, code),
         ]
     }
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Visits the steps at which the variables of one use are live in stages. `number` is the index
-    /// of the use (see [`CountedUses`]). Since the steps may differ between stages, `visit` may be
-    /// called several times.
-    ///
-    /// `visit` gets a set of positions, a further position (if any), and half-open ranges of steps
-    /// (`None` for all steps). The variables are live at these steps in every stage that contains
-    /// any position of the set and also contains the further position. `visit` is not called for
-    /// variables that are off the chip in both passes.
+    /// Calls `visit` with the liveness steps at which the variables of one use (one equivalence
+    /// class and use set) are live in stages, since a pipeline may change these steps. `visit` gets
+    /// half-open ranges of steps (`None` for all steps), and the positions (In, layers, Out) that a
+    /// stage must have for the steps to apply: any position of a set, and a further position (if
+    /// any). Variables that are off the chip in both passes are left out.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,

@@ -304,14 +304,15 @@ impl StageTimes {
                 .map(|position| narrow(self.sum(&(position..position + 1), pass)))
                 .collect()
         };
-        let stages = 1..=self.positions();
         Some(StepNumbers {
             backward: of_pass(1),
             update: of_pass(2),
             updates_side_by_side: self.updates_side_by_side(),
             cut_bytes: self.cut_bytes.clone(),
             link_bandwidth: self.options.link_bandwidth,
-            micro_batches: stages.map(|stages| self.micro_batches(stages)).collect(),
+            micro_batches: (1..=self.positions())
+                .map(|stages| self.micro_batches(stages))
+                .collect(),
         })
     }
 

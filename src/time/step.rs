@@ -252,11 +252,11 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Adds the copies of one stage to `bytes`, the bytes whose copies each even slot (first item)
-    /// and each odd slot (second item) waits for: the bytes of the IPU that sends or receives the
-    /// most. The index of the stage, `number`, matters if a micro-batch enters every second slot,
-    /// since neighbours then exchange data only in even or only in odd slots. If only one stage
-    /// works at a time, the first item is the sum over all cuts.
+    /// Adds the bytes that one stage sends and receives to `bytes`: the bytes for whose copies even
+    /// slots (first item) and odd slots (second item) wait. A slot waits for the IPU that sends or
+    /// receives the most. If a micro-batch enters every second slot, stages exchange data only in
+    /// even or only in odd slots, by their `number`. If only one stage works at a time, the first
+    /// item is the sum over all cuts.
     ///
     /// The bytes of a copy follow from the profile of the stage that sends them. `previous` and
     /// `next` have the possible times of the neighbouring stages; of these, the times that send the
@@ -448,9 +448,9 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
 }
 
 /// Returns slots that stand for all slots of a step, as pairs: the index of a slot, and the number
-/// of slots that have the same passes. `passes` is the number of passes of a micro-batch, and one
-/// micro-batch enters every `every` slots. Only slots in the middle of the step occur several
-/// times, since all passes have begun there and none has ended.
+/// of slots with the same passes. `passes` is the number of passes of a micro-batch, and one
+/// micro-batch enters every `every` slots. Slots with the same passes are only in the middle of the
+/// step, where all passes have begun and none has ended.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 || passes == 0 {
         return Vec::new();

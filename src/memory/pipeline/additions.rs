@@ -103,11 +103,10 @@ impl Flows {
             return least.map(|least| [least; PHASES]);
         };
         let own = self.transfers(roles, tiles);
-        let is_beside_out = self.is_beside_out(&self.places_of(positions));
         let out = self
             .roles_of_out
             .as_ref()
-            .filter(|_| is_beside_out)
+            .filter(|_| self.is_beside_out(&self.places_of(positions)))
             .map(|out| self.transfers(out, tiles));
         let stash = self.stash(self.depth(positions, after), &own);
         std::array::from_fn(|lane| {
@@ -153,9 +152,12 @@ impl Flows {
     /// Determines what a pipeline stage that runs `places` (the numbers of In, layers or Out; end
     /// exclusive) does with the tensors of each flow (tensors that the same layers use).
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
-        let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
         StageRoles {
-            by_flow: roles.collect(),
+            by_flow: self
+                .list
+                .iter()
+                .map(|flow| flow.role_of(&places, self))
+                .collect(),
             waits: self.out_is_first
                 && places == self.out()
                 && self.pipeline.schedule.is_of_tensorflow(),
@@ -181,13 +183,10 @@ impl Flows {
         for &flow in &tiles.met {
             let role = roles.by_flow[flow as usize];
             let bytes = &tiles.bytes[flow as usize];
-            for (sums, _) in transfers
-                .sums
-                .iter_mut()
-                .zip(role.counts)
-                .filter(|&(_, counts)| counts)
-            {
-                lanes::add(sums, &bytes.all);
+            for (sums, counts) in transfers.sums.iter_mut().zip(role.counts) {
+                if counts {
+                    lanes::add(sums, &bytes.all);
+                }
             }
             let kept = &mut transfers.kept;
             if role.kept && roles.waits {
@@ -325,10 +324,10 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes, by phase ([`PHASES`]), of tensors that are live when a stage calls a
-    /// function, but not at the steps at which the profile lists the function, since these steps
-    /// are of a call by another layer. In the forward pass, tensors from earlier stages wait for
-    /// the call by this stage; in the backward pass, gradients wait for the call or are made by it.
+    /// Returns the bytes, by phase ([`PHASES`]), of tensors that wait for a call of a function by a
+    /// stage. The profile lists a function at the steps of one call, which may be a call by another
+    /// layer, so these tensors are not live at the steps of the stage. Tensors from earlier stages
+    /// wait for the call in the forward pass, gradients for the call in the backward pass.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -349,8 +348,7 @@ impl Flows {
     fn forwarded<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward, lane);
         let backward = moves.of(Quantity::PassesBackward, lane);
-        let one_at_a_time = [TfInterleaved, Sequential];
-        if !one_at_a_time.contains(&self.pipeline.schedule) {
+        if !matches!(self.pipeline.schedule, TfInterleaved | Sequential) {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
@@ -389,10 +387,10 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// Returns the bytes of the transfer buffers on the IPU of a stage, and the bytes of the
-    /// tensors that the stage forwards, in each phase (see [`PHASES`]). `out` has the bytes of Out
-    /// if Out is a pipeline stage on the same IPU: it runs between the forward and the backward
-    /// pass of this stage, so the buffers of both stages are needed at once.
+    /// Returns the bytes of the transfer buffers on the IPU of a stage, and those of the tensors
+    /// that the stage forwards, in each phase (see [`PHASES`]). If Out is another pipeline stage on
+    /// the same IPU (`out`), it runs between the forward and the backward pass of this stage, so
+    /// the IPU holds the buffers of both.
     pub(super) fn in_phases<const N: usize>(
         &self,
         stage: &Transfers<N>,

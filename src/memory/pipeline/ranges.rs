@@ -1,11 +1,10 @@
 //! The bytes that a pipeline adds to every range of layers on some tiles, for any number of stages
 //! after the range.
 //!
-//! Which ranges add the bytes of a flow (tensors with the same users) is the same on all tiles, so
-//! it is computed once ([`Patterns`]). For this, what a stage does with the flow
-//! ([`Flow::role_of`]) is evaluated only where a range gains or loses a place (In, a layer or Out)
-//! that can change the result. The bytes of each flow differ between tiles. Ranges are visited in
-//! the order of their starts and, from each start, grow layer by layer, as in `memory::ranges`.
+//! What a stage does with a flow (tensors that the same layers use) is the same on all tiles, so it
+//! is computed once for all ranges ([`Patterns`]), and evaluated only where a range gains or loses
+//! a layer that can change the result. Then the bytes of the flows are summed tile by tile. Ranges
+//! grow layer by layer from each start, as in `memory::ranges`.
 
 use super::Recompute;
 use super::additions::{PHASES, TileFlows, Transfers};

@@ -70,11 +70,10 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes the table of [`MemoryModel::range_costs`] for each of several pipelines of one
-    /// model, in one pass over the tiles. `pipelines` has the model in each pipeline and the limit
-    /// in bytes on each tile; the tables are in the same order. Splits have at most `stages`
-    /// stages. If `tiles` is not `None`, only these tiles are examined, so a range may need more
-    /// bytes than the table has for it. `progress` advances by one for each tile that is done.
+    /// Computes the table of [`MemoryModel::range_costs`] for several pipelines of one model, each
+    /// with a limit in bytes on each tile, in one pass over the tiles. Splits have at most `stages`
+    /// stages. If `tiles` is not `None`, only these tiles are examined, so the true bytes of a
+    /// range may be higher.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -253,9 +252,9 @@ impl RangePass<'_> {
     }
 
     /// Examines at most `N` tiles side by side, once for each group of pipelines in which the same
-    /// variables are live at the same steps. Returns whether this was possible: sums of type `B`
-    /// must not overflow, and `N` lanes must not need too many sums. If it was not possible, peaks
-    /// are incomplete.
+    /// variables are live at the same steps. Returns false, with incomplete peaks, if sums of type
+    /// `B` may overflow or if so many lanes need too many sums. Fewer tiles must then be examined
+    /// at once.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

@@ -159,10 +159,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the current range of layers to `range`. `updates` has the bytes of weight updates.
-    /// Returns one number per lane (tile): if the bytes of the range on the tile, without those
-    /// that the pipeline adds, exceed this number, the tile raises a peak. The number is
-    /// [`u64::MAX`] if the range does not fit on the tiles so far.
+    /// Extends the range of layers that is examined to `range`. Returns one number per lane (tile):
+    /// only a tile with more bytes than this number raises a peak of the range, so other tiles need
+    /// no exact sums. Bytes that the pipeline adds are not part of this number. It is [`u64::MAX`]
+    /// if the range does not fit on the tiles so far.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -204,10 +204,9 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns one number per lane (tile): if the bytes of the current range of layers on the tile
-    /// exceed this number, the tile raises the peak of the range for some number of later stages.
-    /// Bytes that the pipeline adds are not part of the bytes; they are `beside`, and those that
-    /// are the same in every phase.
+    /// Returns one number per lane (tile): only a tile with more bytes than this number raises the
+    /// peak of the range of layers for some number of later stages. Bytes that the pipeline adds,
+    /// in one phase (`beside`) and in every phase, are not part of this number.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -300,8 +299,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     /// skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();
-        let places = self.scratch.variables.places;
-        self.scratch.blocks.restart(places, layers);
+        self.scratch
+            .blocks
+            .restart(self.scratch.variables.places, layers);
         for start in 0..layers {
             self.begin(start);
             self.ranges_from(start);
@@ -359,8 +359,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
                     pipeline.raise_in_update((tiles, &totals), updates);
                 }
                 let left = by_lane(tiles, |lane, tile| {
-                    let without = tile.without_fragmentation(known[lane]);
-                    without.saturating_sub(totals[lane])
+                    tile.without_fragmentation(known[lane])
+                        .saturating_sub(totals[lane])
                 });
                 lanes::add(&mut totals, &scratch.blocks.highest(window, left));
             }
@@ -399,8 +399,10 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let pipelines = || self.pipelines.iter().filter(|own| own.scratch.is_on);
             let mut known = [u64::MAX; N];
             for pipeline in pipelines() {
-                let lowest = pipeline.lowest_column(&pipeline.scratch.phases[phase]);
-                lanes::lower(&mut known, &lowest);
+                lanes::lower(
+                    &mut known,
+                    &pipeline.lowest_column(&pipeline.scratch.phases[phase]),
+                );
             }
             let mut totals = *beside;
             if !is_only {

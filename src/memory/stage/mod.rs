@@ -115,8 +115,8 @@ impl MemoryModel<'_> {
     /// overlap): the least memory that the stage takes at any place in a split. Returns one entry
     /// per stage, in the order of `stages`, without late restores.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
-        let stages = stages.iter().cloned().map(PlacedStage::anywhere);
-        self.compute(&stages.collect::<Vec<_>>(), Wanted::All)
+        let stages: Vec<_> = stages.iter().cloned().map(PlacedStage::anywhere).collect();
+        self.compute(&stages, Wanted::All)
     }
 
     /// Computes the memory of all stages of a split, including the bytes that the pipeline adds.

@@ -70,7 +70,6 @@ impl<'a> StagesToCompute<'a> {
                 .map_or(0..0, |(first, last)| first..last + 1)
         };
         let windows: Vec<_> = stages.iter().map(window).collect();
-        let starts = windows.iter().filter(|window| !window.is_empty());
         let stages_of = |places: &[u32]| {
             stages
                 .iter()
@@ -79,7 +78,6 @@ impl<'a> StagesToCompute<'a> {
                 .map(|(number, _)| number)
                 .collect()
         };
-        let flows = memory.flows.iter();
         Self {
             memory,
             stages,
@@ -88,9 +86,15 @@ impl<'a> StagesToCompute<'a> {
                 .as_ref()
                 .filter(|_| wanted == Wanted::LateRestores),
             stages_of: memory.sets.iter().map(stages_of).collect(),
-            starts: starts.map(|window| window.start).collect(),
+            starts: windows
+                .iter()
+                .filter(|window| !window.is_empty())
+                .map(|window| window.start)
+                .collect(),
             windows,
-            roles: flows
+            roles: memory
+                .flows
+                .iter()
                 .flat_map(|flows| stages.iter().map(|stage| flows.in_stage(stage)))
                 .collect(),
             with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
@@ -192,9 +196,10 @@ impl StagesToCompute<'_> {
             let of_stage = (placed, self.roles[stage].as_ref());
             flows.additions(memory, of_stage, &scratch.flows)
         });
-        let updating = memory.update.as_ref();
-        let updating =
-            updating.map(|phase| scratch.updates.in_stage(memory, phase, &placed.positions));
+        let updating = memory
+            .update
+            .as_ref()
+            .map(|phase| scratch.updates.in_stage(memory, phase, &placed.positions));
         let has_steps = u64::from(!self.windows[stage].is_empty());
         std::array::from_fn(|lane| {
             let updating = updating.map(|updating| updating[lane]);

@@ -215,12 +215,11 @@ impl MemoryModel<'_> {
             ..self.pipeline
         };
         let phase = UpdatePhase::new(self.model, self.placement, elsewhere)?;
-        let roles = phase
+        Ok(phase
             .iter()
-            .flat_map(|phase| phase.of_uses.iter().map(|own| own.role));
-        Ok(roles
+            .flat_map(|phase| &phase.of_uses)
             .zip(self.model.variables.uses())
-            .filter_map(|(role, variable)| Some((role?, variable)))
+            .filter_map(|(own, variable)| Some((own.role?, variable)))
             .collect())
     }
 }
@@ -347,9 +346,8 @@ impl<'a> Updates<'a> {
     }
 
     fn elements(&self, set: u32) -> u64 {
-        let label = self.model.label_of(set);
-        let element = label.element_bytes.map_or(ELEMENT, u64::from);
-        self.tensor_bytes[set as usize] / element.max(1)
+        let element = self.model.label_of(set).element_bytes;
+        self.tensor_bytes[set as usize] / element.map_or(ELEMENT, u64::from).max(1)
     }
 
     fn updates_of(&self, set: u32) -> Box<[u32]> {

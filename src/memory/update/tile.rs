@@ -116,8 +116,7 @@ impl<const N: usize> TileUpdates<N> {
         }
         for ((update, set), (mut amounts, mut live)) in found {
             *amounts.temporaries = live.highest();
-            let placed = self.entries.entry(update).or_default();
-            placed.push((set, amounts));
+            self.entries.entry(update).or_default().push((set, amounts));
         }
     }
 

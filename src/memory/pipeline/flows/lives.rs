@@ -1,19 +1,19 @@
-//! The steps at which variables are live in stages of a pipeline. Only variables for which these
-//! steps differ from the profile need them, above all variables of layers that are recomputed.
+//! The liveness steps at which variables are live in stages of a pipeline. Only variables for which
+//! these steps differ from the profile have an entry, above all variables of recomputed layers.
 //!
-//! A *segment* is a run of neighbouring places (In, layers) whose forward pass runs again from its
-//! inputs right before their backward pass. Tensors of places outside of segments are kept. The
-//! profile has one forward pass, so its steps stand for both runs:
-//! * A tensor that only its segment uses is free between the end of the segment's forward pass and
-//!   its backward pass: this is the *gap*.
-//! * A tensor that other places of the stage also use, or that comes from a place before the
-//!   segment, is a checkpoint. It stays live as in the one-IPU compilation. If only forward passes
-//!   use it, it is live until the first of these has run again.
-//! * A tensor that is live at the first step of a segment's backward pass is live at all steps of
-//!   the segment's forward pass, in stages that have the segment.
+//! A *segment* is a run of neighbouring layers (also In) that is recomputed: its forward pass runs
+//! again from its inputs right before its backward pass. The profile has one forward pass, so its
+//! steps stand for both runs.
+//! * A tensor that only its segment uses is free between the forward and the backward pass of the
+//!   segment: this is the *gap*.
+//! * A tensor that other layers of the stage also use, or that comes from an earlier layer, is a
+//!   checkpoint. It stays live as in the one-IPU compilation. If only forward passes use it, it is
+//!   live until the first of them has run again.
+//! * A tensor that is live at the first step of a segment's backward pass is also live while the
+//!   segment is recomputed, in stages that have the segment.
 //!
-//! Whether a tensor is a checkpoint depends on the stage, but only on which users of the tensor the
-//! stage has. So the life of its variables has two parts, which count in different stages.
+//! Whether a tensor is a checkpoint depends on which of its users a stage has. So the steps at
+//! which it is live have two parts: for all stages, and for stages with a user besides its maker.
 
 use super::{Flow, Flows, Life, PassWindows};
 use crate::limits;
@@ -134,9 +134,7 @@ struct Loading<'l> {
 
 impl Loading<'_> {
     /// Returns the index into `lives` of the liveness steps at which `variable` (variables with one
-    /// equivalence class and use set) is live in stages. If these steps are new, they are added to
-    /// `lives`. `number` is the number of `variable` in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
+    /// equivalence class and use set) is live in stages, and stores these steps if they are new.
     ///
     /// # Errors
     /// If more ranges of steps must be stored than [`limits::ENTRIES`].
@@ -299,10 +297,10 @@ impl Segments {
         self.0.get(place as usize)?.as_ref()
     }
 
-    /// Returns the liveness steps of recomputed forward passes at which variables must be live too:
-    /// if variables are live in the profile (at `ranges`, half-open and ascending) when a backward
-    /// pass begins, they must be live while the forward pass is recomputed right before it. Steps
-    /// in `ranges` are left out. Only places for which `is_of` is true are considered.
+    /// Returns the liveness steps at which variables must also be live because forward passes are
+    /// recomputed. Variables that are live in the profile (at `ranges`, half-open and ascending)
+    /// when a backward pass begins are live during the recomputation right before it. Only the
+    /// recomputation of places for which `is_of` is true counts.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);

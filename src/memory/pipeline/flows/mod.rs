@@ -251,11 +251,10 @@ impl UseInPipeline {
         model.variables.uses().iter().map(flow).collect()
     }
 
-    /// Determines the role of parameters in a pipeline (docs/model.md, "Accumulators and updates").
-    /// Parameters are variables that are live at the first and last step, and those that are
-    /// weights or constants by their debug context. Returns one entry per use set: the role of its
-    /// parameters. Without a backward pass, or if the profile already has accumulators, no
-    /// parameter counts as a weight.
+    /// Determines the role of parameters in a pipeline, such as a weight that gets an accumulator
+    /// (docs/model.md, "Accumulators and updates"), by use set (the operations that use them).
+    /// Without a backward pass, or if the profile already has accumulators, no weight gets an
+    /// accumulator.
     fn of_parameters(model: &Model, by_pass: &PassPlaces) -> Vec<Self> {
         let sets = model.use_sets.len();
         if model.backward_start.is_none() || model.recording.accumulates {
@@ -315,12 +314,16 @@ impl Accumulator {
 /// at the first step at which they are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
-    let mut groups = model.use_sets.groups(set);
     model
         .classes
         .ranges(class)
         .first()
-        .is_some_and(|(begin, _)| groups.any(|group| copies(group).binary_search(begin).is_ok()))
+        .is_some_and(|(begin, _)| {
+            model
+                .use_sets
+                .groups(set)
+                .any(|group| copies(group).binary_search(begin).is_ok())
+        })
 }
 
 #[cfg(test)]

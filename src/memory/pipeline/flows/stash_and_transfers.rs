@@ -190,10 +190,10 @@ impl Flow {
         }
     }
 
-    /// Returns whether a stage stashes these tensors if layers are recomputed: it recomputes a
-    /// layer from them, or a place that is not recomputed keeps them for the backward pass. `kept`
-    /// says whether the stage needs the tensors in the forward and the backward pass, `enters`
-    /// whether they come from an earlier stage or from the host.
+    /// Returns whether a stage stashes the tensors of the flow if layers are recomputed. It stashes
+    /// tensors from which it recomputes a layer, and tensors of a place that is not recomputed.
+    /// `kept` says whether the stage needs the tensors in both passes, `enters` whether they come
+    /// from an earlier stage or from the host.
     fn is_checkpoint(
         &self,
         places: &Range<u32>,

@@ -1,13 +1,12 @@
-//! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass, and
-//! the steps at which each of them needs the tensor. A stage has only some of the positions, so a
-//! variable may be live at fewer steps in the stage than in the profile (docs/model.md,
-//! "Pipelines"). There are three such cases.
+//! The layers (also In and Out) that use a tensor in the forward pass and in the backward pass, and
+//! the liveness steps at which each of them needs the tensor. A variable may be live at fewer steps
+//! in a stage than in the profile (docs/model.md, "Pipelines"), in three cases.
 //!
-//! * In the profile, variables of a function body are live at each call of the function. In a
-//!   stage, they are live only at the calls by this stage.
+//! * In the profile, variables of a function are live at each call of the function. In a stage, they
+//!   are live only at the calls by this stage.
 //! * A tensor that is kept for the backward pass is live in a stage until the last operation of the
-//!   stage that uses it. If a later stage uses it, it is live at least until the end of the forward
-//!   pass.
+//!   stage that uses the tensor. If a later stage uses it, it is live at least until the end of the
+//!   forward pass.
 //! * A gradient that an accumulator takes is live until the forward and the backward pass end
 //!   (docs/model.md, "Accumulators and updates").
 
@@ -33,10 +32,10 @@ impl KnownFlows {
     }
 
     /// Returns the index of `flow` in `list`, to which it is added if it is new. If Out is on the
-    /// first IPU, In replaces Out among the backward users in two cases. If only the forward passes
-    /// of other places use the tensors, the backward operation in Out belongs to In, which shares
-    /// weights with Out. If only the backward passes of In and Out use the tensors, they are
-    /// gradients of these shared weights and stay on the first IPU.
+    /// first IPU and shares a weight with In, gradients of the weight stay on this IPU. So a
+    /// backward operation in Out counts as one in In if the forward pass of Out does not use the
+    /// tensors and that of other places does, or if only the backward passes of In and Out use
+    /// them.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -137,11 +136,11 @@ impl PassWindows {
         &self.0[place as usize]
     }
 
-    /// Returns the places (In, layers, Out) that use a variable during one live range of its
-    /// equivalence class `class`, in the forward and in the backward pass. `forward` and `backward`
-    /// have all users in each pass, including all callers of a function, while a live range belongs
-    /// to one call. The live range is the first that includes the start of the backward pass or, if
-    /// there is none, the one with the most users.
+    /// Returns the users of a variable in the forward and in the backward pass, among the places
+    /// `forward` and `backward` (In, layers, Out). These have all callers of a function, but each
+    /// live range of the variable belongs to one call. So only users during one live range are
+    /// returned: the first over the start of the backward pass or, without such a range, the one
+    /// with the most users.
     pub fn users(
         &self,
         model: &Model,
@@ -258,11 +257,10 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// For each position (In, a layer or Out) of `positions` (ascending) and each live range of
-    /// `ranges` (half-open, ascending), returns the end (exclusive) of the last operation that uses
-    /// variables with the use set `set` (the operations that use them) there, but at most the end
-    /// of the range; `None` without such an operation. An operation whose own name gives no layer
-    /// counts for all positions.
+    /// Returns where live ranges end in stages: for each of `positions` (In, layers, Out) and each
+    /// of `ranges` (half-open, ascending), the end of the last operation there that uses variables
+    /// with the use set `set`, cut off at the end of the range. `None` if there is no such
+    /// operation. An operation whose own name gives no layer counts for all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];

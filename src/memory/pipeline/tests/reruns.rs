@@ -199,9 +199,9 @@ impl<'a> Again<'a> {
     }
 
     /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable: the
-    /// live ranges in which operations of the position use it, if any do. If the variable is kept
-    /// for the backward pass, a range ends after the last of these operations, or after the forward
-    /// pass if another place uses the variable too.
+    /// live ranges in which its operations use the variable, if any do. If the variable is kept for
+    /// the backward pass, a range ends after the last of these operations, or after the forward
+    /// pass if another position uses the variable too.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
