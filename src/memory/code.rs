@@ -110,8 +110,13 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
         let of_cluster = &placement.of_cluster[number];
-        let clusters = group.clusters.iter().map(|cluster| &cluster.code);
-        placed.extend(clusters.zip(of_cluster.iter().copied()));
+        placed.extend(
+            group
+                .clusters
+                .iter()
+                .map(|cluster| &cluster.code)
+                .zip(of_cluster.iter().copied()),
+        );
         if of_cluster.is_empty() {
             placed.push((&group.code, placement.of_group[number]));
         }
@@ -149,8 +154,10 @@ fn vertex_code(
             for run in code.runs() {
                 let (from, to) = (run.from.max(first), run.to.min(end));
                 if from < to {
-                    let runs = found.entry(key).or_default();
-                    runs.push(TileRun { from, to, ..*run });
+                    found
+                        .entry(key)
+                        .or_default()
+                        .push(TileRun { from, to, ..*run });
                 }
             }
         });
@@ -272,8 +279,10 @@ impl TileOverhead {
         (0u32..)
             .zip(explained)
             .map(|(tile, explained)| {
-                let kinds = model.recorded_code.each_ref();
-                let recorded = kinds.map(|bytes| u64::from(bytes.get(tile)));
+                let recorded = model
+                    .recorded_code
+                    .each_ref()
+                    .map(|bytes| u64::from(bytes.get(tile)));
                 let of_tile = model.recorded.tiles.get(tile as usize);
                 let fragmentation = of_tile.map_or(0, |tile| tile.beyond_variables());
                 Self {

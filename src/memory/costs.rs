@@ -182,8 +182,7 @@ impl RangeCosts {
                     .unwrap_or_default()
                     .iter()
                     .filter(|&&bytes| bytes < u64::MAX);
-                let highest = within.max().map_or(least, |&highest| highest);
-                (range, highest)
+                (range, within.max().map_or(least, |&highest| highest))
             })
             .max_by_key(|&(_, peak)| peak)
     }

@@ -110,8 +110,10 @@ impl MemoryModel<'_> {
     }
 
     fn is_layered(&self, set: u32) -> bool {
-        let mut groups = self.model.use_sets.groups(set);
-        groups.any(|group| self.placement.layered_groups[group as usize])
+        self.model
+            .use_sets
+            .groups(set)
+            .any(|group| self.placement.layered_groups[group as usize])
     }
 
     /// Returns the profile's categories of variables that hold code of this `kind`. In the classic
@@ -143,8 +145,11 @@ impl MemoryModel<'_> {
             let (Reverse(worst_tile), worst_difference) = (0u32..)
                 .zip(of_kind())
                 .map(|(tile, predicted)| {
-                    let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
-                    (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
+                    let recorded: i64 = recorded
+                        .iter()
+                        .map(|bytes| i64::from(bytes.get(tile)))
+                        .sum();
+                    (Reverse(tile), predicted as i64 - recorded)
                 })
                 .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
                 .unwrap_or_default();
@@ -268,8 +273,7 @@ impl MemoryModel<'_> {
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
-            let bytes = explained((self.model, self.rules), tile..tile + 1, is_wanted);
-            of_tile.capped(bytes[0])
+            of_tile.capped(explained((self.model, self.rules), tile..tile + 1, is_wanted)[0])
         };
         let of_group = &self.placement.of_group;
         let layers = capped(&|group| self.placement.layered_groups[group]);

@@ -188,9 +188,10 @@ impl LayerTraffic {
     /// such layer.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
-        let lowest = (*from.first()?).min(*to.first()?);
-        let highest = (*from.last()?).max(*to.last()?);
-        Some((lowest, highest))
+        Some((
+            *from.first()?.min(to.first()?),
+            *from.last()?.max(to.last()?),
+        ))
     }
 }
 

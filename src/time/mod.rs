@@ -405,8 +405,11 @@ impl StageTimes {
         if !place.is_off_chip() {
             return 0;
         }
-        let replicas = self.pipeline.replicas.max(1);
-        let parts = if place.is_sharded() { replicas } else { 1 };
+        let parts = if place.is_sharded() {
+            self.pipeline.replicas.max(1)
+        } else {
+            1
+        };
         2 * self.sum(range, 4).div_ceil(parts.into())
     }
 

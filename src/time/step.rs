@@ -191,12 +191,11 @@ impl StageTimes {
             times.with_copies(copied, (number, range), [&neighbours[0], &neighbours[1]])
         });
         let copies = first.copy_cycles(copied, (slots.count(), micro_batches));
-        let update = first.update(&of_pipeline);
         let streamed = stages
             .iter()
             .map(|(times, range)| times.streamed_by(range))
             .fold(0, u128::saturating_add);
-        let of_step = (micro_batches, copies, update, streamed);
+        let of_step = (micro_batches, copies, first.update(&of_pipeline), streamed);
         StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
 
@@ -271,8 +270,11 @@ impl StageTimes {
             return bytes;
         }
         let least = |neighbours: &[&Self], position: usize, pass: usize| {
-            let sent = neighbours.iter().map(|times| times.sent_at(position)[pass]);
-            sent.min().unwrap_or(0)
+            neighbours
+                .iter()
+                .map(|times| times.sent_at(position)[pass])
+                .min()
+                .unwrap_or(0)
         };
         let [back, on] = self.sends(stage);
         let (arrives, returns) = (least(previous, stage.start, 0), least(next, stage.end, 1));
@@ -460,8 +462,8 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)
     // the first slot in which a pass has ended because no micro-batch is left for it.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
-    let single = (0..from).chain(from.max(to)..from.saturating_add(ends) + 1);
-    single
+    (0..from)
+        .chain(from.max(to)..from.saturating_add(ends) + 1)
         .map(|slot| (slot, 1))
         .chain((0..every.min(repeats)).map(|n| (from + n, (repeats - n).div_ceil(every))))
         .collect()

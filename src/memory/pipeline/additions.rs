@@ -51,9 +51,10 @@ impl<const N: usize> TileFlows<N> {
                 UseInPipeline::Flow(flow) => self.add(flow, &bytes),
                 UseInPipeline::Accumulated(element) => {
                     let accumulator = flows.pipeline.accumulator;
-                    let of_weight = bytes.map(|bytes| accumulator.bytes(bytes, element));
-                    let positions = memory.counted(memory.uses.of(number).set);
-                    self.accumulators.push((positions, of_weight));
+                    self.accumulators.push((
+                        memory.counted(memory.uses.of(number).set),
+                        bytes.map(|bytes| accumulator.bytes(bytes, element)),
+                    ));
                 }
                 UseInPipeline::NotUpdated | UseInPipeline::Other => {}
             }

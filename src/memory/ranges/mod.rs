@@ -55,9 +55,8 @@ impl MemoryModel<'_> {
     /// # Errors
     /// If one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
-        let all = (&[(self, limit)][..], self.layers());
-        let mut costs = Self::costs_in_all(all, None, &Progress::new())?;
-        Ok(costs.pop().unwrap_or_default())
+        Self::costs_in_all((&[(self, limit)], self.layers()), None, &Progress::new())
+            .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
     /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
@@ -103,9 +102,8 @@ impl MemoryModel<'_> {
     ) -> Result<RangeCosts, TooManyPlaces> {
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
-        let shown = (progress, "computing other splits");
-        let mut costs = Self::costs_on(None, vec![ranges], shown)?;
-        Ok(costs.pop().unwrap_or_default())
+        Self::costs_on(None, vec![ranges], (progress, "computing other splits"))
+            .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
     /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`

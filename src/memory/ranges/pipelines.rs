@@ -111,8 +111,8 @@ impl<'a> PipelineRanges<'a> {
     fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
         let part = start * self.model.layers().div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
-        let part = self.peaks[part].get_or_init(|| zeros().collect());
-        &part[last % AT_ONCE * self.columns..][..self.columns]
+        &self.peaks[part].get_or_init(|| zeros().collect())[last % AT_ONCE * self.columns..]
+            [..self.columns]
     }
 
     /// Returns how many different numbers of stages (0, 1, ...) can follow a range with the end
@@ -250,8 +250,9 @@ impl<const N: usize> InPipeline<'_, N> {
     ) {
         if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
             let bytes = plus(fixed, &updates[update].taken());
-            let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(bytes[lane]));
-            let bytes = plus(&bytes, &fragmentation);
+            let bytes = by_lane(tiles, |lane, tile| {
+                bytes[lane] + tile.fragmentation_of(bytes[lane])
+            });
             self.raise_columns(&bytes);
             self.raise_least(&bytes);
         }
@@ -311,8 +312,9 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
     fn begin(&mut self, start: usize) {
         let scratch = &mut *self.scratch;
         for (layer, stretch) in scratch.variables.moving.from(start) {
-            let bytes = scratch.uses.bytes(stretch.row);
-            scratch.blocks.enter(layer, stretch, bytes);
+            scratch
+                .blocks
+                .enter(layer, stretch, scratch.uses.bytes(stretch.row));
         }
         scratch.always.begin(start);
         scratch.code.begin(start);

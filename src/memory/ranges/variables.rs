@@ -85,8 +85,8 @@ impl<const N: usize> EnteringVariables<N> {
                 None => always.enter(model, part.0, 0, bytes.map(u64::from)),
                 Some(_) if part.0 != EVERYWHERE && model.sets.places(part.0).is_empty() => {}
                 Some(live) => {
-                    let ranges = live.iter().map(|&steps| LiveRange { steps, row, part });
-                    self.live.extend(ranges);
+                    self.live
+                        .extend(live.iter().map(|&steps| LiveRange { steps, row, part }));
                 }
             });
         }
@@ -169,8 +169,11 @@ impl<const N: usize> EnteringVariables<N> {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
                     // Swapping the ends of a live range makes one that cancels the original.
-                    let (from, to) = (to, from);
-                    let undo = Stretch { from, to, row };
+                    let undo = Stretch {
+                        from: to,
+                        to: from,
+                        row,
+                    };
                     self.moving.enter_with(layers, with, stretch, undo);
                 }
             }

@@ -280,8 +280,9 @@ impl StagesToCompute<'_> {
         (code, overhead): (Parts, &TileOverhead),
         peak: &StagePeak,
     ) -> (Parts, u32, Option<UpdateOnTile>) {
-        let shares = peak.update.map_or(0, |update| update.shares);
-        let of_shares = overhead.fragmentation_of_shares(shares);
+        let of_shares = peak
+            .update
+            .map_or(0, |update| overhead.fragmentation_of_shares(update.shares));
         // Adds the bytes of code and of fragmentation to those of a phase. Fragmentation is in
         // proportion to the bytes of code plus `bytes`.
         let with_code = |mut parts: Parts, bytes: u64| {

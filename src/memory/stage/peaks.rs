@@ -158,8 +158,8 @@ impl StagesToCompute<'_> {
     /// Returns one entry per tile: the peak of each stage on the tile in each phase, such as the
     /// backward pass.
     pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
-        let groups: Vec<_> = uses::groups(self.memory.model.target.num_tiles).collect();
-        groups
+        uses::groups(self.memory.model.target.num_tiles)
+            .collect::<Vec<_>>()
             .into_par_iter()
             .map_init(StageScratch::default, |scratch, tiles| {
                 self.peaks_on(tiles, scratch)
@@ -193,8 +193,7 @@ impl StagesToCompute<'_> {
     fn peaks_of(&self, stage: usize, scratch: &StageScratch) -> [StagePeak; LANES] {
         let (memory, placed) = (self.memory, &self.stages[stage]);
         let additions = memory.flows.as_ref().map(|flows| {
-            let of_stage = (placed, self.roles[stage].as_ref());
-            flows.additions(memory, of_stage, &scratch.flows)
+            flows.additions(memory, (placed, self.roles[stage].as_ref()), &scratch.flows)
         });
         let updating = memory
             .update

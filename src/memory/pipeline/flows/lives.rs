@@ -159,17 +159,9 @@ impl Loading<'_> {
             Some(own) => self.of_positions((own_flow, is_layered), own, end),
             None => self.of_all((own_flow, is_layered), &until(end, recorded)),
         };
-        let is_recorded = match &parts[..] {
-            [] => true,
-            [
-                PartOfLife {
-                    places: None,
-                    with: None,
-                    steps,
-                },
-            ] => **steps == *recorded,
-            _ => false,
-        };
+        let is_recorded = parts
+            .iter()
+            .all(|part| part.places.is_none() && part.with.is_none() && part.steps == *recorded);
         let mut life = AS_RECORDED;
         if !is_recorded {
             life = self.lives.len() as u32;
@@ -216,8 +208,9 @@ impl Loading<'_> {
     ) -> Vec<PartOfLife> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (position, steps) in own {
-            let needed = (*position, until(end, steps));
-            let needed = self.again.until_rerun(flow, &needed);
+            let needed = self
+                .again
+                .until_rerun(flow, &(*position, until(end, steps)));
             let found = self.again.lives(flow, is_layered, &needed);
             let at = |(_, steps): Held| (*position, steps);
             always.extend(found.everywhere.into_iter().map(at));
@@ -280,8 +273,10 @@ impl Segments {
             let found = || (place..next).filter_map(known);
             let last = found().map(|((_, last), _)| last + 1).max()?;
             let first = found().map(|(_, (first, _))| first).min()?;
-            let backward = windows.at(next).backward;
-            let ends = backward.map_or(first, |(_, last)| last + 1);
+            let ends = windows
+                .at(next)
+                .backward
+                .map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
             let bodies = (place..next).flat_map(|place| &windows.at(place).bodies);
             Some(Segment {
@@ -304,14 +299,14 @@ impl Segments {
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);
-            let last = ranges[..begun].last();
-            last.is_some_and(|&(_, to)| start < to)
+            ranges[..begun].last().is_some_and(|&(_, to)| start < to)
         };
         let found: Vec<StepsOfPosition> = (0..self.0.len() as u32)
-            .filter(|&place| is_of(place))
             .filter(|&place| {
-                let segment = self.of(place);
-                segment.is_some_and(|segment| is_live_over(segment.backward_start))
+                is_of(place)
+                    && self
+                        .of(place)
+                        .is_some_and(|segment| is_live_over(segment.backward_start))
             })
             // In (place 0) is recomputed together with the first layer (place 1), so variables must
             // be live for the recomputation of both.

@@ -147,9 +147,8 @@ impl PassWindows {
         (forward, backward): (&[u32], &[u32]),
         class: u32,
     ) -> (Box<[u32]>, Box<[u32]>) {
-        type Window = fn(&PlaceSteps) -> Option<(u32, u32)>;
         let both = |&(from, to): &(u32, u32)| {
-            let met = |users: &[u32], window: Window| -> Box<[u32]> {
+            let met = |users: &[u32], window: fn(&PlaceSteps) -> Option<(u32, u32)>| {
                 users
                     .iter()
                     .copied()
@@ -323,9 +322,9 @@ impl SummedGradients {
     /// not gradients of weights with an accumulator. `ranges` are their half-open live ranges in
     /// the profile.
     pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
-        let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
-        let is_summed = flow.life == Life::Backward && is_used_after;
+        let is_summed =
+            flow.life == Life::Backward && self.is_used_after.get(set as usize) == Some(&true);
         (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 }
