@@ -1,6 +1,6 @@
-//! The memory of each operation by itself (docs/model.md, "The memory of a stage": a row of the
-//! operation breakdown is a stage of one operation), and the bytes that could be reduced in a stage
-//! that does not fit ("Advice").
+//! The memory of each operation by itself (docs/model.md, "The memory of a stage"), as if a stage
+//! had only this operation, and the bytes that a user could reduce in a stage that does not fit
+//! ("Advice").
 
 use super::code::by_kind;
 use super::steps::StepSums;
@@ -9,8 +9,9 @@ use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes that the user could reduce on the fullest tile of a stage, at the liveness step at which
-/// this tile takes the most bytes. No variable is counted in both `temporaries` and `wide`.
+/// Bytes that the user could reduce on the fullest tile of a stage that does not fit, at the
+/// liveness step at which this tile takes the most bytes. No variable is counted in both
+/// `temporaries` and `wide`.
 #[derive(Debug, Clone, Default)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always

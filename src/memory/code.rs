@@ -1,5 +1,5 @@
-//! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code"), and
-//! the overhead: bytes that every stage needs, whatever its layers. Also fragmentation.
+//! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code"). Also
+//! the overhead, that is, bytes that every stage needs whatever its layers, and fragmentation.
 
 use super::entering::GrowingSums;
 use super::steps::each_stretch;
@@ -342,8 +342,8 @@ pub(super) fn by_lane<const N: usize>(
 }
 
 /// Returns the bytes of code that one stage would have if it had exactly the operation groups for
-/// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, with one number
-/// per [`CodeKind`](crate::profile::CodeKind), which is the index of the number.
+/// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, by
+/// [`CodeKind`](crate::profile::CodeKind).
 pub(super) fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,

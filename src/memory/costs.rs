@@ -14,9 +14,9 @@ use std::ops::Range;
 /// shorter range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
-    /// The maximum number of stages of a split, which is the number of different counts (0, 1, ...)
-    /// of stages that can follow a range. `None` without a pipeline, where that count has no
-    /// effect.
+    /// The maximum number of stages of a split. The bytes of a range are stored for each number of
+    /// later stages below this maximum. `None` without a pipeline, where the number of later stages
+    /// has no effect.
     stages: Option<usize>,
     /// One list per start position: the entries of all ranges that begin there, the shortest range
     /// first. A range has one entry for each of the [`columns`](Self::columns): the lower bound on
@@ -111,13 +111,13 @@ impl RangeCosts {
         self.rows.len()
     }
 
-    /// Returns whether the bytes of a range depend on the number of stages after it. This is true
-    /// only in a pipeline.
+    /// Returns whether the bytes of a range of layers depend on the number of stages after it, as
+    /// in a pipeline, whose stages stash more copies of tensors if more stages follow.
     pub fn is_by_depth(&self) -> bool {
         self.stages.is_some()
     }
 
-    /// Returns the maximum number of stages of a split that the table can evaluate; `usize::MAX`
+    /// Returns the maximum number of stages of a split whose bytes are in the table; `usize::MAX`
     /// without a pipeline.
     pub fn stages(&self) -> usize {
         self.stages.unwrap_or(usize::MAX)

@@ -24,15 +24,15 @@ pub enum Explaining {
 /// The bytes of one kind of code, as predicted from the operations and as recorded by the compiler.
 #[derive(Debug, Clone)]
 pub struct CodeCategory {
-    /// The profile's name for this kind of code, such as `vertexCode`; if several categories of
-    /// variables are of this kind, the name of the first.
+    /// The profile's name for this kind of code, such as `vertexCode`. If the profile has several
+    /// names for the kind, this is the first.
     pub name: &'static str,
     /// The bytes of code of one kind, over all tiles, that operations need.
     pub predicted: u64,
     /// The bytes of code of one kind, over all tiles, that the compiler recorded.
     pub recorded: u64,
-    /// The tile where predicted and recorded bytes differ most, in either direction; if several
-    /// differ equally, the first of them.
+    /// The tile where predicted and recorded bytes of code differ most, in either direction; the
+    /// first of several such tiles.
     pub worst_tile: u32,
     /// The predicted bytes of code minus the recorded bytes, both on the tile where they differ
     /// most.
@@ -176,8 +176,8 @@ impl MemoryModel<'_> {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
-    /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
-    /// `explaining` selects, plus the variables of these operations that are live at the step.
+    /// Predicts the bytes that the operations selected by `explaining` take on the tile and at the
+    /// liveness step of `memory_peak`: their code and their live variables.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let &MemoryPeak { tile, step, .. } = memory_peak;
         let code = self.explained(explaining, tile..tile + 1);
@@ -191,9 +191,9 @@ impl MemoryModel<'_> {
         code.into_iter().flatten().chain(variables).sum()
     }
 
-    /// Explains the recorded bytes of the fullest tile at its peak step; if several tiles are
-    /// equally full, the first of them is explained. Returns `None` if the profile has no bytes by
-    /// tile.
+    /// Divides the recorded bytes of the fullest tile at its peak step by what explains them, such
+    /// as layers and overhead. If several tiles are equally full, the first is chosen. Returns
+    /// `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
         let (recorded, Reverse(tile)) = (0u32..)
             .zip(&self.model.recorded.tiles)
@@ -227,10 +227,9 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Explains the recorded bytes at `memory_peak`. The result has one entry per category of
-    /// variables in the profile, by the name of the category. If a kind of code has several
-    /// categories, all its bytes are attributed to the first category. Categories without bytes are
-    /// left out.
+    /// Divides the recorded bytes at `memory_peak` by what explains them, such as layers and
+    /// overhead: one entry per category of variables in the profile, by its name. If a kind of code
+    /// has several categories, the first has all its bytes. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()

@@ -135,9 +135,9 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // During a weight update all parameters are on the chip, so they are counted at any
-                // step. The tensors that the update makes are not counted as variables of the
-                // stage.
+                // During a weight update all parameters are on the chip, so parameters are counted
+                // whether or not they are live at the step. Tensors that the update makes are no
+                // variables of the stage.
                 let is_filled = update.is_some_and(|update| update.fills_holes(number))
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);

@@ -152,9 +152,9 @@ impl<'a> MemoryModel<'a> {
         self.pipeline
     }
 
-    /// Returns the number of additional copies of each stashed tensor that `stage` keeps, and the
-    /// number of forward pipeline stages after `stage`. Returns `None` without a pipeline, or if
-    /// [`PlacedStage::after`] is `None`.
+    /// Returns the number of additional copies that `stage` keeps of each stashed tensor, and the
+    /// number of forward pipeline stages after `stage`, on which it depends. Returns `None` without
+    /// a pipeline, or if the number of stages after `stage` is open.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
         let depth = flows.depth(&stage.positions, after);

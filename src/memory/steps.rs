@@ -46,9 +46,9 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Iterates over pairs of a step and the live bytes in each lane (tile) from this step on, in
-    /// ascending order of steps. There is one pair for the first step of the window, and one for
-    /// each later step at which the live bytes change.
+    /// Iterates over pairs of a liveness step and the live bytes in each lane (tile) from this step
+    /// on, in ascending order. There is one pair for the first step of the window, and one for each
+    /// later step at which the live bytes change.
     pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;

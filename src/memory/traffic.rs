@@ -66,7 +66,7 @@ impl MemoryModel<'_> {
         self.model.recording.framework
     }
 
-    /// Returns whether the model has a backward pass.
+    /// Returns whether the model is trained, that is, has a backward pass.
     pub fn is_training(&self) -> bool {
         self.model.backward_start.is_some()
     }

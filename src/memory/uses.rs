@@ -11,9 +11,9 @@ use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, VariableUse};
 use std::ops::Range;
 
-/// All variables that stages have, grouped by equivalence class and use set. Such a group is a
-/// *use*. Uses are numbered from 0: first the uses of variables with data, in the order of the
-/// model, then the uses of variables with code.
+/// All variables that stages have, grouped by equivalence class and use set (the operations that
+/// use them). Such a group is a *use*. Uses are numbered from 0: first those of variables with
+/// data, in the order of the model, then those of variables with code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedUses<'a> {
     pub data: &'a VariableGroups,

@@ -92,8 +92,8 @@ pub struct StageTimes {
     /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
     /// before position `i`, so that the sums of any stage are a difference of two entries.
     before: Vec<Sums>,
-    /// Cycles of Out if it runs on the first IPU; the sums in `before` then include these cycles in
-    /// the first position. `None` if Out does not run on the first IPU.
+    /// Cycles of Out if Out runs on the first IPU, whose cycles in `before` include them; otherwise
+    /// `None`.
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
@@ -179,7 +179,8 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Returns the cycles of one micro-batch: the sum over all passes except the update.
+    /// Returns the cycles that a stage takes for one micro-batch, in all passes and without the
+    /// weight update.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
@@ -261,8 +262,8 @@ impl StageTimes {
         self.before.len() - 1
     }
 
-    /// Returns whether the cycles of a stage depend on the number of stages after it. This is true
-    /// in training with recomputation, because the last stage recomputes less than the others.
+    /// Returns whether the cycles of a stage depend on the number of stages after it. This is so in
+    /// training with recomputation, because the last stage recomputes less than the others.
     pub fn is_by_depth(&self) -> bool {
         self.is_training && self.pipeline.recompute != Recompute::None
     }
@@ -317,8 +318,8 @@ impl StageTimes {
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it in
-    /// the split. If Out runs on the first IPU, the cycles of the stage with In include the cycles
-    /// of Out. Returns `None` if positions do not exist.
+    /// the split. If Out runs on the first IPU, the stage with In also has the cycles of Out.
+    /// Returns `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update, ..] = self.sums(range)?;
         // If Out is on the first IPU and the split has several stages, Out runs after the last

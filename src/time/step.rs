@@ -123,7 +123,7 @@ impl Slots {
 }
 
 impl Passes {
-    /// Returns the cycles that the stage takes in a slot in which it runs the forward pass (if
+    /// Returns the cycles that a stage takes in a slot in which it runs the forward pass (if
     /// `forward`) and the backward pass (if `backward`), on one micro-batch each. Recomputation is
     /// part of the backward pass.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
@@ -133,8 +133,8 @@ impl Passes {
     }
 }
 
-/// A stage of a split: the times of the model in the profile that the stage uses, and the positions
-/// of the stage.
+/// A stage of a split: its positions (In, layers, Out), and the times of the model in the profile
+/// that the stage is computed from.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
@@ -242,9 +242,9 @@ impl StageTimes {
         [self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]]
     }
 
-    /// Returns the bytes that cross the cut before `position` for one micro-batch, first in the
-    /// forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the end
-    /// of the positions both stand for the cut between the last layer and Out.
+    /// Returns the bytes that cross the split point before `position` for one micro-batch, first in
+    /// the forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the
+    /// end of the positions both stand for the split point between the last layer and Out.
     fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
@@ -292,10 +292,9 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies between IPUs in a step with the given numbers of slots and
-    /// micro-batches. `even` and `odd` are the bytes that each even and each odd slot waits for, as
-    /// [`with_copies`](Self::with_copies) computes them. Returns `None` if bytes are copied but the
-    /// clock frequency is unknown.
+    /// Returns the cycles of all copies between IPUs in a step. `even` and `odd` are the bytes that
+    /// each even and each odd slot waits for, as [`with_copies`](Self::with_copies) computes them.
+    /// Returns `None` if bytes are copied but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -345,7 +344,7 @@ pub(crate) enum PassOrder {
     /// Forward through all stages, then backward through them in reverse; the last stage runs each
     /// pass in a slot of its own.
     Apart,
-    /// Only forward, through all stages: inference.
+    /// Micro-batches go forward through all stages, without a backward pass: inference.
     Forward,
 }
 
@@ -363,7 +362,8 @@ impl StageTimes {
     }
 }
 
-/// Slots of a step (not necessarily consecutive) in which the same stages run the same passes.
+/// Slots of a step in which the same stages run the same passes, so that they take the same time.
+/// They need not be consecutive.
 pub(crate) struct SlotKind {
     /// The number of slots in the step in which the same stages run the same passes.
     pub count: u64,
@@ -458,8 +458,8 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // `from` is the index of the first slot in which all passes have begun. `to` is the index of
-    // the first slot in which a pass has ended because no micro-batch is left for it.
+    // In slot `from`, all passes have begun for the first time. In slot `to`, a pass has ended for
+    // the first time, because no micro-batch is left for it.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     (0..from)

@@ -79,8 +79,7 @@ pub(crate) struct StageRoles {
     backward: BackwardPass,
     pub by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
-    /// this pipeline stage. In TensorFlow's pipelines this holds for Out if Out is on the first
-    /// IPU.
+    /// this pipeline stage. In TensorFlow's pipelines, this is the case for Out on the first IPU.
     waits: bool,
 }
 
@@ -129,10 +128,10 @@ impl Flows {
         Some(self.stage_roles(self.places_of(&stage.positions)))
     }
 
-    /// Returns the range of places (numbers of In, layers and Out; end exclusive) that a stage with
-    /// the positions `positions` (end exclusive) runs as one pipeline stage. If Out is on the first
-    /// IPU, where it shares the position of In, the range includes Out only if the stage has all
-    /// positions.
+    /// Returns the places (numbers of In, layers and Out; end exclusive) that a stage with the
+    /// positions `positions` (end exclusive) runs as one pipeline stage. If Out is on the first
+    /// IPU, Out shares the position of In but is a pipeline stage of its own, unless the stage has
+    /// all positions.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -140,8 +139,8 @@ impl Flows {
     }
 
     /// Returns whether Out is a pipeline stage of its own on the IPU of the stage that runs
-    /// `places`. This is the case if Out is on the first IPU and `places` begins with In but does
-    /// not include Out.
+    /// `places`. This is so if Out is on the first IPU and the stage has In but is not the only
+    /// stage.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }

@@ -29,9 +29,8 @@ pub struct PlacedStage {
     /// The positions (In, layers, Out) of the layer order, end exclusive, whose operations the
     /// stage runs.
     pub positions: Range<usize>,
-    /// The number of stages of the split that follow this stage. `None` if it is open where the
-    /// stage is in a split: computations then give the least bytes of any stage with these
-    /// positions.
+    /// The number of stages of the split that follow this stage. If it is open (`None`), the least
+    /// bytes of any stage with these positions are computed.
     pub after: Option<usize>,
 }
 

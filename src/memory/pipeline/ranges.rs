@@ -133,8 +133,8 @@ impl<const N: usize> RangeAdditions<N> {
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
         let places = flows.places_of(range);
         self.is_beside_out = flows.is_beside_out(&places);
-        // A range keeps as many bytes as the place in it that keeps the most, and runs backward as
-        // the place with the greatest `BackwardPass`.
+        // A range keeps as many bytes for its backward pass as the place (In, a layer or Out) in it
+        // that keeps the most. It runs backward if any of its places does.
         let sums = &mut self.range;
         for place in last as u32..places.end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -243,7 +243,8 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
         Recompute::Layer => {}
     }
     if flows.out_is_first {
-        // Only a range that begins with the first position can be on the same IPU as Out.
+        // Only a range that begins with In can be on the same IPU as Out, if Out is on the first
+        // IPU.
         turns.push(0);
     }
     turns
@@ -266,8 +267,8 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
         turns.push(flows.places - 2);
     }
     turns.extend(ends.into_iter().flatten());
-    // Whether tensors are stashed for the recomputation of a layer depends on at most the first
-    // three users of the tensor that have a backward pass.
+    // Whether a stage stashes a tensor to recompute layers depends on at most the first three users
+    // of the tensor that have a backward pass, so later users need not be examined.
     let mut back = 0;
     for &user in forward {
         turns.push(user);

@@ -21,9 +21,9 @@ const UNSEEN: usize = usize::MAX;
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// Changes of live bytes from the previous place to this place, for the bytes that ranges gain
-    /// at one layer. Entries are ordered by block of places, then by layer, then by place in the
-    /// block.
+    /// How live bytes change from step to step (of the steps at which a peak is possible) when a
+    /// range gains a layer. Entries are ordered by block of steps, then by layer, so that the
+    /// entries of a block that are read together are close to each other.
     changes: Vec<[B; N]>,
     /// One entry per layer and block of steps: sums of the live bytes that a range gains with the
     /// layer. Entries are ordered by layer, then by block.

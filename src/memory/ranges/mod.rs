@@ -59,9 +59,9 @@ impl MemoryModel<'_> {
             .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
-    /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
-    /// Without a pipeline there is no maximum; in a pipeline it depends on the number of layers, so
-    /// that the table does not become too large.
+    /// Returns the maximum number of stages for which the bytes of ranges are computed. Without a
+    /// pipeline there is no maximum; in a pipeline it depends on the number of layers, so that the
+    /// table of bytes does not become too large.
     pub fn most_stages(&self) -> usize {
         match &self.flows {
             None => usize::MAX,
@@ -89,8 +89,7 @@ impl MemoryModel<'_> {
     }
 
     /// Computes the table of [`MemoryModel::range_costs`] without a limit, for splits of at most
-    /// `stages` stages. The table has only the ranges that begin at one of the positions `starts`.
-    /// `progress` advances by one for each tile that is done.
+    /// `stages` stages and only for the ranges that begin at one of the positions `starts`.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -127,8 +126,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // The bytes of flows (tensors with the same users) are loaded once for all pipelines, so
-        // the model must be one that has flows if any has them.
+        // Flows (tensors with the same users) are loaded once for all pipelines, from a model that
+        // has flows if any model has them.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -158,9 +157,9 @@ impl MemoryModel<'_> {
             .collect())
     }
 
-    /// Returns all tiles in groups of neighbouring tiles, in the order of the most recorded bytes
-    /// of any tile in the group, highest first. The order does not change results, so it does no
-    /// harm if the recorded bytes are wrong.
+    /// Returns groups of neighbouring tiles, heaviest first by the recorded bytes of the heaviest
+    /// tile in the group. The order only saves time, so it does no harm if the recorded bytes are
+    /// wrong.
     fn in_groups(&self) -> Vec<Range<u32>> {
         let mut order: Vec<_> = uses::groups(self.tiles()).collect();
         let tiles = &self.model.recorded.tiles;
@@ -234,8 +233,8 @@ impl RangePass<'_> {
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Relaxed) {
-            // If examining the group side by side fails, each tile by itself may still have few
-            // enough variables and bytes.
+            // A group of tiles can be too large to be examined side by side, although each tile by
+            // itself has few enough variables and bytes.
             if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }

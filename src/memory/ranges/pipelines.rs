@@ -1,6 +1,5 @@
-//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile, and the
-//! examination of all ranges on some tiles, in all pipelines in which the same variables are live
-//! at the same steps.
+//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile. Pipelines
+//! in which the same variables are live at the same liveness steps are examined together.
 
 use super::blocks::Blocks;
 use super::variables::EnteringVariables;
@@ -295,8 +294,8 @@ pub(super) struct Examination<'a, B, const N: usize> {
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
-    /// Raises the peaks of all ranges, in each pipeline, to the bytes on these tiles if these bytes
-    /// are higher. As soon as a range fits in no pipeline, longer ranges from the same start are
+    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on
+    /// these tiles. As soon as a range fits in no pipeline, longer ranges from the same start are
     /// skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();

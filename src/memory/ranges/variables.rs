@@ -30,8 +30,7 @@ struct LiveRange {
     part: (PlaceSet, Option<u32>),
 }
 
-/// Marks a liveness step at which variables begin to be live. Peaks are possible only between such
-/// steps and steps at which variables cease to be live.
+/// Marks a liveness step at which variables begin to be live, so that a peak may follow.
 const BEGINS: u8 = 1;
 /// Marks a liveness step before which variables cease to be live.
 const ENDS: u8 = 2;

@@ -32,8 +32,8 @@ pub struct StageMemory {
     /// One entry per tile: the first step at which the stage takes the most bytes on the tile;
     /// `None` if the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// One entry per tile: the bytes of transfer buffers and forwarded tensors, which hold tensors
-    /// from or for other stages, in each phase, such as the backward pass (see [`PHASES`]).
+    /// One entry per tile: the bytes of transfer buffers (which hold tensors from or for other
+    /// stages) and of forwarded tensors, in each phase such as the backward pass (see [`PHASES`]).
     pub(super) transfers: Vec<[u64; PHASES]>,
     /// All bytes of the stage on its fullest tile if the pipeline restores stashed tensors as late
     /// as possible, as the compiler of the pipeline may do. `None` if the stage has no copies of
@@ -51,8 +51,8 @@ pub struct UpdateOnTile {
     /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
     /// optimizer state is loaded) holds all state of the weight at once.
     pub bytes: u64,
-    /// All bytes of the stage on the tile during this update, if a landing pad holds only one
-    /// tensor of optimizer state at a time.
+    /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
+    /// optimizer state is loaded) holds only one tensor of state at a time.
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
@@ -111,9 +111,9 @@ impl StageMemory {
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// Computes the memory of each of `stages` (ranges of positions, end exclusive, which may
-    /// overlap): the least memory that the stage takes at any place in a split. Returns one entry
-    /// per stage, in the order of `stages`, without late restores.
+    /// Computes the memory of `stages` (ranges of positions, end exclusive, which may overlap),
+    /// wherever they are in a split: the least memory that each may take. Returns one entry per
+    /// stage, in the order of `stages`, without late restores.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
         let stages: Vec<_> = stages.iter().cloned().map(PlacedStage::anywhere).collect();
         self.compute(&stages, Wanted::All)
@@ -126,8 +126,7 @@ impl MemoryModel<'_> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Returns one entry per stage, in the order of `stages`: the bytes of the stage on its fullest
-    /// tile.
+    /// Returns the bytes of each stage on its fullest tile, in the order of `stages`.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
         self.fullest_tiles(stages)
             .into_iter()

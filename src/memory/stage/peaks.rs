@@ -15,7 +15,8 @@ use std::ops::Range;
 /// layers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Every byte that the stages take in a split, including overhead and what a pipeline adds.
+    /// All bytes that the stages take in a split, including overhead and the bytes that a pipeline
+    /// adds.
     All,
     /// Only the variables and the code of the stages' own layers, without overhead. This selection
     /// is for single layers.
@@ -131,11 +132,13 @@ pub(super) struct StagePeak {
     /// (those that every stage has count as overhead) and the bytes that the pipeline adds, without
     /// code and fragmentation.
     pub phases: [(Parts, u32); PHASES],
-    /// The bytes of the stage in the weight update; `None` if the update is not a phase of its own.
+    /// The bytes of the stage in the weight update; `None` if all optimizer state stays on the
+    /// chip, so that the update has no peak of its own.
     pub update: Option<Updating>,
 }
 
-/// The buffers of one thread for up to [`LANES`] neighbouring tiles, with one lane for each tile.
+/// The buffers of one thread, in which the peaks of stages on up to [`LANES`] neighbouring tiles
+/// are computed, one lane for each tile.
 #[derive(Default)]
 struct StageScratch {
     uses: NeighbourUses<LANES>,

@@ -185,8 +185,8 @@ impl Plain {
         }
     }
 
-    /// Computes the memory of a stage on one tile, directly by docs/model.md, "The memory of a
-    /// stage".
+    /// Computes the memory of a stage on one tile, directly by the rules of docs/model.md, "The
+    /// memory of a stage", to check the fast computation.
     pub(crate) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);

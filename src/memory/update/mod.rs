@@ -229,18 +229,20 @@ const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
 /// PopART gives this prefix to a tensor that holds both momentum and gradients. The tensor counts
 /// as optimizer state unless the profile has accumulators, which then hold the gradients.
 const MOMENTUM_MARK: &str = "Accl___";
-/// PopART moves a tensor of optimizer state off the chip if it has at least this number of
-/// elements, that is, if it is no scalar.
+/// PopART moves optimizer state off the chip only if the tensor has at least this number of
+/// elements, so scalars stay on the chip.
 const FEWEST_ELEMENTS: u64 = 2;
-/// PopART shards a tensor of optimizer state if it has at least this number of elements.
+/// PopART shards optimizer state among replicas only if the tensor has at least this number of
+/// elements.
 const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// TensorFlow moves a variable off the chip if it has at least this number of bytes per replica.
+/// TensorFlow moves optimizer state off the chip only if the variable has at least this number of
+/// bytes per replica.
 const FEWEST_BYTES: u64 = 128;
 /// The size in bytes of one element that is assumed for a tensor if no debug context gives its
 /// type.
 const ELEMENT: u64 = 4;
 
-/// The role that variables have in the update of a weight.
+/// The role that variables have in the update of a weight, such as optimizer state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpdateRole {
     /// Optimizer state that is not whole on the chip between two updates. If `is_shared_out`, each
@@ -249,9 +251,10 @@ enum UpdateRole {
     State { is_shared_out: bool },
     /// A tensor that only weight updates make and use, so that it takes no memory in the passes.
     Temporary,
-    /// A weight that an update changes.
+    /// A weight that an update changes. A sharded update gathers it from the replicas.
     Weight,
-    /// The accumulator of a weight's gradients.
+    /// The accumulator of a weight's gradients. A sharded update needs only a replica's share of
+    /// it.
     Gradient,
 }
 
@@ -275,7 +278,8 @@ struct Updates<'a> {
     /// variables. Operations that only copy from or to the host are ignored.
     is_of_updates: Vec<bool>,
     /// One entry per use set (the operations that use a variable): the bytes, over all tiles, of
-    /// the whole tensor to which its parameters belong. The size decides whether state is sharded.
+    /// the whole tensor to which its parameters belong. The size decides whether state is moved off
+    /// the chip or sharded.
     tensor_bytes: Vec<u64>,
     is_update: Vec<bool>,
     /// One entry per operation group: the index of the weight update to which the group belongs.
@@ -359,8 +363,7 @@ impl<'a> Updates<'a> {
     fn number_updates(&mut self) {
         let mut sets_of_groups = GroupSets((0..self.is_update.len() as u32).collect());
         let mut has_weight = vec![false; self.is_update.len()];
-        // Scalars are ignored here, since several weights may share a scalar such as a learning
-        // rate.
+        // Scalars, such as a learning rate, belong to no weight, so they are left out here.
         let sets = |wanted: UpdateRole| {
             (0u32..)
                 .zip(&self.of_parameters)

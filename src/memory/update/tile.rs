@@ -28,9 +28,9 @@ pub(crate) struct TileUpdates<const N: usize> {
     holes: Vec<Placing<N>>,
 }
 
-/// The bytes of the variables of one weight update on each of `N` neighbouring tiles (one lane for
-/// each tile), divided by what the update does with the variables. [`UpdatePhase::taken`] computes
-/// from these amounts the bytes that the update takes.
+/// The bytes that one weight update handles on up to `N` neighbouring tiles, one lane for each
+/// tile, by what it does with the variables, such as loading optimizer state. From these amounts
+/// follow the bytes that the update takes ([`UpdatePhase::taken`]).
 #[derive(Clone, Copy, Default)]
 struct Amounts<const N: usize> {
     /// The bytes of optimizer state that a weight update loads from memory outside the IPUs: only
@@ -194,7 +194,8 @@ pub(crate) struct Updating {
     /// Bytes of the parameters that every stage has and that are not live at some steps of the
     /// passes, but are on the chip in the update.
     pub overhead: u64,
-    /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
+    /// Bytes of a replica's shares of optimizer state that is sharded on the chip. The passes need
+    /// them too.
     pub shares: u64,
     /// The highest bytes that any update takes in addition to parameters that are also on the chip
     /// outside of updates, if landing pads (buffers into which state is loaded) hold all state at

@@ -121,10 +121,9 @@ struct Loading<'l> {
     /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// Indices into `lives` of results that are already stored, for uses whose variables all
-    /// positions need at the same steps. The key is the equivalence class, the index of the flow,
-    /// [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes the
-    /// variables.
+    /// Results that are already in `lives`, for variables that all positions need at the same
+    /// liveness steps. The key has all that such a result depends on: equivalence class, flow,
+    /// [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes them.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
     /// The number of ranges of steps that may still be stored; beyond it, the computation fails
@@ -218,8 +217,8 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // A stage has the steps in `more` only if it has a user of the tensor besides its maker,
-        // since otherwise it recomputes the tensor.
+        // The steps in `more` apply only to stages that have a user of the tensor besides its
+        // maker, since only these stages need the tensor then.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -245,14 +244,14 @@ struct Segment {
     forward: (u32, u32),
     /// The first liveness step of the backward pass of a recomputed layer.
     backward_start: u32,
-    /// The steps at which tensors that only this segment uses are not live, which are between the
-    /// forward and the backward pass.
+    /// The liveness steps between the forward and the backward pass of a recomputed layer, at which
+    /// its own activations are not live.
     gap: Steps,
 }
 
-/// The segments of a model in a pipeline that recomputes each layer: one entry per place. In
-/// belongs to the segment of the first layer, and runs again together with it. `None` if the place
-/// is not recomputed, as Out, so that all its tensors are kept.
+/// The places that are recomputed in a pipeline that recomputes each layer: one entry per place
+/// (In, layers, Out). In is recomputed together with the first layer. `None` for a place that is
+/// not recomputed, such as Out, whose tensors are all kept.
 #[derive(Debug, Default)]
 struct Segments(Vec<Option<Segment>>);
 
@@ -260,8 +259,8 @@ impl Segments {
     fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
-        // The profile may list some forward steps of a place under another place. So the forward
-        // pass of a place is taken to last until the forward pass of the next place starts.
+        // The profile may list some forward steps of one layer as steps of another. So the forward
+        // pass of a layer is taken to last until the forward pass of the next layer starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let segment = |place: u32| {
             let ((first_forward, last_forward), (backward_start, _)) = known(place)?;
@@ -408,8 +407,8 @@ impl Segments {
 /// variables.
 type Held = (Option<u32>, Steps);
 
-/// The steps at which variables of one flow (tensors with the same users) are live in stages with
-/// recomputed layers.
+/// The liveness steps at which variables of one flow (tensors with the same users) are live in
+/// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
     /// Liveness steps at which variables are live in every stage that has them.

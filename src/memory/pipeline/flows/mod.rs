@@ -1,5 +1,5 @@
-//! Flows: groups of tensors with the same users. A stage can make, use, keep and forward the
-//! tensors of a flow.
+//! Flows: groups of tensors that the same layers use. A stage can make, use, keep and forward the
+//! tensors of a flow, and treats all of them alike.
 
 mod lives;
 mod stash_and_transfers;
@@ -179,8 +179,8 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Returns whether the pipeline recomputes the activations of each layer; false without
-    /// training.
+    /// Returns whether the pipeline recomputes the activations of each layer in the backward pass;
+    /// false without training.
     pub fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
@@ -193,8 +193,9 @@ impl Flows {
         after + usize::from(self.out_is_first && !is_whole)
     }
 
-    /// Returns the number of additional copies of each stashed tensor that a stage keeps if `depth`
-    /// forward pipeline stages follow it. Returns 0 without training.
+    /// Returns the number of additional copies of each stashed tensor that a stage keeps for
+    /// micro-batches in flight, if `depth` forward pipeline stages follow the stage. Returns 0
+    /// without training.
     pub fn copies(&self, depth: usize) -> u64 {
         u64::from(self.is_training) * self.pipeline.schedule.copies(depth)
     }
@@ -207,9 +208,9 @@ impl Flows {
         self.windows.at(place).backward_pass
     }
 
-    /// Returns whether the forward pass of `place` runs again in the stage that runs `places`, if
-    /// the pipeline recomputes each layer. In and the first layer run again together if the stage
-    /// has both.
+    /// Returns whether the forward pass of `place` (In, a layer or Out) runs again in the stage
+    /// that runs `places`, if the pipeline recomputes each layer. In and the first layer run again
+    /// together if the stage has both.
     pub fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = [1, 0]
             .get(place as usize)
@@ -226,8 +227,8 @@ impl UseInPipeline {
     ) -> Arc<[Self]> {
         let parameters = Self::of_parameters(model, &placement.by_pass);
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-            // Weights and constants need not be live at all steps, so they are recognised by their
-            // labels rather than by their live ranges.
+            // Weights and constants are recognised by their labels rather than by their live
+            // ranges, since they need not be live at all steps.
             let is_parameter =
                 [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {

@@ -1,5 +1,6 @@
-//! What a stage does with the tensors of a flow: whether it stashes them and in how many copies,
-//! and whether it transfers them. `additions.rs` sums the bytes of these tensors.
+//! What a stage does with the tensors of a flow (tensors that the same layers use): whether it
+//! stashes them and in how many copies, and whether it transfers them. `additions.rs` sums the
+//! bytes of these tensors.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
@@ -24,20 +25,20 @@ impl Schedule {
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Life {
-    /// The variables are live in the forward pass only, or in both passes but not over the start of
-    /// the backward pass.
+    /// The variables are live in the forward pass but not across the start of the backward pass, so
+    /// that they need not be kept for the backward pass.
     Forward,
     /// The variables are live at the last step of the forward pass and at the first step of the
-    /// backward pass.
+    /// backward pass, so that they are kept for the backward pass.
     AcrossPasses,
     /// The variables are live only in the backward pass and after it.
     Backward,
 }
 
 impl Life {
-    /// Returns the passes in which variables of the equivalence class `class` are live. `None` for
-    /// parameters, which are live at the first and at the last step of the profile, and for a class
-    /// that is never live.
+    /// Returns the passes in which variables of the equivalence class `class` are live. Returns
+    /// `None` for parameters, which are live at the first and at the last liveness step of the
+    /// profile, and for variables that are never live.
     pub fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);

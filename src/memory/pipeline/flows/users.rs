@@ -64,11 +64,11 @@ pub(crate) struct PassWindows(Vec<PlaceSteps>);
 /// the backward pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlaceSteps {
-    /// The first and the last step (both inclusive) of the forward operations that run in no other
-    /// place. `None` if there are no such operations.
+    /// The first and the last liveness step (both inclusive) of the forward operations that only
+    /// this place runs. `None` if there are no such operations.
     pub forward: Option<(u32, u32)>,
-    /// The first and the last step (both inclusive) of the backward operations that run in no other
-    /// place. `None` if there are no such operations.
+    /// The first and the last liveness step (both inclusive) of the backward operations that only
+    /// this place runs. `None` if there are no such operations.
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
     /// Half-open liveness steps of the backward operations that run in functions with several
@@ -76,16 +76,16 @@ pub(crate) struct PlaceSteps {
     pub bodies: Steps,
 }
 
-/// How a stage or place runs backward. The values are ordered: the value of a range of places is
-/// the greatest value of any place in it.
+/// How a stage or a place (In, a layer or Out) runs backward. The values are ordered: a stage has
+/// the greatest value of any of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BackwardPass {
-    /// Whether the stage or place has a backward operation. Frozen layers at the start of a model
-    /// have none.
+    /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
+    /// the start of a model have none.
     pub goes_back: bool,
-    /// Whether the stage or place has an operation that the profile lists at the same steps for
-    /// several calls of a function. These steps do not tell in which call the operation runs; in a
-    /// call by another place, other buffers are live.
+    /// Whether the profile lists an operation of the stage at the same liveness steps for several
+    /// calls of a function. These steps do not tell in which call the operation runs, and in a call
+    /// by another layer, other buffers are live.
     pub is_in_functions: bool,
 }
 
@@ -97,8 +97,8 @@ impl PassWindows {
                 .iter()
                 .map(|operation| (operation.group, operation.window)),
         );
-        // If Out is on the first IPU, its place comes after all positions, so there may be one more
-        // place than positions.
+        // If Out is on the first IPU, Out shares the position of In but is a place of its own after
+        // all positions. So there may be one more place than positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
