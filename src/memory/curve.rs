@@ -30,8 +30,12 @@ impl LiveCurve {
     /// Returns the highest bytes of the curve at any liveness step, and the first step that has
     /// these bytes.
     pub fn peak(&self) -> (u64, u32) {
-        let peak = self.points.iter().rev().max_by_key(|(_, bytes)| bytes);
-        let &(step, bytes) = peak.unwrap_or(&(self.window.0, 0));
+        let &(step, bytes) = self
+            .points
+            .iter()
+            .rev()
+            .max_by_key(|(_, bytes)| bytes)
+            .unwrap_or(&(self.window.0, 0));
         (self.fixed + self.always_live + bytes, step)
     }
 }

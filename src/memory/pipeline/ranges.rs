@@ -88,8 +88,10 @@ impl<const N: usize> RangeAdditions<N> {
         for &(set, bytes) in &tiles.accumulators {
             self.accumulators.enter(memory, set, 0, bytes);
         }
-        let out = flows.roles_of_out.as_ref();
-        self.out = out.map(|out| flows.transfers(out, tiles));
+        self.out = flows
+            .roles_of_out
+            .as_ref()
+            .map(|out| flows.transfers(out, tiles));
         self.accumulators.entries.check()
     }
 
@@ -199,12 +201,14 @@ fn stretches(flows: &Flows, flow: &Flow, positions: u32) -> Vec<FlowStretch> {
     let lost = turns_of_starts(flows, flow);
     for starts in pieces(0..positions, lost.into_iter().map(|place| place + 1)) {
         let first = starts.start;
-        let lasts = pieces(first..positions, turns_from(flows, flow, first));
         let role = |lasts: Range<u32>| {
             let places = flows.places_of(&(first as usize..lasts.start as usize + 1));
             (lasts, flow.role_of(&places, flows))
         };
-        let roles: Vec<_> = lasts.into_iter().map(role).collect();
+        let roles: Vec<_> = pieces(first..positions, turns_from(flows, flow, first))
+            .into_iter()
+            .map(role)
+            .collect();
         for quantity in 0..QUANTITIES {
             let counts = |(_, role): &(_, StageRole)| role.counts[quantity];
             for alike in roles.chunk_by(|a, b| counts(a) == counts(b)) {

@@ -265,8 +265,11 @@ impl RangePass<'_> {
         let (on_tiles, pipelines) = (&mut scratch.tiles, &mut scratch.pipelines);
         code::load(self.model, &tiles, &mut on_tiles.code)?;
         for first in 0..self.pipelines.len() {
-            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(&self.alike);
-            let paired: Vec<_> = paired
+            let paired: Vec<_> = self
+                .pipelines
+                .iter()
+                .zip(&mut *pipelines)
+                .zip(&self.alike)
                 .filter(|(_, alike)| **alike == first)
                 .map(|((ranges, scratch), _)| InPipeline { ranges, scratch })
                 .collect();
