@@ -103,9 +103,9 @@ fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     &runs[..runs.partition_point(|run| run.from < tiles.end)]
 }
 
-/// Returns the code of each operation group with the positions (In, layers, Out) that run it. If
-/// the programs of a group are divided into clusters, by the variables that they use, each cluster
-/// has an entry of its own.
+/// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
+/// group may be divided into clusters of programs that use the same variables; then each cluster
+/// has its own entry.
 pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {

@@ -182,9 +182,8 @@ impl CurveSums {
         }
     }
 
-    /// Makes the curve over all tiles and the curve on one tile. `fixed` has the bytes, such as
-    /// code, that the stage takes at every step besides variables: over all tiles, and on the one
-    /// tile.
+    /// Turns the sums into curves of live bytes over all tiles and on one tile. `fixed` has the
+    /// bytes that are the same at every step, such as code, for each of the two curves.
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
         let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {

@@ -18,8 +18,8 @@ pub(super) struct Entries<Item> {
     /// start or later gains the item when it grows to the layer. Each pair is stored once, in the
     /// list of the first start to which it applies.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries in all lists, which is limited so that they fit in memory. Entries
-    /// that were left out at the limit are counted too.
+    /// The number of entries in all lists, including those that were left out because a limit on
+    /// memory was reached.
     count: usize,
 }
 
@@ -102,7 +102,7 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
     /// Bytes that a range gains when it grows, as pairs of a kind and the bytes by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,
-    /// The bytes that a range of layers has whatever its layers, since every stage needs them.
+    /// The bytes that every stage needs, whatever its layers.
     everywhere: ByKind<N, KINDS>,
     /// One entry per position (In, a layer or Out): the bytes that a range from the current start
     /// gains when it grows to this position, so that growing takes one addition.

@@ -166,9 +166,9 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
 /// with one equivalence class and use set, with its bytes on each of the tiles.
 #[derive(Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// The index of a use (see [`CountedUses`](crate::memory::uses::CountedUses)), and its bytes in
-    /// each lane (tile), in ascending order of uses. A use has several rows if a tile has several
-    /// entries for it.
+    /// Pairs of the index of a use (variables with one equivalence class and use set) and its bytes
+    /// in each lane (tile), in ascending order of uses. A use has several rows if a tile has
+    /// several entries for it.
     pub rows: Vec<(u32, [u32; N])>,
 }
 
@@ -222,8 +222,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Draws the uses of some tiles in ascending order. They are so few that tiles have uses in
-    /// common, and that a tile has some of them several times.
+    /// Draws the uses (groups of variables) on some tiles, in ascending order. There are so few
+    /// different uses that tiles have uses in common, and that a tile has several entries for a
+    /// use.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
         let numbered = (0u32..15, 0u32..9);
         let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {

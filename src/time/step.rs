@@ -251,15 +251,12 @@ impl StageTimes {
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Adds the bytes that one stage sends and receives to `bytes`: the bytes for whose copies even
-    /// slots (first item) and odd slots (second item) wait. A slot waits for the IPU that sends or
-    /// receives the most. If a micro-batch enters every second slot, stages exchange data only in
-    /// even or only in odd slots, by their `number`. If only one stage works at a time, the first
-    /// item is the sum over all cuts.
-    ///
-    /// The bytes of a copy follow from the profile of the stage that sends them. `previous` and
-    /// `next` have the possible times of the neighbouring stages; of these, the times that send the
-    /// fewest bytes apply.
+    /// Includes the copies of the stage with the index `number` in `bytes`, and returns the result:
+    /// the most bytes that any IPU sends or receives in an even slot and in an odd slot, since a
+    /// slot waits for this IPU. If a micro-batch enters every second slot, a stage exchanges data
+    /// only in even or only in odd slots. If only one stage works at a time, the first item is the
+    /// sum over all stages instead. `previous` and `next` have the times that the neighbouring
+    /// stages may have; those that send the fewest bytes apply.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],

@@ -15,9 +15,9 @@ use crate::memory::lanes::{self, ByLane};
 use crate::model::{TooManyPlaces, ascending};
 use std::ops::Range;
 
-/// A change of what a range of layers adds up, such as its stashed bytes, by the bytes of the flow
-/// `flow` (tensors that the same layers use). The change applies to all ranges that begin at a
-/// certain start and reach at least to a certain position.
+/// The tensors of the flow `flow` (tensors that the same layers use) begin or cease to count among
+/// what a stage stashes, receives or sends. This is so for all ranges of layers that begin at a
+/// certain start and reach at least to a certain layer.
 #[derive(Clone, Copy, Default)]
 struct Event {
     quantity: usize,
@@ -32,8 +32,8 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// The bytes of accumulators of gradients that the pipeline adds to the range. They do not
     /// depend on the number of stages after it.
     pub accumulators: GrowingSums<N, 1>,
-    /// Where what a growing range of layers stashes, receives or sends changes: each item is a
-    /// change when the range reaches a certain layer.
+    /// The changes of what a growing range of layers stashes, receives or sends, by the layer that
+    /// the range reaches.
     events: Entries<Event>,
     /// One entry per position (In, layers, Out): how each sum of bytes, such as the stash, changes
     /// when a range from the current start grows to this position. Numbers wrap around, since

@@ -26,26 +26,27 @@ pub(super) struct Blocks<B, const N: usize> {
     /// entries of a block that are read together are close to each other.
     changes: Vec<[B; N]>,
     /// One entry per layer and block of steps: sums of the live bytes that a range gains with the
-    /// layer. Entries are ordered by layer, then by block.
+    /// layer, which bound the live bytes in the block. Entries are ordered by layer, then by block.
     sums: Vec<BlockSums<B, N>>,
-    /// One entry per layer: whether bytes have been added to the layer since its upper bounds were
-    /// computed.
+    /// One entry per layer: whether its upper bounds on live bytes must be computed again, since
+    /// bytes have been added to the layer.
     is_stale: Vec<bool>,
     start: usize,
     end: usize,
     /// One entry per block of steps: an upper bound on the live bytes of the current range of
     /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
-    /// One entry per block of steps: the live bytes just before the block, from those layers of the
-    /// current range of layers that `seen` counts as included.
+    /// One entry per block of steps: the live bytes just before the block. They may lack the last
+    /// layers of the current range, since they are brought up to date only when they are needed
+    /// (`seen`).
     live_before: Vec<[B; N]>,
-    /// One entry per place (step at which a peak is possible): the change of live bytes from the
-    /// previous place, from those layers of the current range of layers that `seen` counts as
-    /// included.
+    /// One entry per step at which a peak is possible: the change of live bytes from the previous
+    /// such step. It may lack the last layers of the current range, since it is brought up to date
+    /// only when it is needed (`seen`).
     live_changes: Vec<[B; N]>,
-    /// One entry per block of steps: the end (exclusive) of the layers of the current range of
-    /// layers that the sums of the block include. Sums are brought up to date only when they are
-    /// needed. [`UNSEEN`] if they have not been computed for this range.
+    /// One entry per block of steps: the first layer of the current range that the sums of the
+    /// block do not include yet. Sums are brought up to date only when the block may have a peak.
+    /// [`UNSEEN`] if they have not been computed for this range.
     seen: Vec<usize>,
 }
 

@@ -31,8 +31,6 @@ pub(super) struct PipelineRanges<'a> {
     /// bound is within the limit on all tiles examined so far. It can only fall while tiles are
     /// examined.
     ends: Vec<AtomicUsize>,
-    /// The maximum number of stages of a split, and so of the different numbers of stages after a
-    /// range.
     stages: usize,
     /// The weight update of the pipeline, as an index into the list of distinct updates of all
     /// pipelines that are examined together. `None` if the weight update is not a phase of its own.
@@ -54,8 +52,6 @@ pub(super) struct PipelineRanges<'a> {
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     pub additions: RangeAdditions<N>,
-    /// The first and the last position (In, a layer or Out; both inclusive) of the range of layers
-    /// that is examined at the moment.
     range: (usize, usize),
     /// Whether the lower bound of the current range of layers is within the limit on all tiles
     /// examined so far.
@@ -274,13 +270,13 @@ pub(super) struct TileScratch<B, const N: usize> {
     pub uses: NeighbourUses<N>,
     pub variables: EnteringVariables<N>,
     pub flows: TileFlows<N>,
-    /// Bytes of the variables that are not live at every step, at each liveness step at which a
-    /// peak is possible.
+    /// The live bytes of a range of layers at each liveness step at which a peak is possible,
+    /// without the variables that are live at every step.
     blocks: Blocks<B, N>,
     pub always: GrowingSums<N, 1>,
     pub code: GrowingSums<N, 4>,
-    /// One entry per distinct weight update of the pipelines, which are several pipelines if they
-    /// keep optimizer state in different places.
+    /// One entry per distinct weight update of the pipelines: its bytes. The updates of pipelines
+    /// differ if they keep optimizer state in different places.
     pub updates: Vec<RangeUpdates<N>>,
 }
 

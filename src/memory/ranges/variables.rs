@@ -22,7 +22,6 @@ pub(super) struct Stretch {
 /// A live range of the variables of one equivalence class and use set on neighbouring tiles, and
 /// the positions (In, layers, Out) that a stage must have for the live range to apply.
 struct LiveRange {
-    /// The half-open liveness steps at which the variables are live.
     steps: (u32, u32),
     row: u32,
     /// A stage must have any position of the set, and also the further position (unless it is
@@ -32,7 +31,8 @@ struct LiveRange {
 
 /// Marks a liveness step at which variables begin to be live, so that a peak may follow.
 const BEGINS: u8 = 1;
-/// Marks a liveness step before which variables cease to be live.
+/// Marks a liveness step before which variables cease to be live, so that the step before may have
+/// a peak.
 const ENDS: u8 = 2;
 /// Marks the first and the last liveness step of a phase or of a layer, where a peak is always
 /// possible.
@@ -53,8 +53,9 @@ pub(super) struct EnteringVariables<const N: usize> {
     /// One entry per phase, such as the backward pass (see [`PHASES`]): its range of places (steps
     /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
-    /// One entry per liveness step: the number of places (steps at which a peak is possible) before
-    /// the step. Entries of steps without a mark have no meaning.
+    /// Converts liveness steps to places, that is, to indices among the steps at which a peak is
+    /// possible: one entry per step, with the number of places before it. Only the entries of steps
+    /// with a mark have a meaning.
     rank: Vec<u32>,
     /// The live ranges of variables that are not live at every step, as items that a growing range
     /// of layers gains at certain layers. Variables that every stage has are stored at an

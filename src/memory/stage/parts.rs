@@ -1,4 +1,4 @@
-//! The bytes of a stage, broken down by contents.
+//! The bytes of a pipeline stage, broken down by contents such as variables, code and stash.
 
 use serde::{Deserialize, Serialize};
 

@@ -31,8 +31,9 @@ pub(super) enum Wanted {
 pub(super) struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
-    /// The flows (groups of tensors that the same layers use) of the model if stages restore late
-    /// ([`Wanted::LateRestores`]); otherwise `None`.
+    /// If stages restore stashed tensors as late as possible ([`Wanted::LateRestores`]), the flows
+    /// of the model: groups of tensors that the same layers use, which tell what each stage
+    /// stashes. Otherwise `None`.
     restored_late: Option<&'a Flows>,
     /// One entry per set of positions (In, layers, Out): the indices into `stages` of the stages
     /// that have any of these positions. The entry of [`EVERYWHERE`] is empty.
@@ -40,8 +41,8 @@ pub(super) struct StagesToCompute<'a> {
     /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
     /// are searched for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first liveness steps of the stages. The highest live bytes of a stage are compared at
-    /// its first step too.
+    /// The first liveness steps of all stages. At its first step a stage may have its peak,
+    /// although no variable begins to be live there.
     starts: BTreeSet<u32>,
     pub with_overhead: bool,
     /// One entry per stage: what the stage does with each flow (tensors that the same layers use),
@@ -57,9 +58,9 @@ struct StageRow {
     /// A stage must have any position of the set, and also the further position (unless it is
     /// `None`), to have the variables.
     part: (PlaceSet, Option<u32>),
-    /// If stages restore late ([`Wanted::LateRestores`]), the flow to which the variables belong,
-    /// as an index. Stages that keep this flow for their backward pass are left out, since they
-    /// restore it later.
+    /// The flow (tensors that the same layers use) of the variables, as an index, if stages restore
+    /// stashed tensors as late as possible: stages that keep the flow for their backward pass are
+    /// then left out. Otherwise `None`.
     kept_late: Option<u32>,
 }
 
@@ -375,9 +376,9 @@ impl LiveSums {
 /// rows of [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// The starts of lists in `rows`, as indices into it. Each liveness step has two lists: the
-    /// variables that cease to be live before the step, then the variables that begin to be live at
-    /// the step. Two more entries at the end are the end of the last list.
+    /// Where each list begins in `rows`. A liveness step has two lists: the variables that cease to
+    /// be live before the step, then the variables that begin to be live at the step. Two more
+    /// entries at the end are the end of the last list.
     starts: Vec<u32>,
     /// The variables of all lists, one list after the other, as indices into
     /// [`StageScratch::rows`].
@@ -405,8 +406,8 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // Each list is filled from its start on, and its start entry moves on with each row. In
-            // the end, the entry is the start of the next list.
+            // Each list is filled from its start, which moves on with each entry until it is the
+            // start of the next list.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;

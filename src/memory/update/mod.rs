@@ -29,13 +29,14 @@ pub(crate) struct UpdatePhase {
     /// One entry per use (variables with one equivalence class and use set), in the order of
     /// [`CountedUses`](crate::memory::uses::CountedUses): the role of the variables in updates.
     of_uses: Vec<InUpdate>,
-    /// Whether the profile has accumulators of gradients. If not, the pipeline adds an accumulator
-    /// for each weight, which is assumed to be as large as the weight.
+    /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
+    /// weight is assumed for each weight.
     has_gradients: bool,
-    /// One entry per weight update: whether any of its optimizer state is sharded among replicas.
+    /// One entry per weight update: whether any of its optimizer state is sharded among replicas,
+    /// so that replicas update only their shares and gather the weight.
     is_shared_out: Vec<bool>,
     /// One entry per weight update: the half-open range of liveness steps from its first to its
-    /// last operation.
+    /// last operation. The peak of the tensors that the update makes is in this range.
     steps: Vec<(u32, u32)>,
 }
 

@@ -29,8 +29,8 @@ pub(super) struct StageLives {
     /// index into `lives`. A model can have millions of uses, and many of them share an entry of
     /// `lives`.
     of_uses: Vec<u32>,
-    /// The distinct results: each has parts that apply to different stages. The variables are live
-    /// in a stage at the steps of all parts that apply to it. The entry [`AS_RECORDED`] has no
+    /// The distinct entries, each a list of parts that apply to different stages: variables are
+    /// live in a stage at the steps of all parts that apply to it. The entry [`AS_RECORDED`] has no
     /// parts and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
@@ -242,7 +242,8 @@ struct Segment {
     /// The half-open liveness steps of the forward pass in the profile. The pass runs twice if it
     /// is recomputed, and the steps stand for both runs.
     forward: (u32, u32),
-    /// The first liveness step of the backward pass of a recomputed layer.
+    /// The first liveness step of the backward pass of a recomputed layer. Tensors that are live at
+    /// this step are also live while the layer is recomputed right before it.
     backward_start: u32,
     /// The liveness steps between the forward and the backward pass of a recomputed layer, at which
     /// its own activations are not live.
@@ -411,7 +412,7 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Liveness steps at which variables are live in every stage that has them.
+    /// Half-open liveness steps at which variables are live in every stage that has them.
     everywhere: Vec<Held>,
     /// Further liveness steps at which variables are live only in stages that have any place of
     /// `others`, since only these stages need the variables then.
