@@ -12,9 +12,9 @@ pub(super) struct StepSums<const N: usize> {
     /// The bytes of variables that are live at the first liveness step of the window, by lane
     /// (tile).
     at_start: ByLane<u64, N>,
-    /// Changes of the live bytes after the first step of the window: pairs of a step and the change
-    /// in each lane (tile), with wrap-around. They are not sorted, and a step may have several
-    /// pairs.
+    /// Changes of the live bytes after the first liveness step of the window, where variables begin
+    /// or cease to be live: pairs of a step and the change in each lane (tile). They are in any
+    /// order, and decreases wrap around.
     changes: Vec<(u32, [u64; N])>,
 }
 

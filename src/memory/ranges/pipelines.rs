@@ -27,9 +27,9 @@ pub(super) struct PipelineRanges<'a> {
     /// The limit in bytes on each tile. If the lower bound of a range exceeds the limit, longer
     /// ranges from the same start are skipped, since they cannot fit either.
     limit: u64,
-    /// One entry per start: the end (exclusive) of the longest range from this start whose lower
-    /// bound is within the limit on all tiles examined so far. It can only fall while tiles are
-    /// examined.
+    /// One entry per start of ranges of layers: the end (exclusive) of the longest range whose
+    /// lower bound is within the limit on all tiles so far. Longer ranges are skipped on all
+    /// further tiles, so the end can only fall.
     ends: Vec<AtomicUsize>,
     stages: usize,
     /// The weight update of the pipeline, as an index into the list of distinct updates of all

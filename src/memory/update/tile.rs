@@ -120,8 +120,8 @@ impl<const N: usize> TileUpdates<N> {
         }
     }
 
-    /// Returns one entry per lane (tile): the bytes, in the weight update, of a stage with the
-    /// positions `positions` (end exclusive).
+    /// Returns the bytes that a stage with the positions `positions` (end exclusive) takes in the
+    /// weight update, for each lane (tile).
     pub fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
@@ -222,11 +222,12 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// applies (ranges with earlier starts have the bytes already), the index of the update in
     /// `common`, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// One entry per weight update: its index in [`UpdatePhase`], and the bytes of those of its
-    /// variables that every stage has.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
+    /// variables that every stage has, whatever its layers. Every range of layers starts with these
+    /// bytes.
     common: Vec<(u32, Amounts<N>)>,
-    /// One entry per weight update: its index in [`UpdatePhase`], and the bytes of those of its
-    /// variables that the current range of layers has.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
+    /// variables that the range of layers has that is examined at the moment.
     sums: Vec<(u32, Amounts<N>)>,
     /// The highest bytes that any weight update takes in an empty range of layers, which has only
     /// the variables that every stage has.

@@ -412,7 +412,8 @@ type Held = (Option<u32>, Steps);
 /// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Half-open liveness steps at which variables are live in every stage that has them.
+    /// Half-open liveness steps at which the variables of a flow (tensors with the same users) are
+    /// live in every stage that has the variables.
     everywhere: Vec<Held>,
     /// Further liveness steps at which variables are live only in stages that have any place of
     /// `others`, since only these stages need the variables then.
