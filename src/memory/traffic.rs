@@ -130,8 +130,8 @@ impl LayerTraffic {
         })
     }
 
-    /// Makes a table of bytes by pairs of layers. For each group of variables, `flows` returns the
-    /// pairs (row, column) to which the bytes of the variables are added.
+    /// Makes a table of bytes by pairs of layers, such as the bytes that two layers share. `flows`
+    /// selects the pairs (row, column) to which the bytes of a group of variables are added.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
         let layers = self.windows.len();
         let mut matrix = vec![vec![0; layers]; layers];

@@ -122,8 +122,9 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
-    /// Returns for each lane (tile) the sum of the bytes in `all` whose set of positions (In,
-    /// layers, Out) has a position in `stage` (end exclusive).
+    /// Returns for each lane (tile) the sum of those bytes in `all` that a stage with the positions
+    /// `stage` (end exclusive) has. Bytes belong to a set of positions (In, layers, Out), and a
+    /// stage with any of these positions has them.
     pub(super) fn sum_in<const N: usize>(
         &self,
         all: &[Placing<N>],

@@ -217,8 +217,8 @@ fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Fl
     (flows, tile)
 }
 
-/// Returns the bytes of the stash of each stage, if activations between layers have `bytes` bytes.
-/// `counts` has the number of layers of each stage.
+/// Returns the bytes that each stage stashes if the activations between two layers have `bytes`
+/// bytes. `counts` has the number of layers of each stage.
 fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
     let layers = counts.iter().sum::<usize>();
     let (flows, tile) = chain(layers as u32, bytes, pipeline, true);

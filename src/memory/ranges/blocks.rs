@@ -76,9 +76,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.live_changes, blocks * BLOCK, none);
     }
 
-    /// Adds bytes, by lane (tile), that ranges with the layer `layer` have during the live range
-    /// `stretch`. They apply to ranges that begin after this call. The number of layers as `layer`
-    /// stands for bytes that all ranges have.
+    /// Adds the bytes of a variable, by lane (tile), that ranges with the layer `layer` have during
+    /// the live range `stretch`. Only ranges that begin later get the bytes. A layer after the last
+    /// stands for variables that every range has.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);

@@ -9,9 +9,11 @@ use crate::profile::{CodeKind, RecordedTile, TileBytes};
 
 /// The number of variables, each of which has a size with a bit of its own.
 const VARIABLES: usize = 20;
-/// One entry per kind of code: the bit of the recorded code that no operation explains.
+/// One entry per kind of code: a size in bytes of one bit, which stands for the recorded code that
+/// no operation explains.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
-/// The bit of the recorded bytes that no variable explains, that is, of fragmentation.
+/// A size in bytes of one bit, which stands for fragmentation: the recorded bytes that no variable
+/// explains.
 const REST: u64 = 1 << 24;
 
 /// Gives the size of every variable and every piece of code a bit of its own. Every operation group

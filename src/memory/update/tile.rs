@@ -194,8 +194,8 @@ pub(crate) struct Updating {
     /// Bytes of the parameters that every stage has and that are not live at some steps of the
     /// passes, but are on the chip in the update.
     pub overhead: u64,
-    /// Bytes of a replica's shares of optimizer state that is sharded on the chip. The passes need
-    /// them too.
+    /// Bytes of a replica's shares of optimizer state that is sharded on the chip, where the shares
+    /// also stay during the passes.
     pub shares: u64,
     /// The highest bytes that any update takes in addition to parameters that are also on the chip
     /// outside of updates, if landing pads (buffers into which state is loaded) hold all state at
