@@ -1,6 +1,6 @@
-//! The memory of each operation by itself (docs/model.md, "The memory of a stage": a row of the
-//! operation breakdown is a stage of one operation), and the bytes that could be reduced in a stage
-//! that does not fit ("Advice").
+//! The memory of each operation by itself (docs/model.md, "The memory of a stage"), as if a stage
+//! had only this operation, and the bytes that a user could reduce in a stage that does not fit
+//! ("Advice").
 
 use super::code::by_kind;
 use super::steps::StepSums;
@@ -9,16 +9,16 @@ use crate::model::{NO_USERS, OperationGroup, TensorKind, VariableUse};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Bytes that the user could reduce on the fullest tile of a stage, at the liveness step at which
-/// this tile takes the most bytes. No variable is counted in both `temporaries` and `wide`.
+/// Bytes that the user could reduce on the fullest tile of a stage that does not fit, at the
+/// liveness step at which this tile takes the most bytes. No variable is counted in both
+/// `temporaries` and `wide`.
 #[derive(Debug, Clone, Default)]
 pub struct Reducible {
     /// Bytes of temporaries: variables that only one operation group uses and that are not always
     /// live. A lower available memory proportion limits these bytes.
     pub temporaries: u64,
-    /// The name of one weight and a number of bytes: of all named weights, the one whose operation
-    /// groups use the most bytes of temporaries, and these bytes. `None` if no operation group with
-    /// temporaries uses a named weight.
+    /// The name of the weight whose operations use the most bytes of temporaries, and these bytes.
+    /// `None` if no operation with temporaries uses a named weight.
     pub by_weight: Option<(String, u64)>,
     /// Bytes of always-live variables whose elements take 32 bits; elements of 16 bits would halve
     /// these bytes.
@@ -26,9 +26,9 @@ pub struct Reducible {
 }
 
 impl MemoryModel<'_> {
-    /// Returns one entry per operation group of the model, in the model's order: the bytes of a
-    /// stage that has only this group, summed over all tiles. On each tile, the variables of the
-    /// group count at the step at which they take the most bytes on this tile.
+    /// Returns the memory of each operation group (operations that share programs) by itself: the
+    /// bytes of a stage that has only this group, summed over all tiles. On each tile, the
+    /// variables of the group count at the step at which they take the most bytes on this tile.
     pub fn operation_groups(&self) -> Vec<Parts> {
         let groups = &self.model.operation_groups;
         let nothing = || vec![0u64; groups.len()];
@@ -60,11 +60,11 @@ impl MemoryModel<'_> {
         let Some(step) = memory.peak_step() else {
             return Reducible::default();
         };
-        let positions = &stage.positions;
+
         let live: Vec<VariableUse> = self
             .uses
             .on_tile(memory.max_tile() as u32)
-            .filter(|item| self.is_live_in(positions, (item.class, item.set), (step, false)))
+            .filter(|item| self.is_live_in(&stage.positions, (item.class, item.set), (step, false)))
             .collect();
         let sets = &self.model.use_sets;
         let (mut found, mut temporaries) = (Reducible::default(), FxHashMap::default());
@@ -96,9 +96,8 @@ impl MemoryModel<'_> {
         found
     }
 
-    /// Adds to `sums`, which has one entry per operation group of the model, the bytes that the
-    /// variables of each group take on `tile` at the step at which they take the most. Returns the
-    /// new sums.
+    /// Adds to `sums`, one entry per operation group, the bytes that the variables of each group
+    /// take on `tile` at the liveness step at which they take the most. Returns the new sums.
     fn with_tile(&self, tile: u32, mut sums: Vec<u64>) -> Vec<u64> {
         let model = self.model;
         let mut uses: Vec<_> = self
@@ -131,8 +130,6 @@ impl MemoryModel<'_> {
         sums
     }
 
-    /// Returns the bytes, over all tiles, of the code of the vertex types that the operation group
-    /// uses.
     fn vertex_code(&self, group: &OperationGroup) -> u64 {
         group
             .code

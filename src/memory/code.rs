@@ -1,5 +1,5 @@
-//! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code"), and
-//! the overhead: bytes that every stage needs, whatever its layers. Also fragmentation.
+//! The bytes of code and vertex state, by the layers that need them (docs/model.md, "Code"). Also
+//! the overhead, that is, bytes that every stage needs whatever its layers, and fragmentation.
 
 use super::entering::GrowingSums;
 use super::steps::each_stretch;
@@ -11,9 +11,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Bytes of one `kind` of code that a stage has if it contains any position of `set`. The stage has
-/// the bytes once, even if it contains several of these positions. `bytes` lists runs of tiles in
-/// ascending order.
+/// Code of one `kind` that several positions (In, layers, Out) may share: a stage that contains any
+/// position of `set` has the bytes once. `bytes` lists runs of tiles in ascending order.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub kind: CodeKind,
@@ -21,7 +20,8 @@ pub(super) struct CodeItem {
     pub bytes: Vec<TileSum>,
 }
 
-/// Consecutive tiles `from..to` (end exclusive) that have `bytes` bytes each. `bytes` is never 0.
+/// A run of tiles `from..to` (end exclusive) that have `bytes` bytes of code each. `bytes` is never
+/// 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileSum {
     pub from: u32,
@@ -29,10 +29,9 @@ pub(super) struct TileSum {
     pub bytes: u64,
 }
 
-/// Returns the bytes of vertex state, exchange code and control code of one operation group, on
-/// each tile. In the full memory model (`rules`) all memory of vertices besides their code counts
-/// as vertex state, and loops have control code of their own. The code of vertex types is not part
-/// of the result, since operation groups share it.
+/// Returns the bytes of code of one operation group on each tile, by kind, without the code of
+/// vertex types, which operation groups share. In the full memory model, all memory of vertices
+/// besides their code counts as vertex state, and loops have control code of their own.
 pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes); 3] {
     let (vertices, control) = match rules {
         Rules::Classic => (&code.vertex_state, &code.control_code),
@@ -45,13 +44,13 @@ pub(super) fn by_kind(code: &GroupCode, rules: Rules) -> [(CodeKind, &TileBytes)
     ]
 }
 
-/// The code of an operation group, or of a cluster of it (its programs that use variables of the
-/// same use sets), with the positions that need it.
+/// Code of some programs, and the set of positions (In, layers, Out) whose operations run these
+/// programs.
 pub(super) type PlacedCode<'a> = (&'a GroupCode, PlaceSet);
 
-/// Sums the code in `placed` by kind and by the set of positions that need it. The code of vertex
-/// types is included. The result is complete on `tiles` only: on other tiles, bytes may be missing.
-/// New unions of sets of positions are added to `sets`.
+/// Sums the code in `placed` by kind and by the set of positions (In, layers, Out) that need it, so
+/// that a stage has shared code only once. The sums are complete on `tiles`; on other tiles, bytes
+/// may be missing. New unions of sets of positions are added to `sets`.
 pub(super) fn collect(
     (model, rules): (&Model, Rules),
     placed: &[PlacedCode<'_>],
@@ -80,8 +79,8 @@ pub(super) fn collect(
     items
 }
 
-/// Returns the sums of the bytes of `items`: one entry per tile of `tiles`, with one sum per
-/// [`CodeKind`], which is the index of the sum.
+/// Returns the bytes of code of `items` on each tile of `tiles`. An entry of the result has the
+/// bytes of one tile, by [`CodeKind`].
 pub(super) fn by_tile<'a>(
     items: impl IntoIterator<Item = &'a CodeItem>,
     tiles: &Range<u32>,
@@ -98,22 +97,26 @@ pub(super) fn by_tile<'a>(
     sums
 }
 
-/// Returns the runs of `bytes` that contain at least one of `tiles`. Runs that extend beyond
-/// `tiles` are returned whole.
 fn met<'a>(bytes: &'a TileBytes, tiles: &Range<u32>) -> &'a [TileRun] {
     let runs = bytes.runs();
     let runs = &runs[runs.partition_point(|run| run.to <= tiles.start)..];
     &runs[..runs.partition_point(|run| run.from < tiles.end)]
 }
 
-/// Returns the code of each operation group with the positions that need it. A group with clusters
-/// (programs that use variables of the same use sets) has one entry for each cluster instead.
+/// Returns the code of each operation group with the positions (In, layers, Out) that run it. A
+/// group may be divided into clusters of programs that use the same variables; then each cluster
+/// has its own entry.
 pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedCode<'a>> {
     let mut placed = Vec::new();
     for (number, group) in model.operation_groups.iter().enumerate() {
         let of_cluster = &placement.of_cluster[number];
-        let clusters = group.clusters.iter().map(|cluster| &cluster.code);
-        placed.extend(clusters.zip(of_cluster.iter().copied()));
+        placed.extend(
+            group
+                .clusters
+                .iter()
+                .map(|cluster| &cluster.code)
+                .zip(of_cluster.iter().copied()),
+        );
         if of_cluster.is_empty() {
             placed.push((&group.code, placement.of_group[number]));
         }
@@ -121,10 +124,10 @@ pub(super) fn placed<'a>(model: &'a Model, placement: &Placement) -> Vec<PlacedC
     placed
 }
 
-/// Returns the code of vertex types as runs of tiles. The keys are [`CodeKind::VertexCode`] and the
-/// set of positions that need the code: on each tile, a vertex type is needed by all positions in
-/// `placed` that have an instance of this type on the tile. Only runs that contain one of `tiles`
-/// are included. New unions of sets of positions are added to `sets`.
+/// Returns the bytes of vertex code on `tiles`, as runs of tiles, by the set of positions (In,
+/// layers, Out) that share them. On each tile, the code of a vertex type is shared by all positions
+/// that have a vertex of this type on the tile. New unions of sets of positions are added to
+/// `sets`.
 fn vertex_code(
     model: &Model,
     placed: &[PlacedCode<'_>],
@@ -143,17 +146,18 @@ fn vertex_code(
     let mut found: FxHashMap<_, Vec<TileRun>> = FxHashMap::default();
     for (vertex_type, uses) in by_type {
         let code = &model.vertex_code[vertex_type as usize];
-        let present = uses.iter().flat_map(|&(set, runs)| {
-            let runs = runs.iter();
-            runs.map(move |run| (run.from, run.to, set))
-        });
+        let present = uses
+            .iter()
+            .flat_map(|&(set, runs)| runs.iter().map(move |run| (run.from, run.to, set)));
         each_stretch(present, |first, end, owners| {
             let key = (CodeKind::VertexCode, sets.union_of(owners.keys().copied()));
             for run in code.runs() {
                 let (from, to) = (run.from.max(first), run.to.min(end));
                 if from < to {
-                    let runs = found.entry(key).or_default();
-                    runs.push(TileRun { from, to, ..*run });
+                    found
+                        .entry(key)
+                        .or_default()
+                        .push(TileRun { from, to, ..*run });
                 }
             }
         });
@@ -161,8 +165,8 @@ fn vertex_code(
     found
 }
 
-/// Merges runs of tiles into one ascending list of disjoint runs. Where `runs` overlap, their bytes
-/// are added. Tiles without bytes are in no run.
+/// Adds up runs of tiles that may overlap. Returns ascending, disjoint runs with the sum of the
+/// bytes on each tile; tiles without bytes are in no run.
 fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     let mut changes: Vec<(u32, i64)> = runs
         .iter()
@@ -181,8 +185,11 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
         if change != 0 {
             let to = at[0].0;
             if bytes > 0 {
-                let bytes = bytes as u64;
-                sums.push(TileSum { from, to, bytes });
+                sums.push(TileSum {
+                    from,
+                    to,
+                    bytes: bytes as u64,
+                });
             }
             bytes += change;
             from = to;
@@ -191,8 +198,8 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     sums
 }
 
-/// Replaces the contents of `code` by the bytes of the code of `model` on `tiles` (at most `N`
-/// tiles). The kind of each sum in `code` is its [`CodeKind`].
+/// Loads the bytes of code on `tiles` (at most `N` tiles) into `code`, which then adds them up for
+/// ranges of layers that grow layer by layer. The kind of each sum is its [`CodeKind`].
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
@@ -210,8 +217,8 @@ pub(super) fn load<const N: usize>(
     code.entries.check()
 }
 
-/// Returns the bytes that `sums` has on `tiles`: one lane per tile. `sums` lists disjoint runs of
-/// tiles in ascending order. Returns `None` if none of `tiles` has bytes.
+/// Returns the bytes of code on each of `tiles` in an array with one entry per tile; `None` if none
+/// of `tiles` has code. `sums` lists disjoint runs of tiles in ascending order.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let here = sums[sums.partition_point(|sum| sum.to <= tiles.start)..]
         .iter()
@@ -239,16 +246,18 @@ fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64
 /// "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TileOverhead {
-    /// The recorded bytes of code, one entry per [`CodeKind`](crate::profile::CodeKind). The code
-    /// of the operations of a stage is limited to these bytes.
+    /// The recorded bytes of code, by [`CodeKind`](crate::profile::CodeKind). They limit the code
+    /// of a stage, since operations may share code that is predicted several times.
     recorded: [u64; 4],
-    /// The recorded bytes of code minus the code of all operations, or 0 if that is negative: one
-    /// entry per [`CodeKind`](crate::profile::CodeKind).
+    /// The bytes of code that no operation explains, so that every stage needs them: the recorded
+    /// bytes minus the code of all operations, but at least 0, by
+    /// [`CodeKind`](crate::profile::CodeKind).
     pub code: [u64; 4],
-    /// The fragmentation of the tile in the one-IPU compilation: the recorded bytes that belong to
-    /// no variable, in bytes.
+    /// Bytes of fragmentation on the tile in the one-IPU compilation: the recorded bytes that
+    /// belong to no variable.
     pub fragmentation: u64,
-    /// All recorded bytes of the tile except the fragmentation.
+    /// All recorded bytes of the tile except the fragmentation. A stage that takes fewer bytes gets
+    /// a proportional share of the fragmentation.
     rest: u64,
 }
 
@@ -263,15 +272,17 @@ impl TileOverhead {
         vec![of_tile; model.target.num_tiles as usize]
     }
 
-    /// Computes the overhead of each tile in the full memory model from the recorded bytes in
-    /// `model`.
+    /// Computes the overhead of each tile in the full memory model: the recorded bytes that no
+    /// operation explains.
     pub fn of_tiles(model: &Model) -> Vec<Self> {
         let explained = explained((model, Rules::Full), 0..model.target.num_tiles, |_| true);
         (0u32..)
             .zip(explained)
             .map(|(tile, explained)| {
-                let kinds = model.recorded_code.each_ref();
-                let recorded = kinds.map(|bytes| u64::from(bytes.get(tile)));
+                let recorded = model
+                    .recorded_code
+                    .each_ref()
+                    .map(|bytes| u64::from(bytes.get(tile)));
                 let of_tile = model.recorded.tiles.get(tile as usize);
                 let fragmentation = of_tile.map_or(0, |tile| tile.beyond_variables());
                 Self {
@@ -296,8 +307,8 @@ impl TileOverhead {
         (u128::from(self.fragmentation) * u128::from(bytes)).div_ceil(u128::from(self.rest)) as u64
     }
 
-    /// Returns the bytes of fragmentation of `shares` bytes, which are the shares of sharded
-    /// optimizer state that one replica keeps on the tile. Returns 0 if `shares` is 0.
+    /// Returns the bytes of fragmentation that `shares` bytes of sharded optimizer state add to the
+    /// tile. Without sharded state they are 0, even on a tile without other recorded bytes.
     pub fn fragmentation_of_shares(&self, shares: u64) -> u64 {
         match shares {
             0 => 0,
@@ -323,7 +334,6 @@ impl TileOverhead {
     }
 }
 
-/// Returns the result of `of` for the lane of each tile of `tiles`; 0 in lanes without a tile.
 pub(super) fn by_lane<const N: usize>(
     tiles: &[TileOverhead],
     of: impl Fn(usize, &TileOverhead) -> u64,
@@ -332,8 +342,8 @@ pub(super) fn by_lane<const N: usize>(
 }
 
 /// Returns the bytes of code that one stage would have if it had exactly the operation groups for
-/// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, with one number
-/// per [`CodeKind`](crate::profile::CodeKind), which is the index of the number.
+/// whose indices `is_wanted` is true. The result has one entry per tile of `tiles`, by
+/// [`CodeKind`](crate::profile::CodeKind).
 pub(super) fn explained(
     (model, rules): (&Model, Rules),
     tiles: Range<u32>,

@@ -1,4 +1,5 @@
-//! The table of bytes for each range of layers, from which the solver chooses stages.
+//! The table of the bytes of each range of layers that may become a stage. The solver chooses
+//! stages from this table.
 
 use std::ops::Range;
 
@@ -13,20 +14,21 @@ use std::ops::Range;
 /// shorter range.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RangeCosts {
-    /// The maximum number of stages of a split in a pipeline; `None` without a pipeline.
+    /// The maximum number of stages of a split. The bytes of a range are stored for each number of
+    /// later stages below this maximum. `None` without a pipeline, where the number of later stages
+    /// has no effect.
     stages: Option<usize>,
-    /// One list per start position, with the bytes of each range that begins at this position, the
-    /// shortest range first. Each range has as many consecutive entries as there are
-    /// [`columns`](Self::columns): the lower bound on its bytes; in a pipeline also its bytes on
-    /// the fullest tile for 0, 1, ... stages after it. These are at least the lower bound, and
-    /// [`u64::MAX`] if they exceed the limit.
+    /// One list per start position: the entries of all ranges that begin there, the shortest range
+    /// first. A range has one entry for each of the [`columns`](Self::columns): the lower bound on
+    /// its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ... later stages.
+    /// Bytes above the limit are [`u64::MAX`].
     rows: Vec<Vec<u64>>,
 }
 
 impl RangeCosts {
-    /// Makes the table for stages without a pipeline. `peaks[from][n]` is the bytes on the fullest
-    /// tile of the range of positions `from..from + n + 1`, whatever the number of stages after it.
-    /// It must not fall as `n` grows.
+    /// Makes the table of ranges for stages without a pipeline. `peaks[from][n]` is the bytes on
+    /// the fullest tile of the range of positions `from..from + n + 1`; these bytes must not fall
+    /// as `n` grows.
     ///
     /// # Panics
     /// If a range reaches beyond the last position, `peaks.len() - 1`.
@@ -41,10 +43,10 @@ impl RangeCosts {
         }
     }
 
-    /// Makes the table for a pipeline of at most `stages` stages. `least[from][n]` is the lower
-    /// bound on the bytes of the range of positions `from..from + n + 1`. `peaks(range, after)`
-    /// returns the bytes on the fullest tile of a range with `after` stages after it, or `u64::MAX`
-    /// if they are over the limit.
+    /// Makes the table of ranges for a pipeline of at most `stages` stages. `least[from][n]` is the
+    /// lower bound on the bytes of the range of positions `from..from + n + 1`. `peaks(range,
+    /// after)` returns the bytes on the fullest tile of a range with `after` stages after it, or
+    /// `u64::MAX` if these bytes exceed the limit.
     ///
     /// # Panics
     /// If a range reaches beyond the last position, `least.len() - 1`.
@@ -71,23 +73,22 @@ impl RangeCosts {
         }
     }
 
-    /// Returns the number of entries that each range has in the table.
     fn columns(&self) -> usize {
         1 + self.stages.unwrap_or(0)
     }
 
-    /// Returns the entries of `range` (end exclusive): the lower bound on its bytes; in a pipeline
-    /// also its bytes by the number of stages after it. Returns `None` if the table does not have
-    /// the range.
+    /// Returns the lower bound on the bytes of `range` (end exclusive) and, in a pipeline, its
+    /// bytes by the number of stages after it. Returns `None` if the table does not have the range,
+    /// because its lower bound exceeds the limit.
     fn entries(&self, range: &Range<usize>) -> Option<&[u64]> {
         let columns = self.columns();
         let first = range.len().checked_sub(1)? * columns;
         self.rows.get(range.start)?.get(first..first + columns)
     }
 
-    /// Raises the bytes of each range to the bytes of the same range in `other` if the latter are
-    /// higher, and removes the ranges that `other` does not have. `other` must be a table of the
-    /// same model in the same pipeline, computed on other tiles.
+    /// Merges the costs on further tiles into this table: each range gets the higher of its bytes
+    /// in the two tables, and ranges that `other` lacks, since they exceed the limit, are removed.
+    /// Both tables must be for the same model in the same pipeline.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         for (row, other) in self.rows.iter_mut().zip(&other.rows) {
             row.truncate(other.len());
@@ -97,7 +98,8 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a table without a pipeline that gives each range its lower bound as its bytes.
+    /// Returns a table of ranges of layers for stages without a pipeline, in which the bytes of
+    /// each range are its lower bound in this table.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())
@@ -109,23 +111,22 @@ impl RangeCosts {
         self.rows.len()
     }
 
-    /// Returns whether the bytes of a range depend on the number of stages after it. This is true
-    /// only in a pipeline.
+    /// Returns whether the bytes of a range of layers depend on the number of stages after it, as
+    /// in a pipeline, whose stages stash more copies of tensors if more stages follow.
     pub fn is_by_depth(&self) -> bool {
         self.stages.is_some()
     }
 
-    /// Returns the maximum number of stages of a split that the table can evaluate; `usize::MAX`
+    /// Returns the maximum number of stages of a split whose bytes are in the table; `usize::MAX`
     /// without a pipeline.
     pub fn stages(&self) -> usize {
         self.stages.unwrap_or(usize::MAX)
     }
 
-    /// Returns the bytes on the fullest tile of the stage that has the positions `range` (end
-    /// exclusive) and is followed by `after` stages. Without a pipeline, `after` has no effect.
-    /// Returns `None` if the bytes exceed the limit that the table was computed for. In a pipeline,
-    /// also returns `None` if no split can have this stage: `after` must be 0 if `range` ends with
-    /// the last position, and must not be 0 otherwise.
+    /// Returns the bytes on the fullest tile of a stage with the positions `range` (end exclusive)
+    /// that has `after` stages after it. Without a pipeline, `after` has no effect. Returns `None`
+    /// if the bytes exceed the limit of the table, or if no split can have the stage: in a
+    /// pipeline, `after` is 0 exactly if `range` ends with the last position.
     pub fn peak(&self, range: Range<usize>, after: usize) -> Option<u64> {
         let (&least, by_depth) = self.entries(&range)?.split_first()?;
         if !self.is_by_depth() {
@@ -181,8 +182,7 @@ impl RangeCosts {
                     .unwrap_or_default()
                     .iter()
                     .filter(|&&bytes| bytes < u64::MAX);
-                let highest = within.max().map_or(least, |&highest| highest);
-                (range, highest)
+                (range, within.max().map_or(least, |&highest| highest))
             })
             .max_by_key(|&(_, peak)| peak)
     }

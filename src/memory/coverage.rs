@@ -1,5 +1,5 @@
-//! Compares the recorded memory with the bytes of operations, to show how much of it the model
-//! explains.
+//! Compares the memory that the compiler recorded with the bytes that operations explain, to show
+//! how complete the memory model is.
 
 use super::code::explained;
 use super::{MemoryModel, Rules};
@@ -10,31 +10,32 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Selects the operations whose predicted bytes are compared with recorded bytes. All selected
-/// operations are regarded as one stage.
+/// Selects the operations whose predicted bytes are compared with the bytes that the compiler
+/// recorded. All selected operations are regarded as one stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Explaining {
-    /// All operations are selected.
+    /// The bytes of all operations are compared with the recorded bytes.
     All,
-    /// Only operations whose own names give a layer are selected. Operations that a rule assigns to
-    /// a layer are not.
+    /// Only the bytes of operations whose own names give a layer are compared with the recorded
+    /// bytes. Operations that a rule assigns to a layer are left out.
     Layered,
 }
 
 /// The bytes of one kind of code, as predicted from the operations and as recorded by the compiler.
 #[derive(Debug, Clone)]
 pub struct CodeCategory {
-    /// The profile's name for this kind of code, such as `vertexCode`; if several categories of
-    /// variables are of this kind, the name of the first.
+    /// The profile's name for this kind of code, such as `vertexCode`. If the profile has several
+    /// names for the kind, this is the first.
     pub name: &'static str,
-    /// The bytes of code, over all tiles, that the operations need.
+    /// The bytes of code of one kind, over all tiles, that operations need.
     pub predicted: u64,
-    /// The bytes of code, over all tiles, that the compiler recorded.
+    /// The bytes of code of one kind, over all tiles, that the compiler recorded.
     pub recorded: u64,
-    /// The tile where predicted and recorded bytes differ most, in either direction; if several
-    /// differ equally, the first of them.
+    /// The tile where predicted and recorded bytes of code differ most, in either direction; the
+    /// first of several such tiles.
     pub worst_tile: u32,
-    /// The predicted bytes minus the recorded bytes, both on the tile `worst_tile`.
+    /// The predicted bytes of code minus the recorded bytes, both on the tile where they differ
+    /// most.
     pub worst_difference: i64,
 }
 
@@ -64,7 +65,6 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Returns the coverage with `rest` computed from its other fields.
     fn with_rest(self) -> Self {
         let explained = [self.layers, self.assigned, self.overhead].map(i128::from);
         let rest = i128::from(self.recorded) - explained.iter().sum::<i128>();
@@ -76,21 +76,24 @@ impl Coverage {
 }
 
 impl MemoryModel<'_> {
-    /// Returns whether `program` belongs to an operation that `explaining` selects.
+    /// Returns whether `program` belongs to an operation whose predicted bytes are compared with
+    /// recorded bytes. `explaining` selects these operations.
     pub fn explains_program(&self, explaining: Explaining, program: &OwnedProgram) -> bool {
         program
             .group
             .is_some_and(|group| self.explains_by(explaining, group as usize))
     }
 
-    /// Returns whether an operation that `explaining` selects uses `variable`. Always true for a
-    /// variable that holds code, since code is compared by kind ([`MemoryModel::code_categories`]).
+    /// Returns whether `variable` is part of the comparison of predicted with recorded bytes: an
+    /// operation that `explaining` selects uses it, or it holds code, which is compared by kind
+    /// ([`MemoryModel::code_categories`]).
     pub fn explains_variable(&self, explaining: Explaining, variable: &NamedVariable) -> bool {
         self.code_category(&variable.category).is_some() || self.explains(explaining, variable.set)
     }
 
-    /// Returns the first category of variables in the profile that holds the same kind of code as
-    /// `category`, by name. Returns `None` if `category` holds data instead of code.
+    /// Returns the name under which the code in the profile's category of variables `category` is
+    /// compared: the first category that holds the same kind of code. Returns `None` if the
+    /// category holds data.
     fn code_category(&self, category: &str) -> Option<&'static str> {
         CodeKind::ALL
             .into_iter()
@@ -99,8 +102,6 @@ impl MemoryModel<'_> {
             .map(|names| names[0])
     }
 
-    /// Returns whether any operation that `explaining` selects uses the variables with the use set
-    /// `set`.
     fn explains(&self, explaining: Explaining, set: u32) -> bool {
         match explaining {
             Explaining::All => set != NO_USERS,
@@ -108,15 +109,16 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns whether any operation with a layer uses the variables with the use set `set`.
     fn is_layered(&self, set: u32) -> bool {
-        let mut groups = self.model.use_sets.groups(set);
-        groups.any(|group| self.placement.layered_groups[group as usize])
+        self.model
+            .use_sets
+            .groups(set)
+            .any(|group| self.placement.layered_groups[group as usize])
     }
 
-    /// Returns the names of the categories of variables in the profile whose recorded bytes are
-    /// compared with predicted code of this `kind`. In the classic memory model this is only the
-    /// first name of the kind, since this model has no memory of vertices other than their state.
+    /// Returns the profile's categories of variables that hold code of this `kind`. In the classic
+    /// memory model this is only the first, since this model has no memory of vertices other than
+    /// their state.
     fn categories(&self, kind: CodeKind) -> &'static [&'static str] {
         match self.rules {
             Rules::Classic => &kind.categories()[..1],
@@ -143,8 +145,11 @@ impl MemoryModel<'_> {
             let (Reverse(worst_tile), worst_difference) = (0u32..)
                 .zip(of_kind())
                 .map(|(tile, predicted)| {
-                    let recorded = recorded.iter().map(|bytes| i64::from(bytes.get(tile)));
-                    (Reverse(tile), predicted as i64 - recorded.sum::<i64>())
+                    let recorded: i64 = recorded
+                        .iter()
+                        .map(|bytes| i64::from(bytes.get(tile)))
+                        .sum();
+                    (Reverse(tile), predicted as i64 - recorded)
                 })
                 .max_by_key(|&(tile, difference)| (difference.unsigned_abs(), tile))
                 .unwrap_or_default();
@@ -159,22 +164,20 @@ impl MemoryModel<'_> {
         CodeKind::ALL.into_iter().filter_map(compare).collect()
     }
 
-    /// Returns the bytes of code that the operations selected by `explaining` need: one entry per
-    /// tile of `tiles`, with one number per [`CodeKind`], which is the index of the number.
+    /// Returns the bytes of code that the operations selected by `explaining` need on each tile of
+    /// `tiles`, by [`CodeKind`].
     fn explained(&self, explaining: Explaining, tiles: Range<u32>) -> Vec<[u64; 4]> {
         explained((self.model, self.rules), tiles, |group| {
             self.explains_by(explaining, group)
         })
     }
 
-    /// Returns whether `explaining` selects the operation group whose index in the model is
-    /// `group`.
     fn explains_by(&self, explaining: Explaining, group: usize) -> bool {
         explaining == Explaining::All || self.placement.layered_groups[group]
     }
 
-    /// Predicts the bytes on the tile of `memory_peak` at its step: the code of the operations that
-    /// `explaining` selects, plus the variables of these operations that are live at the step.
+    /// Predicts the bytes that the operations selected by `explaining` take on the tile and at the
+    /// liveness step of `memory_peak`: their code and their live variables.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let &MemoryPeak { tile, step, .. } = memory_peak;
         let code = self.explained(explaining, tile..tile + 1);
@@ -188,12 +191,12 @@ impl MemoryModel<'_> {
         code.into_iter().flatten().chain(variables).sum()
     }
 
-    /// Explains the recorded bytes of the fullest tile at its peak step; if several tiles are
-    /// equally full, the first of them is explained. Returns `None` if the profile has no bytes by
-    /// tile.
+    /// Divides the recorded bytes of the fullest tile at its peak step by what explains them, such
+    /// as layers and overhead. If several tiles are equally full, the first is chosen. Returns
+    /// `None` if the profile has no bytes by tile.
     pub fn coverage(&self) -> Option<Coverage> {
-        let recorded = (0u32..).zip(&self.model.recorded.tiles);
-        let (recorded, Reverse(tile)) = recorded
+        let (recorded, Reverse(tile)) = (0u32..)
+            .zip(&self.model.recorded.tiles)
             .map(|(tile, recorded)| (recorded.total, Reverse(tile)))
             .max()?;
         let (_, step) = self.model.peak_on(tile);
@@ -224,10 +227,9 @@ impl MemoryModel<'_> {
         Some(coverage.with_rest())
     }
 
-    /// Explains the recorded bytes at `memory_peak`. The result has one entry per category of
-    /// variables in the profile, by the name of the category. If a kind of code has several
-    /// categories, all its bytes are attributed to the first category. Categories without bytes are
-    /// left out.
+    /// Divides the recorded bytes at `memory_peak` by what explains them, such as layers and
+    /// overhead: one entry per category of variables in the profile, by its name. If a kind of code
+    /// has several categories, the first has all its bytes. Categories without bytes are left out.
     pub fn coverage_by_category(&self, memory_peak: &MemoryPeak) -> BTreeMap<String, Coverage> {
         let mut by_category: BTreeMap<String, Coverage> = CodeKind::ALL
             .into_iter()
@@ -252,8 +254,9 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Returns the field of [`Coverage`] to which the bytes of variables with the use set `set` are
-    /// added. Returns `None` if no stage has these variables.
+    /// Returns the field of [`Coverage`], such as the bytes of layers, to which the bytes of
+    /// variables with the use set `set` (the operations that use them) are added. Returns `None` if
+    /// no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {
@@ -264,13 +267,12 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Explains the bytes of code on `tile`: the result has one entry per [`CodeKind`]. The fields
-    /// `recorded` and `rest` are 0 in each entry.
+    /// Divides the bytes of code on `tile`, with one entry per [`CodeKind`], into code of layers,
+    /// code that rules assigned to layers, and overhead. The fields `recorded` and `rest` stay 0.
     fn code_coverage(&self, tile: u32) -> [Coverage; 4] {
         let of_tile = &self.overhead[tile as usize];
         let capped = |is_wanted: &dyn Fn(usize) -> bool| {
-            let bytes = explained((self.model, self.rules), tile..tile + 1, is_wanted);
-            of_tile.capped(bytes[0])
+            of_tile.capped(explained((self.model, self.rules), tile..tile + 1, is_wanted)[0])
         };
         let of_group = &self.placement.of_group;
         let layers = capped(&|group| self.placement.layered_groups[group]);

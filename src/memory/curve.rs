@@ -3,7 +3,7 @@
 use super::lanes;
 use super::pipeline::PHASES;
 use super::steps::{StepSums, has_step};
-use super::{MemoryModel, Parts, Rules, StageMemory};
+use super::{MemoryModel, Rules, StageMemory};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -12,12 +12,13 @@ use std::ops::Range;
 /// or before the step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurve {
-    /// The first and the last step, both inclusive, that the curve covers.
+    /// The first and the last liveness step, both inclusive, that the curve of live bytes covers.
     pub window: (u32, u32),
-    /// Bytes that are the same at each step: code, vertex state, fragmentation, and additions of a
-    /// pipeline such as the stash.
+    /// Bytes that the stage or model takes at each step alike: code, vertex state, fragmentation,
+    /// and additions of a pipeline such as the stash.
     pub fixed: u64,
-    /// Bytes of the variables that are live at every step, which are not in `points`.
+    /// Bytes of the variables that are live at every step. They are kept apart from the bytes in
+    /// `points`, which change from step to step.
     pub always_live: u64,
     /// The bytes of the variables that are not always live, as pairs of a step and the bytes from
     /// this step on, in ascending order of steps. The first pair is for the first step of the
@@ -26,10 +27,15 @@ pub struct LiveCurve {
 }
 
 impl LiveCurve {
-    /// Returns the highest bytes of any step, and the first step that has them.
+    /// Returns the highest bytes of the curve at any liveness step, and the first step that has
+    /// these bytes.
     pub fn peak(&self) -> (u64, u32) {
-        let peak = self.points.iter().rev().max_by_key(|(_, bytes)| bytes);
-        let &(step, bytes) = peak.unwrap_or(&(self.window.0, 0));
+        let &(step, bytes) = self
+            .points
+            .iter()
+            .rev()
+            .max_by_key(|(_, bytes)| bytes)
+            .unwrap_or(&(self.window.0, 0));
         (self.fixed + self.always_live + bytes, step)
     }
 }
@@ -37,9 +43,10 @@ impl LiveCurve {
 /// The bytes of one stage or of the whole model at each step, as two curves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveCurves {
-    /// The bytes summed over all tiles.
+    /// The live bytes of the stage or model at each liveness step, summed over all tiles.
     pub all_tiles: LiveCurve,
-    /// The bytes on the one tile that the curves were requested for.
+    /// The live bytes of the stage or model at each liveness step, on the one tile that the curves
+    /// were requested for.
     pub on_tile: LiveCurve,
 }
 
@@ -87,9 +94,11 @@ impl MemoryModel<'_> {
         let window = self.all_steps()?;
         let variables = self.uses.data;
         let code = |tile: u32| -> u64 {
-            let code = self.model.recorded_code.iter();
             let of_tile = self.model.recorded.tiles.get(tile as usize);
-            code.map(|bytes| u64::from(bytes.get(tile)))
+            self.model
+                .recorded_code
+                .iter()
+                .map(|bytes| u64::from(bytes.get(tile)))
                 .chain(of_tile.map(|tile| tile.beyond_variables()))
                 .sum()
         };
@@ -128,34 +137,35 @@ impl MemoryModel<'_> {
         is_live
     }
 
-    /// Returns the positions to which variables with the use set `set` are attributed, in ascending
-    /// order. A stage has these variables if it has any of the positions. The result is empty if
-    /// every stage has the variables, or if no stage has them.
+    /// Returns the positions to which variables with the use set `set` (the operations that use
+    /// them) are attributed, in ascending order. A stage has these variables if it has any of the
+    /// positions. The result is empty if every stage has the variables, or if no stage has them.
     pub fn layers_of(&self, set: u32) -> &[u32] {
         self.sets.places(self.counted(set))
     }
 
-    /// Returns the bytes that a stage with the positions `range` takes at every step besides its
-    /// variables: one entry per tile. The bytes are those of code, and of fragmentation, stash,
-    /// accumulators and optimizer state, which come from `memory`, the memory of the stage.
+    /// Returns one entry per tile: the bytes of a stage that are the same at every liveness step,
+    /// which are all bytes except variables and transfers between stages. `memory` is the memory of
+    /// the stage.
     fn fixed(&self, range: &Range<usize>, memory: &StageMemory) -> Vec<u64> {
-        let code = self.code_of(range, self.rules == Rules::Full).into_iter();
-        let of_pipeline = |tile: &Parts| tile.stash + tile.accumulators + tile.state;
-        code.zip(&memory.tiles)
-            .map(|(code, tile)| code.total() + tile.gaps + of_pipeline(tile))
+        self.code_of(range, self.rules == Rules::Full)
+            .iter()
+            .zip(&memory.tiles)
+            .map(|(code, tile)| {
+                code.total() + tile.gaps + tile.stash + tile.accumulators + tile.state
+            })
             .collect()
     }
 }
 
-/// Sums of the bytes of variables at each step of a window of steps, over all tiles and on one
-/// tile. Variables are added one by one.
+/// Live bytes at each liveness step, over all tiles and on one tile, to which variables are added
+/// one by one.
 struct CurveSums {
     live: StepSums<2>,
     always_live: [u64; 2],
 }
 
 impl CurveSums {
-    /// Starts a sum without variables, for the steps of a window (first, last; both inclusive).
     fn new((first, last): (u32, u32)) -> Self {
         Self {
             live: StepSums::new(first..last + 1),
@@ -163,9 +173,8 @@ impl CurveSums {
         }
     }
 
-    /// Adds a variable that is live at the steps `live` (half-open ranges), or at every step if
-    /// `live` is `None`. `bytes` are the variable's bytes over all tiles, and its bytes on the
-    /// requested tile.
+    /// Adds the bytes of a variable, over all tiles and on one tile, to the curves. `live` has the
+    /// half-open ranges of steps at which the variable is live; `None` stands for all steps.
     fn add(&mut self, live: Option<&[(u32, u32)]>, bytes: [u64; 2]) {
         match live {
             None => lanes::add(&mut self.always_live, &bytes),
@@ -173,14 +182,15 @@ impl CurveSums {
         }
     }
 
-    /// Turns the sums into curves. `window` must be the window that [`CurveSums::new`] got (first
-    /// and last step, both inclusive). `fixed` are the bytes that are taken at every step besides
-    /// variables: over all tiles, and on the requested tile.
+    /// Turns the sums into curves of live bytes over all tiles and on one tile. `fixed` has the
+    /// bytes that are the same at every step, such as code, for each of the two curves.
     fn curves(mut self, window: (u32, u32), fixed: [u64; 2]) -> LiveCurves {
         let points: Vec<_> = self.live.points().collect();
         let [all_tiles, on_tile] = [0, 1].map(|lane| {
-            let points = points.iter();
-            let mut points: Vec<_> = points.map(|(step, bytes)| (*step, bytes[lane])).collect();
+            let mut points: Vec<_> = points
+                .iter()
+                .map(|(step, bytes)| (*step, bytes[lane]))
+                .collect();
             points.dedup_by_key(|&mut (_, bytes)| bytes);
             LiveCurve {
                 window,

@@ -1,30 +1,29 @@
-//! The bytes that a range of layers gains when it grows by one layer at its end, stored so that
-//! they can be looked up for every range.
+//! The bytes that a range of layers gains when it grows by one layer at its end. They are stored by
+//! the first start of a range to which they apply, so that the bytes of all ranges can be summed up
+//! without adding up each range anew.
 
 use super::MemoryModel;
 use super::lanes::{self, ByLane};
 use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Items, such as the bytes of a variable, that belong to several layers each. A range of layers
-/// has an item once if it contains any of the item's layers.
+/// Items, such as the bytes of a variable, that several layers use. A range of consecutive layers
+/// has an item once, so it gains the item when it grows to the first layer that uses the item.
 ///
 /// An item has an entry for each of its layers. The entry for a layer applies to ranges that start
-/// after the item's previous layer: they gain the item when they grow to this layer.
+/// after the item's previous layer, since ranges with earlier starts have the item already.
 #[derive(Default)]
 pub(super) struct Entries<Item> {
-    /// One list per start of ranges, with pairs of a layer and an item. A pair in the list of a
-    /// start applies to ranges that begin at this start or later, up to the layer: they gain the
-    /// item when they grow to the layer. Each pair is stored once, in the list of the first start
-    /// to which it applies.
+    /// One list per start of ranges, with pairs of a layer and an item: a range that begins at this
+    /// start or later gains the item when it grows to the layer. Each pair is stored once, in the
+    /// list of the first start to which it applies.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries in all lists. Entries that were left out because there were too many
-    /// are counted too.
+    /// The number of entries in all lists, including those that were left out because a limit on
+    /// memory was reached.
     count: usize,
 }
 
 impl<Item: Copy> Entries<Item> {
-    /// Removes all entries, and prepares for a model with `layers` layers (positions).
     pub fn restart(&mut self, layers: usize) {
         self.from.resize_with(layers, Vec::new);
         self.from.iter_mut().for_each(Vec::clear);
@@ -32,7 +31,7 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item that a range gains as soon as it contains any of `layers` (ascending). If there
-    /// are too many entries, the item is not added and [`Entries::check`] fails from then on.
+    /// are too many entries, the item is left out and [`Entries::check`] fails from then on.
     pub fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
@@ -45,8 +44,8 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Adds an entry to the list of `start`: ranges that begin at this start or later gain `item`
-    /// when they grow to `layer`. An entry for a start after the last layer is ignored.
+    /// Adds `item` for ranges that begin at `start` or later: they gain it when they grow to
+    /// `layer`. A start after the last layer is ignored, since no range begins there.
     pub fn push(&mut self, start: usize, layer: u32, item: Item) {
         if let Some(entries) = self.from.get_mut(start) {
             entries.push((layer, item));
@@ -54,8 +53,8 @@ impl<Item: Copy> Entries<Item> {
     }
 
     /// Adds an item that a range gains as soon as it contains both the layer `with` and any of
-    /// `layers` (ascending). `undo` must be the inverse of `item`: it cancels the item for ranges
-    /// that would otherwise gain it without containing both.
+    /// `layers` (ascending). The inverse of the item, `undo`, cancels it for ranges that would
+    /// otherwise gain it without both.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -72,7 +71,7 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Checks that no entry was left out.
+    /// Checks that no entry was left out because of the limit on entries.
     ///
     /// # Errors
     /// If there were more than [`limits::ENTRIES`] entries: the tiles have more variables or code
@@ -84,9 +83,9 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns the entries in the list of `start`, which apply to ranges that begin at `start` but
-    /// not to ranges that begin earlier. An entry is a pair of a layer, and the item that ranges
-    /// gain when they grow to this layer.
+    /// Returns pairs of a layer and an item: ranges that begin at `start` or later gain the item
+    /// when they grow to this layer. Pairs that also apply to ranges with an earlier start are left
+    /// out.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -94,38 +93,32 @@ impl<Item: Copy> Entries<Item> {
     }
 }
 
-/// Sums of bytes, one entry per kind, with one number per lane (tile). Each user of this type
-/// defines its own kinds.
 type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 
-/// The bytes of a range of positions that grows by one position at a time, by kind and by lane
-/// (tile). Bytes belong to a set of positions: a range has the bytes once if it contains any of
-/// these positions. A kind is an index below `KINDS`; each user of this type defines its own kinds.
+/// The bytes of a range of consecutive positions (In, layers, Out) that grows by one position at a
+/// time, by kind of bytes and by lane (tile). Bytes that several positions need count once. Each
+/// user of this type defines its own kinds, such as kinds of code.
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// The bytes that ranges gain: each item is a pair of an index of a kind, and the bytes of this
-    /// kind by lane (tile).
+    /// Bytes that a range gains when it grows, as pairs of a kind and the bytes by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,
-    /// The bytes that every range has, whatever its positions.
+    /// The bytes that every stage needs, whatever its layers.
     everywhere: ByKind<N, KINDS>,
-    /// One entry per position: the bytes that a range from the current start gains when it grows to
-    /// this position.
+    /// One entry per position (In, a layer or Out): the bytes that a range from the current start
+    /// gains when it grows to this position, so that growing takes one addition.
     at: Vec<ByKind<N, KINDS>>,
-    /// The bytes of the current range, by kind and lane.
     pub sums: ByKind<N, KINDS>,
 }
 
 impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
-    /// Removes all bytes, and prepares for a layer order of `positions` positions.
     pub fn restart(&mut self, positions: usize) {
         self.entries.restart(positions);
         self.everywhere = ByLane::default();
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Adds `bytes`, one number per lane (tile), of the kind with the index `kind`. A range has
-    /// these bytes once if it contains any position of `set`; if `set` is [`EVERYWHERE`], every
-    /// range has them. `memory` is needed to look up the positions of `set`.
+    /// Adds bytes, one number per lane (tile), that a range has once if it contains any position of
+    /// `set`. If `set` is [`EVERYWHERE`], every range has these bytes.
     pub fn enter(&mut self, memory: &MemoryModel<'_>, set: PlaceSet, kind: usize, bytes: [u64; N]) {
         if set == EVERYWHERE {
             lanes::add(&mut self.everywhere[kind], &bytes);
@@ -134,8 +127,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
-    /// Starts an empty range before the position `start`. The method must be called for the starts
-    /// 0, 1, ... in this order.
+    /// Starts an empty range at the position `start`. Starts must come in the order 0, 1, ...,
+    /// since what ranges gain from one start also applies to later starts.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());
@@ -146,8 +139,6 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.sums = self.everywhere;
     }
 
-    /// Adds the position `last` to the end of the current range; it must be the next position after
-    /// the range.
     pub fn add(&mut self, last: usize) {
         lanes::add_each(&mut self.sums, &self.at[last]);
     }

@@ -1,4 +1,5 @@
-//! The variables of a stage by kind (docs/model.md, "Kinds of variables").
+//! Divides the bytes of the variables of a stage into kinds such as weights, gradients and
+//! activations (docs/model.md, "Kinds of variables").
 
 use super::steps::has_step;
 use super::{MemoryModel, StageMemory};
@@ -38,25 +39,28 @@ impl VariableKinds {
     }
 }
 
-/// Rules that determine the kind of a variable from the operations that use it. Each list has one
-/// entry per use set.
+/// What the operations that use a variable tell about its kind, such as weight or activation. Each
+/// list has one entry per use set, that is, per distinct set of operations that use a variable.
 struct KindRules<'a> {
     model: &'a Model,
-    /// Whether every weight of the model has a label that marks it as a weight.
+    /// Whether every weight of the model has a label, from the debug context, that marks it as a
+    /// weight.
     has_labels: bool,
-    /// One entry per use set: whether the forward pass uses the variables with this use set.
+    /// One entry per use set (the operations that use a variable): whether the forward pass uses
+    /// the variables.
     forward: Vec<bool>,
-    /// One entry per use set: whether its variables are used by an update, or by an operation after
-    /// the forward and backward pass, such as a norm.
+    /// One entry per use set (the operations that use a variable): whether an update uses the
+    /// variables, or an operation after the forward and the backward pass, such as a norm of all
+    /// gradients.
     late: Vec<bool>,
-    /// One entry per use set: whether its variables are used only by updates and by copies from and
-    /// to the host.
+    /// One entry per use set (the operations that use a variable): whether only updates, and copies
+    /// from and to the host, use the variables.
     only_updates: Vec<bool>,
 }
 
 impl<'a> KindRules<'a> {
-    /// Finds out which operations use the variables of `model`. `end` is the first step after the
-    /// forward and the backward pass.
+    /// Finds out in which passes the variables of `model` are used. `end` is the first liveness
+    /// step after the forward and the backward pass.
     fn new(model: &'a Model, end: u32) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
         let is_forward =
@@ -79,8 +83,8 @@ impl<'a> KindRules<'a> {
         }
     }
 
-    /// Determines the kind of variables with the equivalence class `class` and the use set `set`,
-    /// and returns the field of `kinds` for this kind.
+    /// Returns the field of `kinds`, such as weights, to which the bytes of variables with the
+    /// equivalence class `class` and the use set `set` belong.
     fn of<'k>(&self, kinds: &'k mut VariableKinds, class: u32, set: u32) -> &'k mut u64 {
         let (model, index) = (self.model, set as usize);
         let label = model.label_of(set);
@@ -131,9 +135,9 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // During a weight update all parameters are on the chip, so they are counted at any
-                // step. The tensors that the update makes are not counted as variables of the
-                // stage.
+                // During a weight update all parameters are on the chip, so parameters are counted
+                // whether or not they are live at the step. Tensors that the update makes are no
+                // variables of the stage.
                 let is_filled = update.is_some_and(|update| update.fills_holes(number))
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
@@ -144,8 +148,8 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // A number of at least `data` belongs to variables that hold code, not data. Only
-                // the classic memory model has such numbers.
+                // In the classic memory model, indices from `data` on belong to variables that hold
+                // code. They have no kind of their own.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {
@@ -212,7 +216,8 @@ mod tests {
         }
     }
 
-    /// Splits a fixture on four IPUs, and returns the kinds of each stage.
+    /// Splits a model from the test fixtures on four IPUs, and returns the bytes of weights,
+    /// activations and other kinds of variables in each stage.
     fn of_fixture(name: &str) -> Vec<VariableKinds> {
         let folder = Path::new("fixtures").join(name);
         let files = ["profile.pop", "debug.cbor"].map(|file| folder.join(file));
@@ -236,7 +241,7 @@ mod tests {
             assert!(kinds.weights > 0 && kinds.activations > 0, "{kinds:?}");
             assert_eq!((kinds.gradients, kinds.optimizer_state), (0, 0));
         }
-        // 16-bit weights and accumulators, and two moments of 32 bits.
+        // The fixture has 16-bit weights and accumulators, and two 32-bit moments for each weight.
         for kinds in of_fixture("training-pipeline") {
             assert_eq!(kinds.gradients, kinds.weights);
             assert_eq!(kinds.optimizer_state, 4 * kinds.weights);

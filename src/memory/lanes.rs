@@ -12,23 +12,18 @@ pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 /// and subtractions wrap around, so a final sum of at most [`Bytes::HIGHEST`] is right whatever the
 /// order of the changes.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
-    /// The highest number of bytes that a sum of this type may have.
+    /// The highest number of bytes that a sum of this type can hold. Tiles with more bytes need a
+    /// wider type.
     const HIGHEST: u64;
 
-    /// Returns `bytes`, or [`Bytes::HIGHEST`] if `bytes` is larger.
     fn at_most(bytes: u64) -> Self;
 
-    /// Converts the bytes of one variable to this type, so that they can be added to a sum or
-    /// subtracted from it.
     fn change(bytes: u32) -> Self;
 
-    /// Returns the sum of both numbers, with wrap-around.
     fn plus(self, other: Self) -> Self;
 
-    /// Returns `self` minus `other`, with wrap-around.
     fn minus(self, other: Self) -> Self;
 
-    /// Returns this sum as an unsigned 64-bit integer.
     fn sum(self) -> u64;
 }
 
@@ -61,14 +56,14 @@ macro_rules! bytes {
         }
     };
 }
-// The 32-bit type is signed, since processors can compare signed numbers in all lanes at once, but
-// not unsigned numbers.
+// The 32-bit type is signed, since processors can compare signed numbers in all lanes (tiles) at
+// once, but not unsigned numbers.
 bytes!(i32, u32, i32::MAX);
-// 64 bits are enough for every sum of real bytes.
+// A sum of bytes of real tiles never exceeds 64 bits.
 bytes!(u64, u64, u64::MAX);
 
 /// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
-/// default for any `N`: the default of `T` in each lane.
+/// default for any length `N`.
 #[derive(Clone, Copy)]
 pub(super) struct ByLane<T, const N: usize>(pub [T; N]);
 
@@ -92,9 +87,8 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
     }
 }
 
-/// Replaces each lane of `to` by the result of `of` for this lane of `to` and the same lane of
-/// `by`. The loop is over indices: this is as fast as iterators in optimised code, and three times
-/// as fast in test builds.
+/// Applies `of` to each pair of lanes of two arrays. The loop is over indices, since iterators
+/// would be equally fast in optimised code but three times as slow in test builds.
 #[inline(always)]
 fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {
     let mut lane = 0;
@@ -104,13 +98,11 @@ fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl 
     }
 }
 
-/// Adds each lane of `bytes` to the same lane of `sums`, with wrap-around.
 #[inline]
 pub(super) fn add<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::plus);
 }
 
-/// Adds each entry of `bytes` to the same entry of `sums`, lane by lane.
 #[inline]
 pub(super) fn add_each<const N: usize, const KINDS: usize>(
     sums: &mut [ByLane<u64, N>; KINDS],
@@ -121,24 +113,20 @@ pub(super) fn add_each<const N: usize, const KINDS: usize>(
     }
 }
 
-/// Subtracts each lane of `bytes` from the same lane of `sums`, with wrap-around.
 #[inline]
 pub(super) fn subtract<B: Bytes, const N: usize>(sums: &mut [B; N], bytes: &[B; N]) {
     change_lanes(sums, bytes, B::minus);
 }
 
-/// Raises each lane of `highest` to the same lane of `bytes` if the latter is higher.
 #[inline]
 pub(super) fn raise<T: Copy + Ord, const N: usize>(highest: &mut [T; N], bytes: &[T; N]) {
     change_lanes(highest, bytes, |a, b| if a > b { a } else { b });
 }
 
-/// Lowers each lane of `lowest` to the same lane of `bytes` if the latter is lower.
 pub(super) fn lower<const N: usize>(lowest: &mut [u64; N], bytes: &[u64; N]) {
     change_lanes(lowest, bytes, u64::min);
 }
 
-/// Is any lane of `bytes` higher than the same lane of `known`?
 #[inline]
 pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T; N]) -> bool {
     let mut is_above = false;
@@ -150,7 +138,6 @@ pub(super) fn is_above<T: Copy + Ord, const N: usize>(bytes: &[T; N], known: &[T
     is_above
 }
 
-/// Returns the sums of `a` and `b`, lane by lane.
 #[inline]
 pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     let mut sums = *a;
@@ -158,7 +145,6 @@ pub(super) fn plus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     sums
 }
 
-/// Returns the highest of `numbers`; 0 if `N` is 0.
 pub(super) fn highest<const N: usize>(numbers: &[u64; N]) -> u64 {
     numbers.iter().copied().max().unwrap_or(0)
 }

@@ -1,24 +1,24 @@
-//! Finds the layer that each liveness step belongs to.
+//! Finds the layer whose operation runs at each liveness step.
 
 use super::MemoryModel;
 use super::steps::each_stretch;
 use std::cmp::Reverse;
 
-/// A run of consecutive steps that all belong to one layer. Steps without a layer that lie between
-/// these steps belong to the run too.
+/// A run of consecutive liveness steps that all belong to one layer. Steps without a layer that lie
+/// between steps of the layer belong to the run too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LayerSpan {
-    /// The position of the layer in the layer order.
+    /// The layer to which the run of liveness steps belongs, by its position in the layer order.
     pub layer: u32,
-    /// The first step of the run.
+    /// The first liveness step of the run of steps that belong to the layer.
     pub from: u32,
-    /// The last step of the run, inclusive.
+    /// The last liveness step, inclusive, of the run of steps that belong to the layer.
     pub to: u32,
 }
 
-/// The maximum number of runs that [`MemoryModel::layer_spans`] returns. If the steps have more
-/// runs, the method cuts all steps into at most this number of equal stretches, and attributes each
-/// stretch to one layer.
+/// The maximum number of runs of liveness steps that [`MemoryModel::layer_spans`] returns. If there
+/// were more runs, the steps are cut into at most this number of equal stretches instead, and each
+/// stretch is attributed to one layer.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
@@ -41,14 +41,17 @@ impl MemoryModel<'_> {
         runs(&coarse)
     }
 
-    /// Returns one entry per step: the position of the layer that the step belongs to. Only
-    /// operation groups with exactly one position count; if several of them run at the step, the
-    /// shortest one decides. An entry is `None` if no such group runs at the step.
+    /// Returns the layer of each liveness step, by its position in the layer order. If several
+    /// operation groups with exactly one layer run at a step, the shortest one decides. `None` if
+    /// no such group runs at the step.
     fn layers_of_steps(&self) -> Vec<Option<u32>> {
-        let groups = self.model.operation_groups.iter().enumerate();
-        let spans = groups
+        let spans = self
+            .model
+            .operation_groups
+            .iter()
+            .zip(0u32..)
             .zip(&self.placement.of_group)
-            .filter_map(|((number, group), &set)| match *self.sets.places(set) {
+            .filter_map(|((group, number), &set)| match *self.sets.places(set) {
                 [layer] => group
                     .window
                     .map(|(from, to)| (from, to + 1, (to - from, number, layer))),
@@ -57,19 +60,21 @@ impl MemoryModel<'_> {
         let mut layers = vec![None; self.model.steps() as usize];
         each_stretch(spans, |from, to, running| {
             let shortest = running.keys().next().map(|&(.., layer)| layer);
-            let steps = layers.iter_mut().take(to as usize);
-            steps.skip(from as usize).for_each(|step| *step = shortest);
+            layers
+                .iter_mut()
+                .take(to as usize)
+                .skip(from as usize)
+                .for_each(|step| *step = shortest);
         });
         layers
     }
 }
 
-/// Merges steps into runs of one layer; `layers` has the layer of each step. A step without a layer
-/// between two steps of one layer belongs to the run of this layer; any other step without a layer
-/// belongs to no run.
+/// Merges liveness steps into runs of one layer; `layers` has the layer of each step. Steps without
+/// a layer join a run if they lie between two of its steps; otherwise they belong to no run.
 fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
-    let steps = (0u32..).zip(layers);
-    let of_layers: Vec<_> = steps
+    let of_layers: Vec<_> = (0u32..)
+        .zip(layers)
         .filter_map(|(step, layer)| Some((step, (*layer)?)))
         .collect();
     of_layers
@@ -82,9 +87,8 @@ fn runs(layers: &[Option<u32>]) -> Vec<LayerSpan> {
         .collect()
 }
 
-/// Returns the layer that occurs most often in `layers`, which has the layer of each step. If
-/// several layers occur equally often, returns the first of them in the layer order. Returns `None`
-/// if no step has a layer.
+/// Returns the layer of most liveness steps, or the first of several such layers; `None` if no step
+/// has a layer. `layers` has the layer of each step.
 fn most_frequent(layers: &[Option<u32>]) -> Option<u32> {
     let mut sorted: Vec<u32> = layers.iter().flatten().copied().collect();
     sorted.sort_unstable();

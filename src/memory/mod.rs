@@ -52,51 +52,46 @@ use steps::covering;
 use update::UpdatePhase;
 use uses::CountedUses;
 
-/// A model whose operations are assigned to layers, prepared for the computation of the memory of
-/// stages.
+/// The memory model of a profile whose operations are assigned to layers. It computes the bytes
+/// that any pipeline stage takes on each tile.
 #[derive(Debug, Clone)]
 pub struct MemoryModel<'a> {
-    /// The operations and variables of the profile.
     model: &'a Model,
-    /// The positions (In, layers, Out) to which operations and variables are attributed.
     placement: &'a Placement,
-    /// The memory model: the full model includes all bytes of a tile, the classic model only the
-    /// bytes that the original tool included.
     rules: Rules,
-    /// All sets of positions ([`PlaceSet`]) that the model uses, with the positions in each set.
-    /// The sets come from the placement, from code and from pipelines.
     sets: Arc<PlaceSets>,
-    /// The bytes of code. Each entry has the code of one [`CodeKind`](crate::profile::CodeKind)
-    /// that one set of positions needs.
+    /// The bytes of code, which several layers may share. Each entry has the bytes of one
+    /// [`CodeKind`](crate::profile::CodeKind) and a set of positions (In, layers, Out): a stage
+    /// with any of these positions has the bytes once.
     code: Arc<[CodeItem]>,
-    /// One entry per tile: the bytes that every stage needs whatever its positions, and the bytes
-    /// of fragmentation.
+    /// One entry per tile: the bytes that every stage needs whatever its layers, such as the stack,
+    /// and the bytes of fragmentation.
     overhead: Arc<[TileOverhead]>,
-    /// Flows: groups of tensors with the same users. They determine the bytes that a pipeline adds
-    /// to stages. `None` without a pipeline.
+    /// Flows, that is, groups of tensors that the same layers use. What a stage stashes and what it
+    /// sends to other stages follows from its flows. `None` without a pipeline.
     flows: Option<Flows>,
     pipeline: Pipeline,
-    /// The weight update as a phase of its own, in which optimizer state is loaded or gathered.
-    /// `None` if all optimizer state stays on the chip, or if the model does not train.
+    /// The weight update, in which optimizer state is loaded or gathered, so that it needs a peak
+    /// of its own. `None` if all optimizer state stays on the chip, or if the model does not train.
     update: Option<Arc<UpdatePhase>>,
-    /// One entry per phase of a stage (see [`PHASES`]): its half-open range of steps, which is
-    /// empty if the model does not have the phase.
+    /// One entry per phase of a step (see [`PHASES`]), such as the backward pass: its half-open
+    /// range of liveness steps. The range is empty if the model does not have the phase.
     phases: [Range<u32>; PHASES],
-    /// One entry per position: the first and the last step (both inclusive) of the operations that
-    /// belong to this position only. `None` if there are no such operations.
+    /// One entry per position (In, a layer or Out): the first and the last liveness step (both
+    /// inclusive) of the operations that belong to this position only. `None` if there are no such
+    /// operations.
     windows: Vec<Option<(u32, u32)>>,
-    /// The variables that stages have, grouped by equivalence class and use set.
     uses: CountedUses<'a>,
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Prepares `model`, whose operations and variables are attributed to positions by `placement`.
-    /// Without a pipeline, a stage takes the memory that its layers take in the one-IPU
+    /// Prepares the memory of the stages of `model`. `placement` assigns operations and variables
+    /// to layers. Without a pipeline, a stage takes the memory that its layers take in the one-IPU
     /// compilation.
     ///
     /// # Errors
     /// If the distinct sets of layers that share code or variables have more than 2^24 layers in
-    /// all; no real model comes near this.
+    /// all; no real model comes near this number.
     pub fn new(model: &'a Model, placement: &'a Placement) -> Result<Self, TooManyPlaces> {
         let rules = placement.rules;
         let mut sets = placement.sets.clone();
@@ -150,24 +145,25 @@ impl<'a> MemoryModel<'a> {
         Ok(placed)
     }
 
-    /// Returns the settings of the pipeline that the stages belong to, as far as they change the
-    /// memory. Returns [`Pipeline::default`], which means no pipeline, unless this model was made
-    /// by [`MemoryModel::in_pipeline`].
+    /// Returns the settings of the pipeline whose stages this memory model predicts. Settings that
+    /// do not change the memory have their defaults. Returns [`Pipeline::default`], which means no
+    /// pipeline, unless this memory model was made by [`MemoryModel::in_pipeline`].
     pub fn pipeline(&self) -> Pipeline {
         self.pipeline
     }
 
-    /// Returns the number of additional copies of each stashed tensor that `stage` keeps, and the
-    /// number of forward pipeline stages after `stage`. Returns `None` without a pipeline, or if
-    /// [`PlacedStage::after`] is `None`.
+    /// Returns the number of additional copies that `stage` keeps of each stashed tensor, and the
+    /// number of forward pipeline stages after `stage`, on which it depends. Returns `None` without
+    /// a pipeline, or if the number of stages after `stage` is open.
     pub fn copies(&self, stage: &PlacedStage) -> Option<(u64, usize)> {
         let (flows, after) = self.flows.as_ref().zip(stage.after)?;
         let depth = flows.depth(&stage.positions, after);
         Some((flows.copies(depth), depth))
     }
 
-    /// Returns whether `stage` keeps additional copies of the variables with the equivalence class
-    /// `class` and the use set `set`, for the micro-batches in flight.
+    /// Returns whether `stage` keeps additional copies, for the micro-batches in flight, of the
+    /// variables with the equivalence class `class` and the use set `set` (the operations that use
+    /// them).
     pub fn is_stashed(&self, stage: &PlacedStage, class: u32, set: u32) -> bool {
         let is_stashed = || {
             let flows = self.flows.as_ref()?;
@@ -181,33 +177,31 @@ impl<'a> MemoryModel<'a> {
         self.copies(stage).is_some_and(|(copies, _)| copies > 0)
     }
 
-    /// Returns the flows of this model (tensors with the same users). If this model has none,
-    /// because it is in no pipeline, returns new flows for `pipeline`, which lack the steps at
-    /// which variables are live in stages.
+    /// Returns the flows of this memory model, that is, groups of tensors that the same layers use.
+    /// Without a pipeline, returns new flows for `pipeline`, which lack the steps at which
+    /// variables are live in stages.
     fn flows_or_new(&self, pipeline: Pipeline) -> Flows {
-        // The last phase begins at the first step after the forward and the backward pass, which
-        // [`Flows::new`] needs.
         let [.., after] = &self.phases;
         self.flows
             .clone()
             .unwrap_or_else(|| Flows::new((self.model, self.placement), pipeline, after.start))
     }
 
-    /// Returns the positions of the layer order and their names: In (or None), the layers, Out.
     pub(crate) fn positions(&self) -> &'a Positions {
         &self.placement.positions
     }
 
-    /// Returns the number of positions in the layer order (In or None, layers, Out).
+    /// Returns the number of positions in the layer order: In, the layers and Out. If In and Out
+    /// are not separate, all operations without a layer have one position, None.
     pub fn layers(&self) -> usize {
         self.windows.len()
     }
 
-    /// Returns the first and the last step (both inclusive) of the steps that the memory of a stage
-    /// with the positions `layers` (end exclusive) is computed for. Returns `None` if there is no
-    /// such step. In the full memory model these are all steps of the profile. In the classic model
-    /// they are the steps of the stage's layers: position 0, which has the operations without a
-    /// layer, is ignored unless it is the only position of the stage.
+    /// Returns the first and the last liveness step (both inclusive) among which the peak of a
+    /// stage with the positions `layers` (end exclusive) is searched for; `None` if there is no
+    /// step. In the full memory model these are all steps of the profile. In the classic memory
+    /// model they are the steps of the stage's layers; position 0, which has the operations without
+    /// a layer, counts only in a stage without other positions.
     pub fn window(&self, layers: Range<usize>) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -216,10 +210,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the first and the last step (both inclusive) that the position `layer` adds to
-    /// [`MemoryModel::window`]. In the full memory model these are all steps. In the classic model
-    /// these are the steps of the position's operations, and the result is `None` for position 0
-    /// (operations without a layer) and for positions without operations.
+    /// Returns the first and the last liveness step (both inclusive) that the position `layer` adds
+    /// to the steps among which the peak of a stage is searched for ([`MemoryModel::window`]).
+    /// `None` if it adds no steps, as do operations without a layer (position 0) in the classic
+    /// memory model.
     fn layer_window(&self, layer: usize) -> Option<(u32, u32)> {
         match self.rules {
             Rules::Full => self.all_steps(),
@@ -227,13 +221,10 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns the first and the last step (both inclusive) of the profile; `None` if it has no
-    /// steps.
     fn all_steps(&self) -> Option<(u32, u32)> {
         Some((0, self.model.steps().checked_sub(1)?))
     }
 
-    /// Returns the number of tiles of an IPU that have variables.
     pub(crate) fn tiles(&self) -> u32 {
         self.model.variables.tiles()
     }
@@ -246,24 +237,25 @@ impl<'a> MemoryModel<'a> {
             .max_by_key(|&(_, bytes)| bytes)
     }
 
-    /// Returns whether a stage with the positions `stage` (end exclusive) has bytes that are
-    /// attributed to the set of positions `set`: the stage must have at least one position of the
-    /// set.
+    /// Returns whether a stage with the positions `stage` (end exclusive) has the bytes that belong
+    /// to `set`, a set of positions (In, layers, Out): it must contain at least one of these
+    /// positions.
     fn counts_in(&self, set: PlaceSet, stage: &Range<usize>) -> bool {
         set == EVERYWHERE || meets(self.sets.places(set), stage)
     }
 
-    /// Returns the set of positions to which variables with the use set `set` are attributed: a
-    /// stage with any of these positions has the bytes of the variables.
+    /// Returns the positions (In, layers, Out) to which variables with the use set `set` (the
+    /// operations that use them) are attributed: a stage with any of these positions has the bytes
+    /// of the variables.
     fn counted(&self, set: u32) -> PlaceSet {
         self.placement.counted[set as usize]
     }
 }
 
-/// Returns the half-open range of steps of each phase (see [`PHASES`]). Without a backward pass,
-/// and in the classic memory model, only the first phase has steps. The last phase begins after the
-/// last forward or backward operation that gives a position itself; operations that a rule assigns
-/// to a position are ignored.
+/// Divides the liveness steps into phases (see [`PHASES`]), as half-open ranges. Without a backward
+/// pass, and in the classic memory model, only the first phase has steps. The last phase begins
+/// after the last forward or backward operation that tells its layer itself, since the layer of any
+/// other operation is only inferred by a rule.
 fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     let steps = model.steps();
     let start = model.backward_start.map_or(steps, |start| start.min(steps));
@@ -282,8 +274,6 @@ fn phases(model: &Model, placement: &Placement) -> [Range<u32>; PHASES] {
     [0..last_forward, last_forward..start, start..end, end..steps]
 }
 
-/// Returns one entry per position: the first and the last step (both inclusive) of the operations
-/// that belong to this position only. An entry is `None` if there are no such operations.
 fn windows(model: &Model, placement: &Placement) -> Vec<Option<(u32, u32)>> {
     let mut windows = vec![None; placement.positions.len()];
     for (index, operation) in model.operations.iter().enumerate() {

@@ -1,24 +1,24 @@
-//! Live bytes at each step of a window, and sets of steps.
+//! Sums of live bytes at each liveness step, and operations on sets of liveness steps.
 
 use super::lanes::{self, ByLane};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The live bytes at each step of a window of steps, with one lane for each tile. Variables are
-/// added one by one.
+/// The live bytes at each liveness step of a window of steps, on up to `N` tiles with one lane
+/// each. Variables are added one by one.
 #[derive(Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
-    /// The bytes that are live at the first step of the window, by lane (tile).
+    /// The bytes of variables that are live at the first liveness step of the window, by lane
+    /// (tile).
     at_start: ByLane<u64, N>,
-    /// Changes of the live bytes at later steps of the window: pairs of a step and the change in
-    /// each lane (tile), with wrap-around. The pairs are not sorted, and a step may have several
-    /// pairs.
+    /// Changes of the live bytes after the first liveness step of the window, where variables begin
+    /// or cease to be live: pairs of a step and the change in each lane (tile). They are in any
+    /// order, and decreases wrap around.
     changes: Vec<(u32, [u64; N])>,
 }
 
 impl<const N: usize> StepSums<N> {
-    /// Creates sums for the half-open `window` of steps, without any live bytes.
     pub fn new(window: Range<u32>) -> Self {
         Self {
             window,
@@ -26,8 +26,8 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Adds the live bytes of a variable at those steps of the half-open `ranges` that lie in the
-    /// window. `bytes` has one number per lane (tile).
+    /// Adds the bytes of a variable, by lane (tile), at the steps of its half-open live ranges.
+    /// Steps outside the window are ignored.
     pub fn add(&mut self, bytes: [u64; N], ranges: &[(u32, u32)]) {
         let Range { start, end } = self.window;
         for &(from, to) in ranges {
@@ -46,9 +46,9 @@ impl<const N: usize> StepSums<N> {
         }
     }
 
-    /// Iterates over pairs of a step and the live bytes in each lane (tile) from this step on, in
-    /// ascending order of steps. There is one pair for the first step of the window, and one for
-    /// each later step at which the live bytes change.
+    /// Iterates over pairs of a liveness step and the live bytes in each lane (tile) from this step
+    /// on, in ascending order. There is one pair for the first step of the window, and one for each
+    /// later step at which the live bytes change.
     pub fn points(&mut self) -> impl Iterator<Item = (u32, [u64; N])> {
         self.changes.sort_unstable_by_key(|&(step, _)| step);
         let mut live = *self.at_start;
@@ -65,7 +65,6 @@ impl<const N: usize> StepSums<N> {
         [first].into_iter().chain(changed)
     }
 
-    /// Returns for each lane (tile) the highest live bytes at any step of the window.
     pub fn highest(&mut self) -> [u64; N] {
         self.points().fold([0; N], |mut highest, (_, live)| {
             lanes::raise(&mut highest, &live);
@@ -74,18 +73,18 @@ impl<const N: usize> StepSums<N> {
     }
 }
 
-/// Half-open ranges of steps, ascending and disjoint. Most lists have one or two ranges.
+/// Half-open ranges of liveness steps, ascending and disjoint. Most lists have one or two ranges.
 pub(super) type Steps = Vec<(u32, u32)>;
 
-/// A position of the layer order, and the steps at which it needs a variable.
+/// A position of the layer order (In, a layer or Out), and the liveness steps at which it needs a
+/// certain variable.
 pub(super) type StepsOfPosition = (u32, Steps);
 
-/// Returns whether `step` is in any of the half-open `ranges`.
 pub(super) fn has_step(ranges: &[(u32, u32)], step: u32) -> bool {
     ranges.iter().any(|&(from, to)| (from..to).contains(&step))
 }
 
-/// Sorts half-open ranges of steps and merges ranges that overlap or touch.
+/// Sorts half-open ranges of liveness steps and joins ranges that overlap or touch.
 pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     let mut ranges: Steps = ranges.into_iter().filter(|(from, to)| from < to).collect();
     ranges.sort_unstable();
@@ -96,8 +95,8 @@ pub(super) fn merged(ranges: impl IntoIterator<Item = (u32, u32)>) -> Steps {
     merged
 }
 
-/// Adds a half-open range of steps to `steps`. The range must not begin before any range in
-/// `steps`. If it overlaps or touches the last range in `steps`, it is joined with that range.
+/// Appends a half-open range of liveness steps to `steps`, or joins it with the last range if they
+/// overlap or touch. The range must not begin before any range in `steps`.
 fn append(steps: &mut Steps, (from, to): (u32, u32)) {
     match steps.last_mut() {
         Some(last) if last.1 >= from => last.1 = last.1.max(to),
@@ -105,8 +104,8 @@ fn append(steps: &mut Steps, (from, to): (u32, u32)) {
     }
 }
 
-/// Returns the steps of `ranges` that are not in `others`. Arguments and result have half-open
-/// ranges, ascending and disjoint. Empty ranges in `others` are ignored.
+/// Returns the liveness steps of `ranges` that are in none of `others`. All lists have half-open
+/// ranges, ascending and disjoint; empty ranges in `others` are ignored.
 pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     let mut others = others.iter().filter(|range| range.0 < range.1).peekable();
     let mut left = Steps::new();
@@ -130,15 +129,13 @@ pub(super) fn without(ranges: &[(u32, u32)], others: &[(u32, u32)]) -> Steps {
     left
 }
 
-/// Groups the steps at which one variable is needed by the set of positions that need it. `own`
-/// has, for each position, the steps at which it needs the variable. Each key of the result is a
-/// set of positions (ascending); the value has the steps at which exactly these positions need the
-/// variable.
+/// Groups the liveness steps at which a variable is needed by the positions (In, layers, Out) that
+/// need it. `own` has the steps of each position. A key of the result is a set of positions
+/// (ascending); its value has the steps at which exactly these positions need the variable.
 pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps> {
-    let ranges = own.iter().flat_map(|(position, steps)| {
-        let steps = steps.iter();
-        steps.map(move |&(from, to)| (from, to, *position))
-    });
+    let ranges = own
+        .iter()
+        .flat_map(|(position, steps)| steps.iter().map(move |&(from, to)| (from, to, *position)));
     let mut found = BTreeMap::<Vec<u32>, Steps>::new();
     each_stretch(ranges, |from, to, positions| {
         let positions = positions.keys().copied().collect();
@@ -147,10 +144,10 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
     found
 }
 
-/// Divides the steps into stretches at both ends of all half-open `ranges` (first step, end, owner
-/// of the range). Calls `visit` for each stretch, in ascending order, with the first step and the
-/// end of the stretch, and with each owner of ranges that contain the stretch and the number of
-/// these ranges. Stretches in no range are skipped.
+/// Divides liveness steps (or tiles) into stretches in which the same half-open ranges apply. Each
+/// range belongs to an owner, such as a layer. Calls `visit` for each stretch in ascending order:
+/// with its first step, its end, and the owners of the ranges in it, each with its number of
+/// ranges. Steps in no range are skipped.
 pub(super) fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),
@@ -174,8 +171,8 @@ pub(super) fn each_stretch<T: Copy + Ord>(
     }
 }
 
-/// Returns the smallest window that contains all `windows`; `None` if all windows are `None`. A
-/// window is its first and its last step, both inclusive.
+/// Returns the smallest window of liveness steps that contains all `windows`; `None` if there is
+/// none. A window is its first and its last step, both inclusive.
 pub(super) fn covering(windows: &[Option<(u32, u32)>]) -> Option<(u32, u32)> {
     windows
         .iter()

@@ -1,4 +1,4 @@
-//! Random models for tests of several modules.
+//! Random models of training and inference, for the tests of several modules.
 
 use super::PlacedStage;
 use super::pipeline::tests::{after, in_passes, model};
@@ -9,8 +9,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use std::ops::Range;
 
-/// Returns the distance between the cases to test in a long list: `part`, or 1 (all cases) if
-/// `SEEDS` is set.
+/// Returns the distance between the cases that are tested in a long list: `part`, or 1 (all cases)
+/// if the environment variable `SEEDS` is set.
 pub(crate) fn share(part: usize) -> usize {
     if std::env::var_os("SEEDS").is_some() {
         1
@@ -19,13 +19,14 @@ pub(crate) fn share(part: usize) -> usize {
     }
 }
 
-/// Returns the configuration of a property test with a third of `count` cases, or with all if
-/// `SEEDS` is set.
+/// Returns the configuration of a property test with a third of `count` cases, or with all cases if
+/// the environment variable `SEEDS` is set.
 pub(crate) fn cases(count: u32) -> ProptestConfig {
     ProptestConfig::with_cases(count / share(3) as u32)
 }
 
-/// Returns `0..count`, or the range in the variable `SEEDS`, which is written `from..to`.
+/// Returns the seeds of random models to test: `0..count`, or the range in the environment variable
+/// `SEEDS`, which is written `from..to`.
 pub(crate) fn seeds(count: u64) -> Range<u64> {
     let Ok(seeds) = std::env::var("SEEDS") else {
         return 0..count;
@@ -34,8 +35,8 @@ pub(crate) fn seeds(count: u64) -> Range<u64> {
     from.parse().expect("a seed")..to.parse().expect("a seed")
 }
 
-/// Makes a random training model of some layers on three tiles, with operations in any pass.
-/// `compilation` 1, 2, ... are the same model with other bytes of variables.
+/// Makes a random training model of some layers on three tiles, with operations in any pass. The
+/// `compilation` 0, 1, 2, ... of a seed are the same model with other bytes of variables.
 pub(crate) fn random_training(seed: u64, compilation: u32) -> (Model, Layering) {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -53,8 +54,8 @@ pub(crate) fn random_training(seed: u64, compilation: u32) -> (Model, Layering) 
     model(&case)
 }
 
-/// Returns all stages of a model with this number of positions, each with every possible number of
-/// stages after it.
+/// Returns all stages of a model with `positions` positions (In, layers, Out), each with every
+/// possible number of stages after it.
 pub(crate) fn placed(positions: usize) -> Vec<PlacedStage> {
     let stages = ranges(positions).into_iter().flat_map(|range| {
         after(&range, positions).map(move |after| PlacedStage {

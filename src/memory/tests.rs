@@ -1,4 +1,5 @@
-//! Compares ranges, single stages, flows and curves with the rules applied directly.
+//! Compares the memory of stages and ranges of layers, the bytes between layers, and live curves
+//! with the rules of docs/model.md applied directly to random models.
 
 use super::*;
 use crate::memory::LiveCurve;
@@ -77,7 +78,8 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // Every group counts as explained, whether an operation has it or not.
+        // Every operation group counts as explained by the recorded code, whether an operation has
+        // it or not.
         let every_group = Plain {
             operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()
@@ -161,7 +163,7 @@ proptest! {
     }
 }
 
-/// Returns the bytes at a step, as [`LiveCurve`] defines them.
+/// Returns the bytes of a curve at a liveness step, as [`LiveCurve`] defines them.
 fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1

@@ -25,11 +25,12 @@ struct LiveShare {
     bytes: u64,
 }
 
-/// Bytes for pairs of positions of the layer order: `matrix[row][column]`.
+/// A table of bytes for pairs of positions of the layer order: `matrix[row][column]`.
 pub type Matrix = Vec<Vec<u64>>;
 
 impl MemoryModel<'_> {
-    /// Collects the variables that any layer uses, for computing the bytes between any two layers.
+    /// Collects the variables that layers use, to compute the bytes that any two layers share or
+    /// pass on to each other.
     pub fn layer_traffic(&self) -> LayerTraffic {
         self.used_by(1)
     }
@@ -38,14 +39,15 @@ impl MemoryModel<'_> {
     /// across the boundary, as [`LayerTraffic::cut_bytes`] computes them. The boundary with index n
     /// is between the positions n and n + 1.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        // Most variables belong to one layer and cross no boundary.
+        // Variables of only one layer cross no boundary. They are left out, since they are most
+        // variables.
         self.used_by(2).cut_bytes()
     }
 
     /// Returns one entry per boundary of the layer order: the bytes, over all tiles, that a
-    /// pipeline with a cut at the boundary sends for one micro-batch in the forward pass, and those
-    /// that it sends in the backward pass. The boundary with index n is between the positions n and
-    /// n + 1. If Out is on the first IPU, one more entry is for the boundary between the last
+    /// pipeline with a split point at the boundary sends for one micro-batch, first in the forward
+    /// pass, then in the backward pass. The boundary with index n is between the positions n and n
+    /// + 1. If Out is on the first IPU, one more entry is for the boundary between the last
     /// position and Out.
     pub fn cut_bytes_by_pass(&self) -> Vec<[u64; 2]> {
         let flows = self.flows_or_new(self.pipeline);
@@ -64,7 +66,7 @@ impl MemoryModel<'_> {
         self.model.recording.framework
     }
 
-    /// Returns whether the model has a backward pass.
+    /// Returns whether the model is trained, that is, has a backward pass.
     pub fn is_training(&self) -> bool {
         self.model.backward_start.is_some()
     }
@@ -97,14 +99,16 @@ impl MemoryModel<'_> {
                 *sums.entry((variable.class, set)).or_default() += variable.bytes;
             }
         }
-        let shared = sums.into_iter().map(|((class, set), bytes)| LiveShare {
-            layers: self.sets.places(set).into(),
-            ranges: self.model.classes.ranges(class).into(),
-            bytes,
-        });
         LayerTraffic {
             windows: self.windows.clone(),
-            shared: shared.collect(),
+            shared: sums
+                .into_iter()
+                .map(|((class, set), bytes)| LiveShare {
+                    layers: self.sets.places(set).into(),
+                    ranges: self.model.classes.ranges(class).into(),
+                    bytes,
+                })
+                .collect(),
         }
     }
 }
@@ -126,8 +130,8 @@ impl LayerTraffic {
         })
     }
 
-    /// Makes a matrix of bytes. For each group of variables, `flows` returns pairs (row, column) of
-    /// layers; the bytes of the group are added to the matrix at each of these pairs.
+    /// Makes a table of bytes by pairs of layers, such as the bytes that two layers share. `flows`
+    /// selects the pairs (row, column) to which the bytes of a group of variables are added.
     fn matrix(&self, flows: impl Fn(&LiveShare) -> Vec<(u32, u32)>) -> Matrix {
         let layers = self.windows.len();
         let mut matrix = vec![vec![0; layers]; layers];
@@ -146,10 +150,11 @@ impl LayerTraffic {
     pub fn cut_bytes(&self) -> Vec<u64> {
         let mut changes = vec![[0i128]; self.windows.len()];
         for shared in &self.shared {
-            let spans = shared.ranges.iter();
-            // Half-open ranges of boundaries that the variables cross.
-            let crossed = merged(spans.filter_map(|&range| self.span(shared, range)));
-            for (first, last) in crossed {
+            let spans = shared
+                .ranges
+                .iter()
+                .filter_map(|&range| self.span(shared, range));
+            for (first, last) in merged(spans) {
                 changes[first as usize][0] += i128::from(shared.bytes);
                 changes[last as usize][0] -= i128::from(shared.bytes);
             }
@@ -157,9 +162,9 @@ impl LayerTraffic {
         at_boundaries(changes).into_iter().flatten().collect()
     }
 
-    /// Returns two lists of layers that use the variables of `shared`, both in ascending order: the
-    /// layers during whose steps the half-open live range begins, and the layers during whose steps
-    /// it ends.
+    /// Returns the layers at whose steps a live range of the variables of `shared` begins, and the
+    /// layers at whose steps it ends: the range carries the variables from the former to the
+    /// latter. The live range is half-open, and only layers that use the variables are returned.
     fn ends(&self, shared: &LiveShare, (start, end): (u32, u32)) -> (Vec<u32>, Vec<u32>) {
         let with = |test: &dyn Fn(u32, u32) -> bool| {
             shared
@@ -171,26 +176,28 @@ impl LayerTraffic {
                 })
                 .collect()
         };
-        let from = with(&|first, last| first <= start && start <= last);
-        let to = with(&|first, last| first < end && end <= last + 1);
-        (from, to)
+        (
+            with(&|first, last| first <= start && start <= last),
+            with(&|first, last| first < end && end <= last + 1),
+        )
     }
 
-    /// Returns the lowest and the highest of the layers that use the variables of `shared` and in
-    /// which the half-open live range `range` begins or ends. The variables cross every boundary
-    /// between these two layers. Returns `None` if the range begins or ends in no layer that uses
-    /// the variables.
+    /// Returns the lowest and the highest of the layers in which the half-open live range `range`
+    /// begins or ends, among the layers that use the variables of `shared`. The variables cross
+    /// every boundary between these two layers. Returns `None` if the range begins or ends in no
+    /// such layer.
     fn span(&self, shared: &LiveShare, range: (u32, u32)) -> Option<(u32, u32)> {
         let (from, to) = self.ends(shared, range);
-        let lowest = (*from.first()?).min(*to.first()?);
-        let highest = (*from.last()?).max(*to.last()?);
-        Some((lowest, highest))
+        Some((
+            *from.first()?.min(to.first()?),
+            *from.last()?.max(to.last()?),
+        ))
     }
 }
 
-/// Returns one entry per boundary (index n is between the positions n and n + 1): the bytes at the
-/// boundary, by pass. `changes` has one entry per position: the bytes at the boundary after the
-/// position minus the bytes at the boundary before it.
+/// Sums up changes of bytes from boundary to boundary of the layer order. `changes` has one entry
+/// per position (In, a layer or Out): the bytes at the boundary after the position minus the bytes
+/// at the boundary before it, by pass. Returns the bytes at each boundary, by pass.
 fn at_boundaries<const PASSES: usize>(mut changes: Vec<[i128; PASSES]>) -> Vec<[u64; PASSES]> {
     changes.pop();
     let mut bytes = [0; PASSES];
@@ -203,7 +210,6 @@ fn at_boundaries<const PASSES: usize>(mut changes: Vec<[i128; PASSES]>) -> Vec<[
         .collect()
 }
 
-/// Returns all pairs of an element of `rows` and an element of `columns`.
 fn pairs(rows: &[u32], columns: &[u32]) -> Vec<(u32, u32)> {
     rows.iter()
         .flat_map(|&row| columns.iter().map(move |&column| (row, column)))

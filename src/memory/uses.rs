@@ -1,25 +1,24 @@
-//! The variables that stages have, and the steps at which they are live. Variables are grouped by
-//! equivalence class and use set (the operation groups that use them). Each such group is a *use*
-//! and has an index.
+//! The variables that stages have, and the liveness steps at which they are live. All variables
+//! with one equivalence class and one use set (the operation groups that use them) form a *use*,
+//! which has an index.
 //!
 //! Most programs treat thousands of tiles alike, so neighbouring tiles have nearly the same uses.
-//! Facts that depend only on the use are therefore looked up once for several tiles, and the bytes
-//! of these tiles are summed up side by side in lanes (one lane for each tile).
+//! What depends only on the use is therefore looked up once for several tiles, whose bytes are
+//! summed up side by side in lanes (one lane for each tile).
 
 use super::lanes::{self, LANES};
 use super::{MemoryModel, Rules};
 use crate::model::{EVERYWHERE, Model, PlaceSet, TileUse, VariableGroups, VariableUse};
 use std::ops::Range;
 
-/// All variables that stages have, grouped by equivalence class and use set. Such a group is a
-/// *use*. Uses are numbered from 0: first the uses of variables with data, in the order of the
-/// model, then the uses of variables with code.
+/// All variables that stages have, grouped by equivalence class and use set (the operations that
+/// use them). Such a group is a *use*. Uses are numbered from 0: first those of variables with
+/// data, in the order of the model, then those of variables with code.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedUses<'a> {
-    /// The uses of variables with data.
     pub data: &'a VariableGroups,
-    /// The uses of variables with code; `None` in the full memory model, where the recorded bytes
-    /// of code replace such variables.
+    /// The groups of variables that hold code; `None` in the full memory model, where the recorded
+    /// bytes of code replace these variables.
     code: Option<&'a VariableGroups>,
 }
 
@@ -31,8 +30,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over all uses (variables with one class and use set) in the order of their indices.
-    /// Each use has its bytes over all tiles.
+    /// Iterates over all uses, that is, groups of variables with one equivalence class and use set,
+    /// in the order of their indices. Each use has its bytes over all tiles.
     pub fn all(&self) -> impl Iterator<Item = &VariableUse> {
         self.data
             .uses()
@@ -40,8 +39,6 @@ impl<'a> CountedUses<'a> {
             .chain(self.code.map_or(&[][..], VariableGroups::uses))
     }
 
-    /// Returns the use with index `number` (see [`CountedUses`]): a group of variables that share
-    /// an equivalence class and a use set.
     #[inline]
     pub fn of(&self, number: u32) -> &VariableUse {
         let (data, number) = (self.data.uses(), number as usize);
@@ -51,8 +48,8 @@ impl<'a> CountedUses<'a> {
         }
     }
 
-    /// Iterates over the uses (variables with one class and use set) on `tile`, data before code.
-    /// Each use has its bytes on this tile. The same use may be returned several times.
+    /// Iterates over the uses, that is, groups of variables with one equivalence class and use set,
+    /// on `tile`. Each use has its bytes on this tile; a use may be returned several times.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableUse> + '_ {
         self.numbered_on_tile(tile)
             .map(|(number, bytes)| VariableUse {
@@ -61,8 +58,9 @@ impl<'a> CountedUses<'a> {
             })
     }
 
-    /// Iterates over the uses on `tile`, as pairs: the index of the use (see [`CountedUses`]) and
-    /// its bytes on this tile. The same use may be returned several times.
+    /// Iterates over the uses, that is, groups of variables with one equivalence class and use set,
+    /// on `tile`. Returns pairs of the index of a use (see [`CountedUses`]) and its bytes on this
+    /// tile. A use may be returned several times.
     pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
             uses.iter()
@@ -70,28 +68,24 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// Returns two lists of the uses on `tile`: uses of data and uses of code, each in ascending
-    /// order. Each list comes with an offset: a number in the list plus the offset is the index of
-    /// the use (see [`CountedUses`]).
+    /// Returns the uses on `tile` as two ascending lists: groups of variables with data, and groups
+    /// of variables with code. A number in a list plus the offset of the list is the index of the
+    /// use (see [`CountedUses`]).
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
-        let data = self.data;
         [
-            (0, data.uses_on_tile(tile)),
-            (data.uses().len() as u32, code),
+            (0, self.data.uses_on_tile(tile)),
+            (self.data.uses().len() as u32, code),
         ]
     }
 }
 
 impl<'a> MemoryModel<'a> {
-    /// Visits the steps at which the variables of one use are live in stages. `number` is the index
-    /// of the use (see [`CountedUses`]). Since the steps may differ between stages, `visit` may be
-    /// called several times.
-    ///
-    /// `visit` gets a set of positions, a further position (if any), and half-open ranges of steps
-    /// (`None` for all steps). The variables are live at these steps in every stage that contains
-    /// any position of the set and also contains the further position. `visit` is not called for
-    /// variables that are off the chip in both passes.
+    /// Calls `visit` with the liveness steps at which the variables of one use (one equivalence
+    /// class and use set) are live in stages, since a pipeline may change these steps. `visit` gets
+    /// half-open ranges of steps (`None` for all steps), and the positions (In, layers, Out) that a
+    /// stage must have for the steps to apply: any position of a set, and a further position (if
+    /// any). Variables that are off the chip in both passes are left out.
     #[inline]
     pub(super) fn each_life<'b>(
         &'b self,
@@ -116,9 +110,9 @@ impl<'a> MemoryModel<'a> {
         }
     }
 
-    /// Returns whether a stage with the positions `stage` (end exclusive) has the variables of one
-    /// part that [`MemoryModel::each_life`] visits. The stage has them if it has any position of
-    /// the set `counted`, and also the position `with` if that is given.
+    /// Returns whether a stage with the positions `stage` (end exclusive) has the variables that
+    /// [`MemoryModel::each_life`] visits for certain steps. It must have any position of the set
+    /// `counted`, and also the position `with` unless that is `None`.
     pub(super) fn has_part(
         &self,
         (counted, with): (PlaceSet, Option<u32>),
@@ -128,8 +122,9 @@ impl<'a> MemoryModel<'a> {
             && with.is_none_or(|position| stage.contains(&(position as usize)))
     }
 
-    /// Returns one entry per lane (tile): the sum of those bytes in `all` that a stage with the
-    /// positions `stage` (end exclusive) has.
+    /// Returns for each lane (tile) the sum of those bytes in `all` that a stage with the positions
+    /// `stage` (end exclusive) has. Bytes belong to a set of positions (In, layers, Out), and a
+    /// stage with any of these positions has them.
     pub(super) fn sum_in<const N: usize>(
         &self,
         all: &[Placing<N>],
@@ -149,8 +144,8 @@ impl<'a> MemoryModel<'a> {
     }
 }
 
-/// A set of positions, and the bytes in each lane (tile) of variables that are attributed to the
-/// set. A stage with any of these positions has the bytes.
+/// A set of positions (In, layers, Out), and bytes by lane (tile) that belong to it. A stage with
+/// any of these positions has the bytes.
 pub(super) type Placing<const N: usize> = (PlaceSet, [u64; N]);
 
 /// Divides the tiles `0..tiles` into groups of 1 to [`LANES`] neighbouring tiles (the last group
@@ -168,19 +163,19 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
         .map(move |first| first..tiles.min(first + at_once))
 }
 
-/// The uses (variables with one class and use set) on up to `N` neighbouring tiles, in *rows*: a
-/// row is one use with its bytes on each of the tiles.
+/// The uses on up to `N` neighbouring tiles, in *rows*: a row is one use, that is, the variables
+/// with one equivalence class and use set, with its bytes on each of the tiles.
 #[derive(Default)]
 pub(super) struct NeighbourUses<const N: usize> {
-    /// One entry per row, in ascending order of uses: the index of the use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses), and its bytes in each lane (tile). A use
-    /// has several rows if a tile has several entries for it.
+    /// Pairs of the index of a use (variables with one equivalence class and use set) and its bytes
+    /// in each lane (tile), in ascending order of uses. A use has several rows if a tile has
+    /// several entries for it.
     pub rows: Vec<(u32, [u32; N])>,
 }
 
 impl<const N: usize> NeighbourUses<N> {
-    /// Replaces the rows with the rows of the uses on `tiles` (at most `N` tiles). The first of
-    /// these tiles is lane 0.
+    /// Collects the uses (groups of variables with one equivalence class and use set) on `tiles`,
+    /// which are at most `N` tiles. The first of these tiles is lane 0.
     pub fn gather(&mut self, memory: &MemoryModel<'_>, tiles: Range<u32>) {
         self.rows.clear();
         let mut data = [(0, &[][..]); N];
@@ -192,9 +187,9 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Appends rows for the uses in `lists`, which has one ascending list per lane (tile); a lane
-    /// without a tile has an empty list. Each list comes with an offset that is added to the
-    /// numbers in the list; all offsets are equal.
+    /// Merges one ascending list of uses per lane (tile) into rows, so that each row has the bytes
+    /// of one use on all tiles. A lane without a tile has an empty list. The common offset of the
+    /// lists is added to their numbers.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -217,7 +212,6 @@ impl<const N: usize> NeighbourUses<N> {
         }
     }
 
-    /// Returns the bytes, one number per lane (tile), of the row with index `row`.
     #[inline]
     pub fn bytes(&self, row: u32) -> &[u32; N] {
         &self.rows[row as usize].1
@@ -229,7 +223,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The uses of some tiles, in order: few, some of them several times.
+    /// Draws the uses (groups of variables) on some tiles, in ascending order. There are so few
+    /// different uses that tiles have uses in common, and that a tile has several entries for a
+    /// use.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
         let numbered = (0u32..15, 0u32..9);
         let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {
@@ -257,7 +253,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // The rows of a use are its occurrences on the tile that has most of them.
+            // The rows of a use (variables with one equivalence class and use set) are as many as
+            // its entries on the tile where it has the most.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

@@ -31,10 +31,10 @@ pub struct StepOptions {
     /// micro-batch has [`StepOptions::counted_batch`] samples. `None` stands for
     /// [`USUAL_MICRO_BATCHES`].
     pub micro_batches: Option<u64>,
-    /// Number of samples in each of the `micro_batches`, if this number may differ from the size of
-    /// the profile's micro-batch. The number of micro-batches is then converted to the profile's
-    /// size, so that the number of samples in a step stays the same. `None` if `micro_batches`
-    /// counts micro-batches of the profile's size.
+    /// Number of samples in each of the micro-batches that `micro_batches` counts, if it may differ
+    /// from the profile's. The number of micro-batches is then converted, so that the number of
+    /// samples in a step stays the same. `None` if `micro_batches` counts micro-batches of the
+    /// profile's size.
     pub counted_batch: Option<u64>,
     /// Bytes per second that an IPU sends over its links, and at the same time receives.
     pub link_bandwidth: u64,
@@ -83,31 +83,33 @@ impl StepOptions {
     }
 }
 
-/// The cycles of a model in a pipeline. The cycles of any stage (a range of positions: In, layers,
-/// Out) are computed from these.
+/// The cycles of a model in a pipeline. From them follow the cycles of any stage, that is, of any
+/// range of positions (In, layers, Out).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageTimes {
     pipeline: Pipeline,
     is_training: bool,
     /// Prefix sums of cycles and bytes: entry `i` has the sums over the positions (In, layers, Out)
-    /// before position `i`.
+    /// before position `i`, so that the sums of any stage are a difference of two entries.
     before: Vec<Sums>,
-    /// Cycles of Out if it runs on the first IPU; the sums in `before` then include these cycles in
-    /// the first position. `None` if Out does not run on the first IPU.
+    /// Cycles of Out if Out runs on the first IPU, whose cycles in `before` include them; otherwise
+    /// `None`.
     out_in_first: Option<Passes>,
     options: StepOptions,
     /// Clock frequency of a tile in Hz; `None` if the profile does not record it.
     clock_hertz: Option<u64>,
-    /// For each position from 1 on: bytes that a cut before the position sends between IPUs for one
-    /// micro-batch, first in the forward pass, then in the backward pass. If Out is on the first
-    /// IPU, an additional last entry is for the cut between the last layer and Out.
+    /// One entry per cut (split point): the bytes that the cut sends between IPUs for one
+    /// micro-batch, first in the forward pass, then in the backward pass. The first cut is before
+    /// position 1. If Out is on the first IPU, an additional last entry is for the cut between the
+    /// last layer and Out.
     cut_bytes: Vec<[u64; 2]>,
 }
 
-/// Sums over consecutive positions, by index: (0) forward, (1) backward and (2) update cycles; (3)
-/// forward cycles that run again if layers are recomputed one by one (Out, and layers without a
-/// backward pass such as frozen ones, add 0); (4) bytes of optimizer state, which stages stream if
-/// the state is off the chip (0 if unknown); (5) forward cycles without those of Out.
+/// Sums over consecutive positions (In, layers, Out), by index: (0) forward, (1) backward and (2)
+/// update cycles; (3) forward cycles that run again if each layer is recomputed (not those of Out
+/// and of layers without a backward pass, such as frozen layers); (4) bytes of optimizer state,
+/// which stages stream if the state is off the chip (0 if unknown); (5) forward cycles without
+/// those of Out.
 type Sums = [u128; 6];
 
 /// Cycles of one micro-batch by position (In, layers, Out), from which the cycles of any stage
@@ -155,20 +157,21 @@ pub struct StepNumbers {
     pub micro_batches: Vec<u64>,
 }
 
-/// Converts cycles to 64 bits; larger values become `u64::MAX`.
+/// Converts cycles to 64 bits; cycles that do not fit become `u64::MAX`.
 pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
 
 /// Cycles of a stage by pass. The cycles of the forward and the backward pass are for one
-/// micro-batch, the cycles of the update are for one step.
+/// micro-batch, the cycles of the weight update are for one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passes {
-    /// Cycles of the forward pass.
+    /// Cycles of the forward pass of a stage for one micro-batch.
     pub forward: u128,
-    /// Cycles of the backward pass, without recomputation.
+    /// Cycles of the backward pass of a stage for one micro-batch, without recomputation.
     pub backward: u128,
-    /// Cycles of forward operations that run again for the backward pass of the micro-batch.
+    /// Cycles of the forward operations of a stage that run again for the backward pass of one
+    /// micro-batch.
     pub recomputed: u128,
     /// Cycles of the weight update of one step, including loading and storing optimizer state that
     /// is off the chip.
@@ -176,18 +179,20 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Returns the cycles of one micro-batch: the sum over all passes except the update.
+    /// Returns the cycles that a stage takes for one micro-batch, in all passes and without the
+    /// weight update.
     pub fn of_micro_batch(self) -> u128 {
         self.forward + self.backward + self.recomputed
     }
 }
 
 impl StageTimes {
-    /// Computes the times of a model in `pipeline`. They do not include streamed optimizer state,
-    /// which [`streaming`](Self::streaming) adds. `cycles` has the cycles of one micro-batch by
-    /// position, and `is_training` tells whether there is a backward pass. `cut_bytes` has one
-    /// entry per cut (split point): the bytes that the cut sends in the forward and in the backward
-    /// pass ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
+    /// Computes the times of a model in `pipeline`, without streamed optimizer state, which
+    /// [`streaming`](Self::streaming) adds. `cycles` has the cycles of one micro-batch by position
+    /// (In, a layer or Out), and `is_training` tells whether there is a backward pass. `cut_bytes`
+    /// has one entry per cut (split point): the bytes that the cut sends in the forward and in the
+    /// backward pass
+    /// ([`MemoryModel::cut_bytes_by_pass`](crate::memory::MemoryModel::cut_bytes_by_pass)).
     pub fn new(
         cycles: &CyclesByLayer,
         positions: &Positions,
@@ -227,8 +232,8 @@ impl StageTimes {
         }
     }
 
-    /// Adds optimizer state to the times. `state` has one entry per position: the bytes of its
-    /// optimizer state, which a stage streams if the state is off the chip.
+    /// Adds the bytes of optimizer state by position (In, layers, Out) to the times. If the state
+    /// is off the chip, a stage streams these bytes in the weight update.
     pub fn streaming(mut self, state: &[u64]) -> Self {
         let mut sum = 0;
         for (before, &bytes) in self.before.iter_mut().skip(1).zip(state) {
@@ -252,19 +257,19 @@ impl StageTimes {
         self.clock_hertz
     }
 
-    /// Returns the number of positions (In, layers, Out).
+    /// Returns the number of positions in the layer order: In, the layers and Out.
     pub fn positions(&self) -> usize {
         self.before.len() - 1
     }
 
-    /// Returns whether the cycles of a stage depend on the number of stages after it. This is true
-    /// in training with recomputation, because the last stage recomputes less than the others.
+    /// Returns whether the cycles of a stage depend on the number of stages after it. This is so in
+    /// training with recomputation, because the last stage recomputes less than the others.
     pub fn is_by_depth(&self) -> bool {
         self.is_training && self.pipeline.recompute != Recompute::None
     }
 
-    /// Returns the cycles of one micro-batch by position, from which the cycles of any stage
-    /// follow.
+    /// Returns the cycles of one micro-batch by position (In, layers, Out), from which the cycles
+    /// of any stage follow.
     pub fn by_position(&self) -> PositionCycles {
         let positions = || (0..self.positions()).map(|position| position..position + 1);
         // In is recomputed together with the first layer. So the cycles of In are those that a
@@ -300,24 +305,25 @@ impl StageTimes {
                 .map(|position| narrow(self.sum(&(position..position + 1), pass)))
                 .collect()
         };
-        let stages = 1..=self.positions();
         Some(StepNumbers {
             backward: of_pass(1),
             update: of_pass(2),
             updates_side_by_side: self.updates_side_by_side(),
             cut_bytes: self.cut_bytes.clone(),
             link_bandwidth: self.options.link_bandwidth,
-            micro_batches: stages.map(|stages| self.micro_batches(stages)).collect(),
+            micro_batches: (1..=self.positions())
+                .map(|stages| self.micro_batches(stages))
+                .collect(),
         })
     }
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it in
-    /// the split. If Out runs on the first IPU, the cycles of the stage with In include the cycles
-    /// of Out. Returns `None` if positions do not exist.
+    /// the split. If Out runs on the first IPU, the stage with In also has the cycles of Out.
+    /// Returns `None` if positions do not exist.
     pub fn stage(&self, range: &Range<usize>, after: usize) -> Option<Passes> {
         let [forward, backward, update, ..] = self.sums(range)?;
-        // If Out is on the first IPU, it runs after the last stage of the split, unless the split
-        // has only one stage.
+        // If Out is on the first IPU and the split has several stages, Out runs after the last
+        // stage of the split, as the last stage of the pipeline.
         let is_last = after == 0 && (self.out_in_first.is_none() || range.start == 0);
         Some(Passes {
             forward,
@@ -337,25 +343,20 @@ impl StageTimes {
         self.stage(range, after).map(Passes::of_micro_batch)
     }
 
-    /// Returns the sums over the positions `range`, as [`Sums`] describes them; `None` if positions
-    /// do not exist.
     fn sums(&self, range: &Range<usize>) -> Option<Sums> {
         let (start, end) = (self.before.get(range.start)?, self.before.get(range.end)?);
         (range.start <= range.end).then(|| std::array::from_fn(|kind| end[kind] - start[kind]))
     }
 
-    /// Returns the sum over the positions `range` with the index `kind` in [`Sums`]; 0 if positions
-    /// do not exist.
     fn sum(&self, range: &Range<usize>, kind: usize) -> u128 {
         self.sums(range).map_or(0, |sums| sums[kind])
     }
 
-    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it,
-    /// and separately the cycles of Out if Out is a stage of its own. If Out runs on the first IPU
-    /// and `range` is the first of several stages, Out is a separate stage, the last of the
-    /// pipeline: the first item then has the cycles without Out, and the second item the cycles of
-    /// Out. Otherwise the first item has all cycles, and the second item is `None`. The whole
-    /// result is `None` if positions do not exist.
+    /// Computes the cycles of the stage of positions `range`, which has `after` stages after it. If
+    /// Out runs on the first IPU and `range` is the first of several stages, Out is a separate
+    /// stage, the last of the pipeline: the first item has the cycles without Out, and the second
+    /// item the cycles of Out. Otherwise the second item is `None`. Returns `None` if positions do
+    /// not exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,
@@ -371,10 +372,10 @@ impl StageTimes {
         Some((stage, out))
     }
 
-    /// Returns the cycles that the positions `range` add to the recomputation of a stage, if other
-    /// positions make the stage recompute. For example, a frozen layer runs again together with
-    /// other layers, but not in a stage of only frozen layers. `is_last` tells whether the stage is
-    /// the last of the pipeline.
+    /// Returns the cycles that the positions `range` add to the recomputation of a stage that has
+    /// to recompute because of other positions. For example, a frozen layer runs again together
+    /// with other layers, but not in a stage of only frozen layers. `is_last` tells whether the
+    /// stage is the last of the pipeline.
     fn recomputed_among_others(&self, range: &Range<usize>, is_last: bool) -> u128 {
         match self.pipeline.recompute {
             _ if !self.is_by_depth() => 0,
@@ -386,28 +387,30 @@ impl StageTimes {
         }
     }
 
-    /// Returns the forward cycles of positions `range` that run again if layers are recomputed one
-    /// by one. These are the cycles of positions whose own backward pass needs their forward pass
-    /// again, and the cycles of In if the backward pass of the first layer, in the same range,
-    /// needs that layer's forward pass again.
+    /// Returns the forward cycles of the positions `range` that run again if each layer is
+    /// recomputed: the cycles of positions with a backward pass, which needs their forward pass
+    /// again, and the cycles of In if In runs again together with the first layer.
     fn forward_again(&self, range: &Range<usize>) -> u128 {
         let again = |range: &Range<usize>| self.sum(range, 3);
-        // In may have no backward pass. It then runs again together with the first layer.
+        // In may have no backward pass. In is then recomputed if the first layer is recomputed.
         let runs_in =
             range.start == 0 && range.end > 1 && again(&(0..1)) == 0 && again(&(1..2)) > 0;
         again(range) + u128::from(runs_in) * self.sum(&(0..1), 5)
     }
 
-    /// Returns the number of bytes that the stage of positions `range` loads from memory off the
-    /// chip, plus the number that it stores there, in one weight update on one replica. Returns 0
-    /// if optimizer state is on the chip.
+    /// Returns the bytes that the stage of positions `range` loads from memory off the chip, plus
+    /// the bytes that it stores there, in one weight update on one replica. Returns 0 if optimizer
+    /// state is on the chip.
     fn streamed_by(&self, range: &Range<usize>) -> u128 {
         let place = self.pipeline.state;
         if !place.is_off_chip() {
             return 0;
         }
-        let replicas = self.pipeline.replicas.max(1);
-        let parts = if place.is_sharded() { replicas } else { 1 };
+        let parts = if place.is_sharded() {
+            self.pipeline.replicas.max(1)
+        } else {
+            1
+        };
         2 * self.sum(range, 4).div_ceil(parts.into())
     }
 

@@ -13,9 +13,10 @@ use std::ops::Range;
 /// The time of one step: all micro-batches through all stages, and the weight update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StepTime {
-    /// Number of micro-batches of the step.
+    /// Number of micro-batches that go through the pipeline in one step.
     pub micro_batches: u64,
-    /// Cycles of the whole step, including `copies` (if known) and `update`.
+    /// Cycles of the whole step, including the copies between stages (if they are known) and the
+    /// weight update.
     pub cycles: u128,
     /// Cycles by which one more micro-batch lengthens the step while every stage has work.
     pub steady: u128,
@@ -37,8 +38,7 @@ pub struct StepTime {
 impl StepTime {
     /// Computes the time of a step from its `slots` (in a slot, each IPU runs its active passes)
     /// and from `period`, the slots that one more micro-batch adds to the step. `stages` has one
-    /// entry per stage: the index of its IPU, and its cycles. `copies` and `update` are cycles of
-    /// the whole step. Returns `None` if a sum overflows.
+    /// entry per stage: the index of its IPU, and its cycles. Returns `None` if a sum overflows.
     pub(super) fn new(
         (slots, period): (&Slots, &Slots),
         stages: &[(usize, Passes)],
@@ -50,8 +50,8 @@ impl StepTime {
             micro_batches,
             cycles: work.checked_add(update)?.checked_add(copies.unwrap_or(0))?,
             steady,
-            // All slots together take at least `steady` cycles for each micro-batch. The remaining
-            // cycles are for filling and draining the pipeline.
+            // A step takes at least `steady` cycles for each micro-batch. The remaining cycles are
+            // for filling and draining the pipeline.
             ramps: work.saturating_sub(through),
             copies,
             update,
@@ -70,8 +70,8 @@ impl StepTime {
     }
 
     /// Returns the cycles of the step per micro-batch, where `replicas` replicas process
-    /// micro-batches at the same time. Rates of steps with different numbers of micro-batches can
-    /// be compared.
+    /// micro-batches at the same time. Steps with different numbers of micro-batches can be
+    /// compared by it.
     pub(crate) fn rate(&self, replicas: usize) -> Rate {
         Rate {
             cycles: self.cycles,
@@ -94,7 +94,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Compares two rates: `Less` if `self` has fewer cycles per micro-batch.
+    /// Compares two rates of steps: `Less` if `self` has fewer cycles per micro-batch.
     pub fn compare(self, other: Self) -> Ordering {
         let scaled = |cycles: u128, batches: u64| cycles.saturating_mul(batches.into());
         scaled(self.cycles, other.micro_batches).cmp(&scaled(other.cycles, self.micro_batches))
@@ -113,7 +113,8 @@ impl Slots {
                 let active = stage.active(kind.forward[number], kind.backward[number]);
                 by_ipu[*ipu] = by_ipu[*ipu].checked_add(active)?;
             }
-            // A slot takes as long as the IPU with the most work.
+            // A slot ends when all IPUs are done, so it takes as long as the IPU with the most
+            // work.
             let slot = by_ipu.iter().max()?;
             sum = sum.checked_add(slot.checked_mul(kind.count.into())?)?;
         }
@@ -122,7 +123,7 @@ impl Slots {
 }
 
 impl Passes {
-    /// Returns the cycles that the stage takes in a slot in which it runs the forward pass (if
+    /// Returns the cycles that a stage takes in a slot in which it runs the forward pass (if
     /// `forward`) and the backward pass (if `backward`), on one micro-batch each. Recomputation is
     /// part of the backward pass.
     pub(crate) fn active(self, forward: bool, backward: bool) -> u128 {
@@ -132,8 +133,8 @@ impl Passes {
     }
 }
 
-/// A stage of a split: the times of the model in the profile that the stage uses, and the positions
-/// of the stage.
+/// A stage of a split: its positions (In, layers, Out), and the times of the model in the profile
+/// that the stage is computed from.
 pub type TimedStage<'t> = (&'t StageTimes, &'t Range<usize>);
 
 impl StageTimes {
@@ -152,15 +153,15 @@ impl StageTimes {
         Some(found)
     }
 
-    /// Returns the number of stages of the pipeline for a split into `stages` stages. It is
-    /// `stages`, plus one if Out runs on the first IPU as a separate stage.
+    /// Returns the number of stages of the pipeline for a split into `stages` stages: one more than
+    /// `stages` if Out runs on the first IPU as a separate stage.
     pub(crate) fn pipeline_depth(&self, stages: usize) -> usize {
         stages + usize::from(self.out_in_first.is_some() && stages > 1)
     }
 
-    /// Returns the number of micro-batches in a step for a split into `stages` stages. This is the
-    /// number that the user requested, or the usual number, but at least the minimum of the
-    /// schedule. For TensorFlow, it is rounded up to a multiple of that minimum.
+    /// Returns the number of micro-batches in a step for a split into `stages` stages: the number
+    /// that the user wants, or the usual number, but at least the minimum of the schedule. For
+    /// TensorFlow, it is rounded up to a multiple of this minimum.
     pub fn micro_batches(&self, stages: usize) -> u64 {
         let depth = self.pipeline_depth(stages);
         let schedule = self.pipeline.schedule;
@@ -190,12 +191,11 @@ impl StageTimes {
             times.with_copies(copied, (number, range), [&neighbours[0], &neighbours[1]])
         });
         let copies = first.copy_cycles(copied, (slots.count(), micro_batches));
-        let update = first.update(&of_pipeline);
         let streamed = stages
             .iter()
             .map(|(times, range)| times.streamed_by(range))
             .fold(0, u128::saturating_add);
-        let of_step = (micro_batches, copies, update, streamed);
+        let of_step = (micro_batches, copies, first.update(&of_pipeline), streamed);
         StepTime::new((&slots, &period), &of_pipeline, of_step)
     }
 
@@ -215,9 +215,9 @@ impl StageTimes {
     }
 
     /// Returns the cycles of the weight update of one step. `stages` has one entry per stage: the
-    /// index of its IPU, and its cycles. If all IPUs update at the same time (TensorFlow), the
-    /// result is the sum over the stages of the IPU with the highest sum; if one IPU updates after
-    /// the other (PopART), it is the sum over all stages.
+    /// index of its IPU, and its cycles. If all IPUs update at the same time (TensorFlow), the IPU
+    /// with the most cycles decides; if one IPU updates after the other (PopART), all cycles are
+    /// added up.
     fn update(&self, stages: &[(usize, Passes)]) -> u128 {
         let mut by_ipu = vec![0; stages.len()];
         for (ipu, stage) in stages {
@@ -236,31 +236,27 @@ impl StageTimes {
         self.pipeline.schedule.is_of_tensorflow()
     }
 
-    /// Returns the bytes that a stage sends for one micro-batch: first over the cut before it in
-    /// the backward pass, then over the cut after it in the forward pass.
+    /// Returns the bytes that a stage sends to its neighbours for one micro-batch: first to the
+    /// stage before it in the backward pass, then to the stage after it in the forward pass.
     pub(crate) fn sends(&self, stage: &Range<usize>) -> [u128; 2] {
         [self.sent_at(stage.start)[1], self.sent_at(stage.end)[0]]
     }
 
-    /// Returns the bytes that cross the cut before `position` for one micro-batch, first in the
-    /// forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the end
-    /// of the positions both stand for the cut between the last layer and Out.
+    /// Returns the bytes that cross the split point before `position` for one micro-batch, first in
+    /// the forward pass, then in the backward pass. If Out is on the first IPU, position 0 and the
+    /// end of the positions both stand for the split point between the last layer and Out.
     fn sent_at(&self, position: usize) -> [u128; 2] {
         let last = self.positions().saturating_sub(1);
         let bytes = self.cut_bytes.get(position.checked_sub(1).unwrap_or(last));
         bytes.map_or([0, 0], |bytes| bytes.map(u128::from))
     }
 
-    /// Returns `bytes` after including the copies of the stage with the index `number` and the
-    /// positions `stage`. `bytes` has the bytes whose copies each even slot (first item) and each
-    /// odd slot (second item) waits for: the bytes of the IPU that sends or receives the most. If a
-    /// micro-batch enters every second slot, neighbours exchange data only in even or only in odd
-    /// slots. If only one stage works at a time, the first item is the sum of the bytes over all
-    /// cuts for one micro-batch.
-    ///
-    /// The bytes of a copy follow from the profile of the stage that sends them. `previous` and
-    /// `next` have the possible times of the stages before and after this stage. If there are
-    /// several possible times, those that send the fewest bytes apply.
+    /// Includes the copies of the stage with the index `number` in `bytes`, and returns the result:
+    /// the most bytes that any IPU sends or receives in an even slot and in an odd slot, since a
+    /// slot waits for this IPU. If a micro-batch enters every second slot, a stage exchanges data
+    /// only in even or only in odd slots. If only one stage works at a time, the first item is the
+    /// sum over all stages instead. `previous` and `next` have the times that the neighbouring
+    /// stages may have; those that send the fewest bytes apply.
     pub(crate) fn with_copies(
         &self,
         mut bytes: [u128; 2],
@@ -271,8 +267,11 @@ impl StageTimes {
             return bytes;
         }
         let least = |neighbours: &[&Self], position: usize, pass: usize| {
-            let sent = neighbours.iter().map(|times| times.sent_at(position)[pass]);
-            sent.min().unwrap_or(0)
+            neighbours
+                .iter()
+                .map(|times| times.sent_at(position)[pass])
+                .min()
+                .unwrap_or(0)
         };
         let [back, on] = self.sends(stage);
         let (arrives, returns) = (least(previous, stage.start, 0), least(next, stage.end, 1));
@@ -290,10 +289,9 @@ impl StageTimes {
         bytes
     }
 
-    /// Returns the cycles of all copies between IPUs in a step with the given numbers of slots and
-    /// micro-batches. `even` and `odd` are the bytes that each even and each odd slot waits for, as
-    /// [`with_copies`](Self::with_copies) computes them. Returns `None` if bytes are copied but the
-    /// clock frequency is unknown.
+    /// Returns the cycles of all copies between IPUs in a step. `even` and `odd` are the bytes that
+    /// each even and each odd slot waits for, as [`with_copies`](Self::with_copies) computes them.
+    /// Returns `None` if bytes are copied but the clock frequency is unknown.
     pub(crate) fn copy_cycles(
         &self,
         [even, odd]: [u128; 2],
@@ -325,29 +323,29 @@ impl StageTimes {
 /// backward pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Order {
-    /// The order of the forward and backward passes of a micro-batch.
+    /// How the forward and the backward passes of a micro-batch follow each other through the
+    /// stages.
     pub passes: PassOrder,
     /// The number of slots from the entry of one micro-batch into the pipeline to the entry of the
     /// next; `None` if only one stage works at a time.
     pub every: Option<u64>,
 }
 
-/// The order of the forward and backward passes of a micro-batch.
+/// How the forward and the backward passes of a micro-batch follow each other through the stages,
+/// which depends on the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PassOrder {
-    /// Forward through all stages, then backward through them in reverse; the last stage runs both
-    /// passes in one slot.
+    /// Forward through all stages, then backward through them in reverse; the last stage runs the
+    /// forward and the backward pass in one slot.
     Together,
     /// Forward through all stages, then backward through them in reverse; the last stage runs each
     /// pass in a slot of its own.
     Apart,
-    /// Only forward, through all stages: inference.
+    /// Micro-batches go forward through all stages, without a backward pass: inference.
     Forward,
 }
 
 impl StageTimes {
-    /// Returns the order in which micro-batches pass through the stages in the schedule of the
-    /// pipeline.
     pub(crate) fn order(&self) -> Order {
         let (passes, every) = match self.pipeline.schedule {
             Schedule::Sequential if !self.is_training => (PassOrder::Forward, None),
@@ -361,9 +359,10 @@ impl StageTimes {
     }
 }
 
-/// Slots of a step (not necessarily consecutive) in which the same stages run the same passes.
+/// Slots of a step in which the same stages run the same passes, so that they take the same time.
+/// They need not be consecutive.
 pub(crate) struct SlotKind {
-    /// Number of slots of this kind in the step.
+    /// The number of slots in the step in which the same stages run the same passes.
     pub count: u64,
     /// One entry per stage: whether the stage runs a forward pass in slots of this kind.
     pub forward: Vec<bool>,
@@ -371,16 +370,13 @@ pub(crate) struct SlotKind {
     pub backward: Vec<bool>,
 }
 
-/// All slots of a step, grouped by the stages that work in them.
 pub(crate) struct Slots {
-    /// The slots of the step by kind, in no particular order. Two kinds may have the same working
-    /// stages.
     pub kinds: Vec<SlotKind>,
 }
 
-/// The stages that work on one micro-batch in one slot. The first item is the index of the stage
-/// that runs the forward pass of the micro-batch, the second item the index of the stage that runs
-/// its backward pass. An item is `None` if no stage runs the pass.
+/// The stages that work on one micro-batch in one slot: the index of the stage that runs its
+/// forward pass, and the index of the stage that runs its backward pass. `None` if no stage runs
+/// the pass.
 type ActiveStages = (Option<usize>, Option<usize>);
 
 impl Slots {
@@ -394,7 +390,7 @@ impl Slots {
             (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
             (Some(every), Some(number)) => distinct_slots(count, every, number),
             (Some(every), None) => {
-                // All passes have begun in slot `full`, and none ends, since the number of
+                // From slot `full` on, all passes have begun. None ends, since the number of
                 // micro-batches has no bound here.
                 let full = count.saturating_sub(1);
                 (full..full + every).map(|slot| (slot, 1)).collect()
@@ -408,7 +404,8 @@ impl Slots {
                 forward: vec![false; stages],
                 backward: vec![false; stages],
             };
-            // Each pass that runs in the slot is on another micro-batch.
+            // Each pass that runs in a slot is on another micro-batch: pass k runs in every slot in
+            // which a micro-batch reaches it.
             let active = passes
                 .iter()
                 .enumerate()
@@ -429,15 +426,14 @@ impl Slots {
         }
     }
 
-    /// Returns the number of slots in the step.
     pub fn count(&self) -> u128 {
         self.kinds.iter().map(|kind| u128::from(kind.count)).sum()
     }
 }
 
-/// Returns the passes of one micro-batch through `stages` stages, in order. There is one entry for
-/// each slot that the micro-batch takes: the stage that runs forward in this slot, and the stage
-/// that runs backward.
+/// Returns the passes of one micro-batch through `stages` stages, in order. Each slot that the
+/// micro-batch takes has one entry: the stage that runs forward in this slot, and the stage that
+/// runs backward.
 fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
     let mut passes: Vec<ActiveStages> = (0..stages).map(|stage| (Some(stage), None)).collect();
     let mut backward = (0..stages).rev().map(Some);
@@ -451,20 +447,20 @@ fn passes(order: Order, stages: usize) -> Vec<ActiveStages> {
 }
 
 /// Returns slots that stand for all slots of a step, as pairs: the index of a slot, and the number
-/// of slots that have the same passes. `passes` is the number of passes of a micro-batch, and one
-/// micro-batch enters every `every` slots. Only slots in the middle of the step, in which all
-/// passes have begun and none has ended, occur several times.
+/// of slots with the same passes. `passes` is the number of passes of a micro-batch, and one
+/// micro-batch enters every `every` slots. Slots with the same passes are only in the middle of the
+/// step, where all passes have begun and none has ended.
 fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)> {
     if micro_batches == 0 || passes == 0 {
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // `from` is the index of the first slot in which all passes have begun. `to` is the index of
-    // the first slot in which a pass has ended because no micro-batch is left for it.
+    // In slot `from`, all passes have begun for the first time. In slot `to`, a pass has ended for
+    // the first time, because no micro-batch is left for it.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
-    let single = (0..from).chain(from.max(to)..from.saturating_add(ends) + 1);
-    single
+    (0..from)
+        .chain(from.max(to)..from.saturating_add(ends) + 1)
         .map(|slot| (slot, 1))
         .chain((0..every.min(repeats)).map(|n| (from + n, (repeats - n).div_ceil(every))))
         .collect()

@@ -6,13 +6,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 impl StageTimes {
-    /// Computes the time of one step of a split whose stages all have these times.
     pub(crate) fn step_alone(&self, stages: &[Range<usize>]) -> Option<StepTime> {
         Self::step(&stages.iter().map(|range| (self, range)).collect::<Vec<_>>())
     }
 }
 
-/// Returns stages with these forward, backward and recomputed cycles, each on its own IPU.
 fn stages(passes: &[[u128; 3]]) -> Vec<(usize, Passes)> {
     let stage = |(ipu, &[forward, backward, recomputed]): (usize, &[u128; 3])| {
         let passes = Passes {
@@ -45,13 +43,12 @@ const ALL: [Order; 6] = [
     order(PassOrder::Forward, None),
 ];
 
-/// Returns the times of a PopART pipeline of equal stages: `part` cycles forward, twice that
-/// backward and, if recomputed, `part` again.
+/// Returns the times of a PopART pipeline of equal stages. A stage takes `part` cycles forward,
+/// twice as many backward and, if stages are recomputed, `part` cycles again.
 fn even_stages(stages: usize, recompute: Recompute, part: u64) -> StageTimes {
     stages_of(&vec![[part, 2 * part]; stages], recompute)
 }
 
-/// Returns the times of a PopART pipeline whose stages have these forward and backward cycles.
 fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
     let pipeline = Pipeline {
         schedule: Schedule::Popart,
@@ -61,14 +58,13 @@ fn stages_of(passes: &[[u64; 2]], recompute: Recompute) -> StageTimes {
     times_of(passes, (pipeline, true), Some(CLOCK))
 }
 
-/// Returns the times of a model that only runs forward and sends nothing, from its cycles by
-/// position.
+/// Returns the times of a model for inference that sends nothing between IPUs, from its cycles by
+/// position (In, a layer or Out).
 pub(crate) fn forward_times(cycles: &[u64]) -> StageTimes {
     let passes: Vec<[u64; 2]> = cycles.iter().map(|&forward| [forward, 0]).collect();
     times_of(&passes, (Pipeline::default(), false), None)
 }
 
-/// Returns the times of a pipeline whose stages have these forward and backward cycles.
 fn times_of(
     passes: &[[u64; 2]],
     pipeline: (Pipeline, bool),
@@ -101,7 +97,7 @@ fn times_of(
     StageTimes::new(&cycles, &positions, pipeline, sent, StepOptions::default())
 }
 
-/// Clock frequency of a Mk2 IPU, in Hz.
+/// The clock frequency of a Mk2 IPU, in Hz.
 const CLOCK: u64 = 1_330_000_000;
 
 fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
@@ -113,8 +109,8 @@ fn step_of(times: StageTimes, micro_batches: u64) -> StepTime {
     StageTimes { options, ..times }.step_alone(&stages).unwrap()
 }
 
-/// The expected efficiencies are computed by hand. The last stage recomputes nothing, or all of its
-/// layers.
+/// The expected efficiencies of pipelines are computed by hand. The last stage recomputes either
+/// nothing or all of its layers.
 #[test]
 fn efficiencies_of_even_stages() {
     let efficiency = |stages: usize, micro_batches: u64, recompute: Recompute| {
@@ -173,7 +169,7 @@ fn copies_are_made_in_every_slot() {
     assert_eq!(copies(Schedule::Sequential), Some(8 * (11 + 22 + 37)));
 }
 
-/// In has no backward pass here.
+/// In has no backward pass in this test, so it is recomputed with the first layer.
 #[test]
 fn in_runs_again_with_the_first_layer_alone() {
     for recompute in [Recompute::Stage, Recompute::Layer] {
@@ -184,7 +180,8 @@ fn in_runs_again_with_the_first_layer_alone() {
     }
 }
 
-/// Simulates micro-batches one by one: in each slot, every IPU does the work that has reached it.
+/// Simulates a pipeline micro-batch by micro-batch, to check the computed time of a step: in each
+/// slot, every IPU does the work that has reached it.
 fn simulated(order: Order, stages: &[(usize, Passes)], micro_batches: u64) -> u128 {
     let count = stages.len();
     let backward_at = |stage: usize| match order.passes {

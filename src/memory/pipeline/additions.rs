@@ -15,30 +15,31 @@ use std::ops::Range;
 /// (tile), and the bytes of the accumulators that a pipeline adds on these tiles.
 #[derive(Clone, Default)]
 pub(crate) struct TileFlows<const N: usize> {
-    /// One entry per flow: the bytes of the flow whose index in [`Flows::list`] is the same.
     pub bytes: Vec<FlowBytes<N>>,
-    /// The flows that have bytes on any of the tiles, as indices into [`Flows::list`].
+    /// The flows (tensors that the same layers use) that have bytes on any of the tiles, as indices
+    /// into [`Flows::list`]. All other flows are skipped.
     pub met: Vec<u32>,
-    /// The bytes of accumulators, by lane (tile), each with a set of positions: a stage that has
-    /// any of these positions has the bytes. Several entries may have the same set.
+    /// The bytes of accumulators, by lane (tile), each with a set of positions (In, layers, Out): a
+    /// stage that has any of these positions has the bytes. Several entries may have the same set.
     pub accumulators: Vec<Placing<N>>,
 }
 
-/// The bytes of the tensors of one flow on some tiles, by lane (tile).
+/// The bytes of the tensors of one flow, that is, of tensors that the same layers use, on some
+/// tiles, by lane (tile).
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FlowBytes<const N: usize> {
     is_met: bool,
-    /// The sum of the bytes of all variables of the flow (tensors with the same users).
+    /// The bytes of all variables of the flow (tensors that the same layers use) on each tile.
     pub all: ByLane<u64, N>,
-    /// The bytes of the largest use of the flow on each tile. A use is all variables with the same
-    /// class and use set.
+    /// The bytes of the largest group of variables of the flow on each tile, where a group has one
+    /// equivalence class and one use set.
     pub largest: ByLane<u64, N>,
 }
 
 impl<const N: usize> TileFlows<N> {
-    /// Replaces the contents by the bytes of `uses`, summed up by flow. Weights with an accumulator
-    /// add the bytes of their accumulators to `accumulators`. Other parameters, constants, and
-    /// variables that no operation with a place uses are skipped.
+    /// Sums up the bytes of `uses` by flow, that is, by the layers that use the tensors. Weights
+    /// that get accumulators of gradients add the bytes of these accumulators. Other parameters,
+    /// constants, and variables without a layer belong to no flow and are skipped.
     pub fn load(&mut self, memory: &MemoryModel<'_>, flows: &Flows, uses: &NeighbourUses<N>) {
         self.bytes.clear();
         self.bytes.resize(flows.list.len(), FlowBytes::default());
@@ -50,17 +51,16 @@ impl<const N: usize> TileFlows<N> {
                 UseInPipeline::Flow(flow) => self.add(flow, &bytes),
                 UseInPipeline::Accumulated(element) => {
                     let accumulator = flows.pipeline.accumulator;
-                    let of_weight = bytes.map(|bytes| accumulator.bytes(bytes, element));
-                    let positions = memory.counted(memory.uses.of(number).set);
-                    self.accumulators.push((positions, of_weight));
+                    self.accumulators.push((
+                        memory.counted(memory.uses.of(number).set),
+                        bytes.map(|bytes| accumulator.bytes(bytes, element)),
+                    ));
                 }
                 UseInPipeline::NotUpdated | UseInPipeline::Other => {}
             }
         }
     }
 
-    /// Adds `bytes`, by lane (tile), of the variables of one class and use set, to the flow with
-    /// the index `flow`.
     fn add(&mut self, flow: u32, bytes: &[u64; N]) {
         let sums = &mut self.bytes[flow as usize];
         if !sums.is_met {
@@ -77,19 +77,16 @@ impl<const N: usize> TileFlows<N> {
 #[derive(Debug)]
 pub(crate) struct StageRoles {
     backward: BackwardPass,
-    /// The role of the stage in each flow: one entry per flow, in the order of [`Flows::list`].
     pub by_flow: Vec<StageRole>,
     /// Whether another pipeline stage runs on the IPU between the forward and the backward pass of
-    /// this pipeline stage. In TensorFlow's pipelines this holds for Out if Out is on the first
-    /// IPU.
+    /// this pipeline stage. In TensorFlow's pipelines, this is the case for Out on the first IPU.
     waits: bool,
 }
 
 impl Flows {
-    /// Returns the bytes that the pipeline adds to `stage`, except optimizer state: one entry per
-    /// lane (tile) of `tiles`, with one [`Parts`] per phase (see [`PHASES`]). `roles` must be the
-    /// result of [`Flows::in_stage`] for the stage; if it is `None`, only accumulators are added.
-    /// `memory` is needed to look up the positions of the sets in `tiles`.
+    /// Returns the bytes that the pipeline adds to `stage`, except optimizer state, for each lane
+    /// (tile) and each phase, such as the backward pass (see [`PHASES`]). If `roles`, what the
+    /// stage does with each flow, is `None`, only accumulators are added.
     pub fn additions<const N: usize>(
         &self,
         memory: &MemoryModel<'_>,
@@ -106,11 +103,10 @@ impl Flows {
             return least.map(|least| [least; PHASES]);
         };
         let own = self.transfers(roles, tiles);
-        let is_beside_out = self.is_beside_out(&self.places_of(positions));
         let out = self
             .roles_of_out
             .as_ref()
-            .filter(|_| is_beside_out)
+            .filter(|_| self.is_beside_out(&self.places_of(positions)))
             .map(|out| self.transfers(out, tiles));
         let stash = self.stash(self.depth(positions, after), &own);
         std::array::from_fn(|lane| {
@@ -124,18 +120,18 @@ impl Flows {
         })
     }
 
-    /// Determines what `stage` does with the tensors of each flow. Returns `None` if the number of
-    /// stages after `stage` is open: then only the least bytes are computed, which do not depend on
-    /// roles.
+    /// Determines what `stage` does with the tensors of each flow (tensors that the same layers
+    /// use). Returns `None` if the number of stages after `stage` is open: then only the least
+    /// bytes of the stage are computed, and they do not depend on flows.
     pub fn in_stage(&self, stage: &PlacedStage) -> Option<StageRoles> {
         stage.after?;
         Some(self.stage_roles(self.places_of(&stage.positions)))
     }
 
-    /// Returns the range of places (numbers of In, layers and Out; end exclusive) that a stage with
-    /// the positions `positions` (end exclusive) runs as one pipeline stage. If Out is on the first
-    /// IPU, where it shares the position of In, the range includes Out only if the stage has all
-    /// positions.
+    /// Returns the places (numbers of In, layers and Out; end exclusive) that a stage with the
+    /// positions `positions` (end exclusive) runs as one pipeline stage. If Out is on the first
+    /// IPU, Out shares the position of In but is a pipeline stage of its own, unless the stage has
+    /// all positions.
     pub fn places_of(&self, positions: &Range<usize>) -> Range<u32> {
         let (start, end) = (positions.start as u32, positions.end as u32);
         let is_whole = self.out_is_first && end - start + 1 == self.places;
@@ -143,23 +139,25 @@ impl Flows {
     }
 
     /// Returns whether Out is a pipeline stage of its own on the IPU of the stage that runs
-    /// `places`. This is the case if Out is on the first IPU and `places` begins with In but does
-    /// not include Out.
+    /// `places`. This is so if Out is on the first IPU and the stage has In but is not the only
+    /// stage.
     pub fn is_beside_out(&self, places: &Range<u32>) -> bool {
         self.out_is_first && places.start == 0 && places.end < self.places
     }
 
-    /// Returns the number of the place Out, which is the last place, as a range of one place.
     pub fn out(&self) -> Range<u32> {
         self.places - 1..self.places
     }
 
     /// Determines what a pipeline stage that runs `places` (the numbers of In, layers or Out; end
-    /// exclusive) does with the tensors of each flow.
+    /// exclusive) does with the tensors of each flow (tensors that the same layers use).
     pub(super) fn stage_roles(&self, places: Range<u32>) -> StageRoles {
-        let roles = self.list.iter().map(|flow| flow.role_of(&places, self));
         StageRoles {
-            by_flow: roles.collect(),
+            by_flow: self
+                .list
+                .iter()
+                .map(|flow| flow.role_of(&places, self))
+                .collect(),
             waits: self.out_is_first
                 && places == self.out()
                 && self.pipeline.schedule.is_of_tensorflow(),
@@ -170,8 +168,8 @@ impl Flows {
         }
     }
 
-    /// Sums the bytes of the flows in `tiles`, for a stage with the roles `roles`. The result has
-    /// one sum per [`Quantity`], and the bytes that the stage keeps from its forward to its
+    /// Sums the bytes of the tensors on some tiles by what a stage does with them, such as stashing
+    /// or receiving them ([`Quantity`]), and the bytes that the stage keeps from its forward to its
     /// backward pass.
     pub(super) fn transfers<const N: usize>(
         &self,
@@ -185,13 +183,10 @@ impl Flows {
         for &flow in &tiles.met {
             let role = roles.by_flow[flow as usize];
             let bytes = &tiles.bytes[flow as usize];
-            for (sums, _) in transfers
-                .sums
-                .iter_mut()
-                .zip(role.counts)
-                .filter(|&(_, counts)| counts)
-            {
-                lanes::add(sums, &bytes.all);
+            for (sums, counts) in transfers.sums.iter_mut().zip(role.counts) {
+                if counts {
+                    lanes::add(sums, &bytes.all);
+                }
             }
             let kept = &mut transfers.kept;
             if role.kept && roles.waits {
@@ -204,10 +199,9 @@ impl Flows {
     }
 
     /// Returns for each lane (tile) the bytes of the additional copies of tensors that a stage
-    /// keeps for micro-batches in flight. `stage` has the sums of bytes of the stage, and `depth`
-    /// is the number of forward pipeline stages after it. If Out is on the same IPU and takes
-    /// tensors from the stage, the stage holds these tensors once for each pipeline stage from
-    /// itself to Out.
+    /// keeps for micro-batches in flight. `depth` is the number of forward pipeline stages after
+    /// the stage. Tensors for Out on the same IPU are held once for each pipeline stage from this
+    /// stage to Out.
     pub(super) fn stash<const N: usize>(&self, depth: usize, stage: &Transfers<N>) -> [u64; N] {
         let of = |quantity: Quantity| stage.sums[quantity as usize];
         let (stash, for_out) = (of(Quantity::Stash), of(Quantity::ForOut));
@@ -231,37 +225,33 @@ impl Flows {
 /// micro-batch is in flight.
 pub(crate) const PHASES: usize = 4;
 
-/// Returns one number per phase ([`PHASES`]): `bytes` in the three phases of the forward and the
-/// backward pass, and 0 in the phase after both passes.
 fn in_passes(bytes: u64) -> [u64; PHASES] {
     [bytes, bytes, bytes, 0]
 }
 
-/// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile).
+/// The bytes of the tensors that a stage keeps, receives, sends or forwards, by lane (tile). From
+/// these bytes follow the sizes of its stash and of its transfer buffers.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Transfers<const N: usize> {
-    /// One entry per [`Quantity`], which is its index: the sum of the bytes of this quantity.
     pub sums: [ByLane<u64, N>; QUANTITIES],
     pub backward: BackwardPass,
-    /// The bytes that the stage keeps from its forward to its backward pass. They are the bytes of
-    /// the largest use that it keeps (a use is all variables with one class and use set), or of all
-    /// uses that it keeps if another pipeline stage runs on the IPU between the two passes
-    /// ([`StageRoles::waits`]).
+    /// The bytes that the stage keeps from its forward to its backward pass: those of the largest
+    /// group of variables with one equivalence class and use set. If another pipeline stage runs
+    /// on the IPU between the two passes, those of all such groups.
     pub kept: ByLane<u64, N>,
 }
 
 impl<const N: usize> Transfers<N> {
-    /// Returns the sum of bytes for `quantity` on the tile that has the lane `lane`.
     fn of(&self, quantity: Quantity, lane: usize) -> u64 {
         self.sums[quantity as usize][lane]
     }
 }
 
 impl Flows {
-    /// Returns the bytes of the transfer buffers of a stage, one entry per phase (see [`PHASES`]),
-    /// on the tile that has the lane `lane`. `moves` has the sums of bytes of the stage. Tensors
-    /// that are live at the steps of the stage anyway are not counted again. If the forward pass is
-    /// recomputed, its steps also stand for its second run.
+    /// Returns the bytes of the transfer buffers of a stage, which hold tensors from or for other
+    /// stages, in each phase, such as the backward pass (see [`PHASES`]). Tensors that are live at
+    /// the steps of the phase anyway need no buffer. The steps of a forward pass that is recomputed
+    /// also stand for its second run.
     fn transfer_buffers<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let [enters, leaves, gradient_in, gradient_out, enters_last] = [
             Quantity::Enters,
@@ -275,35 +265,36 @@ impl Flows {
         let (forward, last_forward, in_backward) =
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
-                // The steps may be those of a call of the function by another layer. Then tensors
-                // wait before the call by this stage, or stay after it, and tensors that the stage
-                // receives and sends on are live too.
+                // The profile may list a function at the steps of a call by another layer. Tensors
+                // that wait before this stage's own call, or stay after it, then take buffers, and
+                // so do tensors that the stage receives and sends on.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
                 }
-                // Tensors that leave frozen layers are live at the last step of these layers
-                // anyway, so they need no buffer.
+                // Frozen layers do not run backward. Tensors that leave them are live at their last
+                // step anyway, so these tensors need no buffer.
                 _ if !backward.goes_back => (0, 0, 0),
-                // A stage is recomputed as a whole, after its gradients have arrived. In its first
-                // forward run no gradient has arrived, but tensors that enter the stage are kept
-                // for the second run.
+                // A stage is recomputed as a whole after its gradients have arrived, so they wait
+                // in buffers. In its first forward run no gradient has arrived, but tensors that
+                // enter the stage are kept for the second run.
                 (Sequential, Stage) => (gradient_in.max(enters_last), 0, 0),
                 (Schedule::None | Sequential, _) => (0, 0, 0),
                 (Popart, Recompute::None) => (gradient_in, 0, leaves),
                 (Popart, Stage) => (gradient_in + leaves, 0, leaves),
-                // The gradients of a layer are live at the steps at which the layer is recomputed.
+                // A layer is recomputed right before its backward pass, so its gradients are live
+                // at the steps of its forward pass too.
                 (Popart, Layer) => (gradient_in.max(leaves), 0, leaves),
-                // The FIFOs that stash tensors run at the end of the forward pass, or before the
-                // backward pass when the gradients have arrived.
+                // TensorFlow's FIFOs, which stash tensors, run at the end of the forward pass, or
+                // before the backward pass when the gradients have arrived.
                 (TfGrouped, Recompute::None) => (
                     gradient_out,
                     kept + (enters + gradient_in).max(leaves + gradient_out),
                     enters,
                 ),
-                // In the first forward run, tensors that enter the stage wait for the FIFO that
-                // stashes them. In the second forward run, the gradients have arrived, and also the
-                // tensors that enter for the next forward pass.
+                // In the first forward run of a recomputed stage, tensors that enter the stage wait
+                // for the FIFO that stashes them. In the second forward run, the gradients have
+                // arrived, and also the tensors that enter for the next forward pass.
                 (TfGrouped, Stage) => (
                     (enters + gradient_in).max(leaves.max(enters_last) + gradient_out),
                     0,
@@ -314,12 +305,12 @@ impl Flows {
                     enters.max(leaves + gradient_out),
                     enters,
                 ),
-                // Tensors are copied to other stages after each forward and each backward pass
-                // (half a cycle).
+                // In TensorFlow's interleaved schedule, tensors are copied to other stages after
+                // each forward and each backward pass (half a cycle).
                 (TfInterleaved, Recompute::None) => (0, kept + leaves.max(gradient_in), 0),
-                // In the first forward run, tensors that enter the stage wait for the FIFO that
-                // stashes them. In the second forward run, tensors that leave the stage wait to be
-                // copied, or gradients have arrived.
+                // In the first forward run of a recomputed stage, tensors that enter the stage wait
+                // for the FIFO that stashes them. In the second forward run, tensors that leave the
+                // stage wait to be copied, or gradients have arrived.
                 (TfInterleaved, Stage) => (gradient_in.max(leaves).max(enters_last), 0, 0),
                 (TfInterleaved, Layer) => (0, leaves, 0),
             };
@@ -333,11 +324,10 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes of tensors of a stage that are live when the stage calls a function, but
-    /// not at the steps at which the profile lists the function, since these belong to a call by
-    /// another place. In the forward pass, tensors from earlier stages wait for the call by this
-    /// stage; in the backward pass, gradients wait for this call or are made by it. `moves` has the
-    /// sums of bytes of the stage; the result has one entry per phase (see [`PHASES`]).
+    /// Returns the bytes, by phase ([`PHASES`]), of tensors that wait for a call of a function by a
+    /// stage. The profile lists a function at the steps of one call, which may be a call by another
+    /// layer, so these tensors are not live at the steps of the stage. Tensors from earlier stages
+    /// wait for the call in the forward pass, gradients for the call in the backward pass.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -347,20 +337,18 @@ impl Flows {
                 [enters, enters, gradients, 0]
             }
             // In TensorFlow's schedules, the largest buffers of any phase are counted in each
-            // phase, and they are large enough for these tensors too.
+            // phase. They are large enough for tensors that wait for the call of a function.
             Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
         }
     }
 
-    /// Returns the bytes of tensors that a stage forwards without using them, one entry per phase
-    /// (see [`PHASES`]). `moves` has the sums of bytes of the stage. If the schedule runs one pass
-    /// of the stage at a time, a tensor leaves the stage at the end of the pass in which it is
-    /// forwarded.
+    /// Returns the bytes of tensors that a stage forwards without using them, in each phase, such
+    /// as the backward pass (see [`PHASES`]). If the schedule runs one pass of the stage at a time,
+    /// a tensor leaves the stage at the end of the pass in which it is forwarded.
     fn forwarded<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let forward = moves.of(Quantity::PassesForward, lane);
         let backward = moves.of(Quantity::PassesBackward, lane);
-        let one_at_a_time = [TfInterleaved, Sequential];
-        if !one_at_a_time.contains(&self.pipeline.schedule) {
+        if !matches!(self.pipeline.schedule, TfInterleaved | Sequential) {
             return in_passes(forward + backward);
         }
         let most = forward.max(backward);
@@ -368,17 +356,16 @@ impl Flows {
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
-            // The steps of the forward pass also stand for its second run, just before the backward
-            // pass.
+            // The steps of a recomputed forward pass also stand for its second run, just before the
+            // backward pass, so the larger bytes of the two passes count there.
             _ => [most, most, backward, 0],
         }
     }
 
-    /// Returns the bytes of the transfer buffers of a stage, one entry per phase (see [`PHASES`]),
-    /// for the case that the steps do not tell in which pass they are. So each of the three phases
-    /// of the passes gets the highest bytes of any phase, and the phase after the passes gets 0.
-    /// `moves` has the sums of bytes of the stage. `phases` has the bytes in each phase for the
-    /// case that the pass of each step is known.
+    /// Returns the bytes of the transfer buffers of a stage in each phase, such as the backward
+    /// pass (see [`PHASES`]) if liveness steps do not tell in which pass they are. Each phase of
+    /// the passes then gets the highest bytes of any phase. `phases` has the bytes in case the pass
+    /// of each step is known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,
@@ -400,11 +387,10 @@ impl Flows {
         in_passes(phases.into_iter().fold(buffers, u64::max))
     }
 
-    /// Returns the bytes of the transfer buffers on the IPU of a stage, and the bytes of the
-    /// tensors that the stage forwards: each has one entry per phase (see [`PHASES`]), on the tile
-    /// that has the lane `lane`. `stage` has the sums of bytes of the stage. `out` has the sums of
-    /// bytes of Out if Out is a later pipeline stage on the same IPU, which runs between the
-    /// forward and the backward pass of this stage; otherwise it is `None`.
+    /// Returns the bytes of the transfer buffers on the IPU of a stage, and those of the tensors
+    /// that the stage forwards, in each phase (see [`PHASES`]). If Out is another pipeline stage on
+    /// the same IPU (`out`), it runs between the forward and the backward pass of this stage, so
+    /// the IPU holds the buffers of both.
     pub(super) fn in_phases<const N: usize>(
         &self,
         stage: &Transfers<N>,
@@ -427,7 +413,6 @@ mod made {
     use super::*;
 
     impl TileFlows<1> {
-        /// Makes a tile with these bytes of each flow (tensors with the same users).
         pub(crate) fn made(bytes: impl Iterator<Item = u64>) -> Self {
             let mut made = Self::default();
             for (flow, bytes) in (0u32..).zip(bytes) {

@@ -22,14 +22,15 @@ pub(super) use ranges::{Patterns, RangeAdditions};
 
 use std::ops::Range;
 
-/// A stage: a range of positions of the layer order, and where the stage is in a split.
+/// A pipeline stage: a range of positions (In, layers, Out) of the layer order, and the number of
+/// stages after it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PlacedStage {
-    /// The positions of the layer order (end exclusive) that the stage runs.
+    /// The positions (In, layers, Out) of the layer order, end exclusive, whose operations the
+    /// stage runs.
     pub positions: Range<usize>,
-    /// The number of stages of the split that follow this stage. `None` if it is open where the
-    /// stage is in a split: computations then give the least bytes of any stage with these
-    /// positions.
+    /// The number of stages of the split that follow this stage. If it is open (`None`), the least
+    /// bytes of any stage with these positions are computed.
     pub after: Option<usize>,
 }
 
@@ -47,8 +48,8 @@ impl PlacedStage {
             .collect()
     }
 
-    /// Returns a stage with the positions `positions` (end exclusive). Where it is in a split is
-    /// left open.
+    /// Returns a stage with the positions `positions` (end exclusive), for which the number of
+    /// later stages in a split is left open.
     pub fn anywhere(positions: Range<usize>) -> Self {
         Self {
             positions,

@@ -1,5 +1,5 @@
-//! Compares ranges with single stages, and checks the rules on models that are small enough to
-//! count by hand.
+//! Compares ranges of layers with single stages of a pipeline, and checks the rules of pipelines on
+//! models that are small enough to count by hand.
 
 mod reruns;
 
@@ -47,8 +47,8 @@ fn any_pipeline() -> impl Strategy<Value = Pipeline> {
     })
 }
 
-/// Draws a model of training or inference with the passes of its operations, whether they copy from
-/// the host, and the start of the backward pass.
+/// Draws a model of training or inference: the passes of its operations, whether each operation
+/// group copies from the host, and the step at which the backward pass starts.
 pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>, Option<u32>)> {
     let passes = proptest::collection::vec(proptest::sample::select(&PASSES), 16);
     let streams = proptest::collection::vec(proptest::bool::weighted(0.2), GROUPS as usize);
@@ -56,7 +56,6 @@ pub(crate) fn in_passes() -> impl Strategy<Value = (Plain, Vec<Pass>, Vec<bool>,
     (plain(), passes, streams, backward_start)
 }
 
-/// Makes the model and its layers; operations take the passes in turn.
 pub(crate) fn model(
     (plain, passes, streams, backward_start): &(Plain, Vec<Pass>, Vec<bool>, Option<u32>),
 ) -> (Model, Layering) {
@@ -79,8 +78,8 @@ pub(crate) fn model(
     (model, layering)
 }
 
-/// Places the layers in three ways: everything without a layer in one position, Out on the last
-/// IPU, and Out on the first IPU.
+/// Assigns the layers to positions in three ways: with one position for everything without a layer,
+/// with Out on the last IPU, and with Out on the first IPU.
 fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     let out_on = |out_on| {
         let options = PlacementOptions {
@@ -96,7 +95,8 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     ]
 }
 
-/// Returns the possible numbers of stages after a range.
+/// Returns the possible numbers of stages after a range of layers: none only if the range ends with
+/// the last layer.
 pub(crate) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
@@ -202,8 +202,8 @@ proptest! {
     }
 }
 
-/// Makes activations of `bytes` bytes between In, the layers and Out: each is made in one place and
-/// used in the next, by both passes.
+/// Makes activations of `bytes` bytes between In, the layers and Out: each is made in one of these
+/// places and used in the next, by the forward and the backward pass.
 fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Flows, TileFlows<1>) {
     let flow = |place| Flow {
         forward: [place, place + 1].into(),
@@ -217,7 +217,8 @@ fn chain(layers: u32, bytes: u64, pipeline: Pipeline, out_is_first: bool) -> (Fl
     (flows, tile)
 }
 
-/// Returns the stash of each stage in units of `bytes`.
+/// Returns the bytes that each stage stashes if the activations between two layers have `bytes`
+/// bytes. `counts` has the number of layers of each stage.
 fn stash(counts: &[usize], bytes: u64, pipeline: Pipeline) -> Vec<u64> {
     let layers = counts.iter().sum::<usize>();
     let (flows, tile) = chain(layers as u32, bytes, pipeline, true);
@@ -250,7 +251,8 @@ fn published_configurations_stash_what_the_rules_say() {
         recompute: Recompute::Layer,
         ..Pipeline::default()
     };
-    // BERT-Large and BERT-base with embedding and head on the first IPU, in MiB.
+    // The expected stashes, in MiB, are those of BERT-Large and BERT-base with the embedding and
+    // the head on the first IPU.
     assert_eq!(stash(&[3, 7, 7, 7], 2, pipeline), [36, 98, 70, 42]);
     assert_eq!(stash(&[0, 4, 4, 4], 6, pipeline), [0, 168, 120, 72]);
 }
@@ -267,8 +269,8 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // A small net in TensorFlow's tests needs more memory with each of these schedules than with
-    // the one before.
+    // A small net in TensorFlow's own tests needs more memory with each of these schedules than
+    // with the schedule before.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,
@@ -301,7 +303,7 @@ fn an_input_stays_until_its_stage_has_run_again() {
     };
     for schedule in [Schedule::Sequential, Schedule::TfInterleaved] {
         assert_eq!(buffers(schedule, Recompute::Stage, 0..2), [5, 5, 0, 0]);
-        // The last stage is not recomputed.
+        // The last pipeline stage is not recomputed, so its inputs need no buffer.
         assert_eq!(buffers(schedule, Recompute::Stage, 0..3), [0; PHASES]);
         assert_eq!(buffers(schedule, Recompute::None, 0..2), [0; PHASES]);
     }

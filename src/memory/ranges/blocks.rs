@@ -1,74 +1,71 @@
-//! The live bytes of growing ranges on neighbouring tiles, at each *place*: a step at which a peak
-//! is possible. Places are divided into blocks, and sums are computed only in blocks that may have
-//! a peak.
+//! The live bytes of growing ranges of layers on neighbouring tiles, at each *place*: a liveness
+//! step at which a peak is possible. Places are divided into blocks, so that sums are computed only
+//! in blocks that may have a peak.
 
 use super::variables::Stretch;
 use crate::memory::lanes::{self, ByLane, Bytes};
 
-/// The number of *places* (steps at which a peak is possible) in a block. It is small in tests, so
-/// that small models have several blocks.
+/// The number of *places* (liveness steps at which a peak is possible) in a block. The number is
+/// small in tests, so that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// The value in [`Blocks::seen`] for a block whose sums have not been computed for the current
-/// range.
+/// Marks a block of liveness steps whose sums have not been computed for the current range of
+/// layers.
 const UNSEEN: usize = usize::MAX;
 
 /// The live bytes of a range of layers that grows at its end, by lane (tile), at each *place*: a
-/// step at which a peak is possible. Places are divided into blocks of [`BLOCK`] places, and the
-/// sums of a block are computed only if it may have a peak. Variables that every range has are
-/// stored as variables of an additional layer after the last.
+/// liveness step at which a peak is possible. The sums of a block of places are computed only if
+/// the block may have a peak. Variables that every range has are stored as variables of an
+/// additional layer after the last.
 #[derive(Default)]
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// Changes of live bytes from the previous place to this place, for the bytes that ranges gain
-    /// at one layer. Entries are ordered by block of places, then by layer, then by place in the
-    /// block.
+    /// How live bytes change from step to step (of the steps at which a peak is possible) when a
+    /// range gains a layer. Entries are ordered by block of steps, then by layer, so that the
+    /// entries of a block that are read together are close to each other.
     changes: Vec<[B; N]>,
-    /// One entry per layer and block of places: the sums of the live bytes that a range gains when
-    /// it is extended by the layer. Entries are ordered by layer, then by block.
+    /// One entry per layer and block of steps: sums of the live bytes that a range gains with the
+    /// layer, which bound the live bytes in the block. Entries are ordered by layer, then by block.
     sums: Vec<BlockSums<B, N>>,
-    /// One entry per layer: whether bytes have been added to the layer since [`Blocks::sum_up`] was
-    /// last called for it.
+    /// One entry per layer: whether its upper bounds on live bytes must be computed again, since
+    /// bytes have been added to the layer.
     is_stale: Vec<bool>,
-    /// The first layer of the current range of layers.
     start: usize,
-    /// The end (exclusive) of the current range of layers.
     end: usize,
-    /// One entry per block: an upper bound on the live bytes of the current range at any place of
-    /// the block.
+    /// One entry per block of steps: an upper bound on the live bytes of the current range of
+    /// layers in the block. A block whose bound is below the peak so far is skipped.
     bounds: Vec<[B; N]>,
-    /// One entry per block: the live bytes just before its first place. Only the layers of the
-    /// current range that are below the entry of the block in `seen` are included.
+    /// One entry per block of steps: the live bytes just before the block. They may lack the last
+    /// layers of the current range, since they are brought up to date only when they are needed
+    /// (`seen`).
     live_before: Vec<[B; N]>,
-    /// One entry per place: the change of live bytes from the previous place. Only the layers of
-    /// the current range that are below the entry of the block in `seen` are included.
+    /// One entry per step at which a peak is possible: the change of live bytes from the previous
+    /// such step. It may lack the last layers of the current range, since it is brought up to date
+    /// only when it is needed (`seen`).
     live_changes: Vec<[B; N]>,
-    /// One entry per block: `live_before` and `live_changes` include the layers of the current
-    /// range up to this layer (exclusive). [`UNSEEN`] if they have not been computed for this range.
+    /// One entry per block of steps: the first layer of the current range that the sums of the
+    /// block do not include yet. Sums are brought up to date only when the block may have a peak.
+    /// [`UNSEEN`] if they have not been computed for this range.
     seen: Vec<usize>,
 }
 
-/// Sums, for one layer and one block of places, of the live bytes that ranges gain at the layer, by
-/// lane (tile).
+/// Sums, for one layer and one block of steps, of the live bytes that ranges gain with the layer,
+/// by lane (tile). They bound the live bytes in the block.
 #[derive(Clone, Copy, Default)]
 struct BlockSums<B, const N: usize> {
-    /// The sum of all changes of live bytes between the places of the block.
     changes: ByLane<B, N>,
-    /// The sum of all increases of live bytes in the block, without the decreases. The live bytes
-    /// at any place of the block are at most `before` plus this sum.
+    /// The sum of all increases of live bytes in the block, without the decreases. Added to the
+    /// live bytes before the block, it bounds the live bytes in the block.
     rises: ByLane<B, N>,
-    /// The bytes that are live before the first place of the block.
     before: ByLane<B, N>,
-    /// Upper bound on the live bytes in the block: the sum of `before` and `rises`.
     bounds: ByLane<B, N>,
 }
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
-    /// Removes all bytes, and prepares for `places` places (steps at which a peak is possible) and
-    /// `layers` layers.
     pub fn restart(&mut self, places: usize, layers: usize) {
-        // A live range may end after the last place, so there is room for one more place.
+        // A live range may end after the last step at which a peak is possible, so one more entry
+        // is needed for its end.
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
@@ -79,9 +76,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.live_changes, blocks * BLOCK, none);
     }
 
-    /// Adds bytes that ranges with the layer `layer` have at the places of `stretch`: `bytes`, by
-    /// lane (tile). They apply to the ranges that begin after this call. If `layer` is the number
-    /// of layers, all these ranges have the bytes.
+    /// Adds the bytes of a variable, by lane (tile), that ranges with the layer `layer` have during
+    /// the live range `stretch`. Only ranges that begin later get the bytes. A layer after the last
+    /// stands for variables that every range has.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -98,8 +95,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = true;
     }
 
-    /// Computes the live bytes of `layer` before each block and their upper bound in each block. It
-    /// is needed after bytes were added to the layer.
+    /// Brings the upper bounds on the live bytes of `layer` in each block of steps up to date,
+    /// after bytes were added to the layer.
     fn sum_up(&mut self, layer: usize) {
         let mut live = [B::default(); N];
         for sums in &mut self.sums[layer * self.blocks..][..self.blocks] {
@@ -111,7 +108,6 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         self.is_stale[layer] = false;
     }
 
-    /// Starts an empty range of layers before the layer `start`.
     pub fn begin(&mut self, start: usize) {
         if self.is_stale[self.layers] {
             self.sum_up(self.layers);
@@ -124,7 +120,6 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         renew(&mut self.seen, self.blocks, UNSEEN);
     }
 
-    /// Adds `layer` to the end of the current range; it must be the next layer after the range.
     pub fn add(&mut self, layer: usize) {
         if self.is_stale[layer] {
             self.sum_up(layer);
@@ -136,8 +131,10 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         }
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range at any place of
-    /// `window` (end exclusive, not empty), or the entry of `known` if that is higher.
+    /// Returns for each lane (tile) the highest live bytes of the current range of layers at any
+    /// place (step at which a peak is possible) of `window` (end exclusive, not empty), or the
+    /// entry of `known` if that is higher. Blocks whose upper bound is not above `known` are
+    /// skipped.
     pub fn highest(&mut self, window: (usize, usize), known: [u64; N]) -> [u64; N] {
         let blocks = window.0 / BLOCK..(window.1 - 1) / BLOCK + 1;
         let mut highest = known.map(B::at_most);
@@ -149,9 +146,9 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
         highest.map(B::sum)
     }
 
-    /// Returns for each lane (tile) the highest live bytes of the current range at the places that
-    /// are both in `block` and in `window` (end exclusive). Also lowers the upper bound of the
-    /// block to the exact value.
+    /// Returns for each lane (tile) the highest live bytes of the current range of layers at the
+    /// steps that are both in `block` and in `window` (end exclusive). Lowers the upper bound of
+    /// the block to the exact value, so that it may be skipped next time.
     fn sum_block(&mut self, block: usize, window: (usize, usize)) -> [B; N] {
         self.catch_up(block);
         let from = block * BLOCK;
@@ -164,13 +161,14 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // The bound is now exact for the current range; only layers that the range gains later can
-        // exceed it.
+        // The bound on the live bytes of the block is now exact for the current range of layers;
+        // only layers that the range gains later can exceed it.
         self.bounds[block] = all;
         within
     }
 
-    /// Adds to the sums of `block` the layers of the current range that they do not include yet.
+    /// Adds to the sums of `block` those layers of the current range of layers that it has gained
+    /// since the sums were last needed.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let sums_of = |layer: usize| {
@@ -197,7 +195,6 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 }
 
-/// Replaces the contents of `values` by `count` entries of `value`.
 fn renew<T: Copy>(values: &mut Vec<T>, count: usize, value: T) {
     values.clear();
     values.resize(count, value);

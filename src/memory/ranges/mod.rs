@@ -55,14 +55,13 @@ impl MemoryModel<'_> {
     /// # Errors
     /// If one tile has more variables or code than any real tile.
     pub fn range_costs(&self, limit: u64) -> Result<RangeCosts, TooManyPlaces> {
-        let all = (&[(self, limit)][..], self.layers());
-        let mut costs = Self::costs_in_all(all, None, &Progress::new())?;
-        Ok(costs.pop().unwrap_or_default())
+        Self::costs_in_all((&[(self, limit)], self.layers()), None, &Progress::new())
+            .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
-    /// Returns the maximum number of stages for which [`MemoryModel::range_costs`] computes bytes.
-    /// Without a pipeline there is no maximum; in a pipeline it depends on the number of layers, so
-    /// that the table does not become too large.
+    /// Returns the maximum number of stages for which the bytes of ranges are computed. Without a
+    /// pipeline there is no maximum; in a pipeline it depends on the number of layers, so that the
+    /// table of bytes does not become too large.
     pub fn most_stages(&self) -> usize {
         match &self.flows {
             None => usize::MAX,
@@ -70,11 +69,10 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Computes the table of [`MemoryModel::range_costs`] for each of several pipelines of one
-    /// model, in one pass over the tiles. `pipelines` has the model in each pipeline and the limit
-    /// in bytes on each tile; the tables are in the same order. Splits have at most `stages`
-    /// stages. If `tiles` is not `None`, only these tiles are examined, so a range may need more
-    /// bytes than the table has for it. `progress` advances by one for each tile that is done.
+    /// Computes the table of [`MemoryModel::range_costs`] for several pipelines of one model, each
+    /// with a limit in bytes on each tile, in one pass over the tiles. Splits have at most `stages`
+    /// stages. If `tiles` is not `None`, only these tiles are examined, so the true bytes of a
+    /// range may be higher.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -91,8 +89,7 @@ impl MemoryModel<'_> {
     }
 
     /// Computes the table of [`MemoryModel::range_costs`] without a limit, for splits of at most
-    /// `stages` stages. The table has only the ranges that begin at one of the positions `starts`.
-    /// `progress` advances by one for each tile that is done.
+    /// `stages` stages and only for the ranges that begin at one of the positions `starts`.
     ///
     /// # Errors
     /// The error of [`MemoryModel::range_costs`].
@@ -104,14 +101,13 @@ impl MemoryModel<'_> {
     ) -> Result<RangeCosts, TooManyPlaces> {
         let is_wanted = |start| starts.contains(&start);
         let ranges = PipelineRanges::new((self, u64::MAX), stages, &is_wanted);
-        let shown = (progress, "computing other splits");
-        let mut costs = Self::costs_on(None, vec![ranges], shown)?;
-        Ok(costs.pop().unwrap_or_default())
+        Self::costs_on(None, vec![ranges], (progress, "computing other splits"))
+            .map(|mut costs| costs.pop().unwrap_or_default())
     }
 
     /// Computes the table of range costs of each of `pipelines`, in the same order. Only `tiles`
     /// are examined, or all tiles if `tiles` is `None`. `progress` advances by one for each tile
-    /// that is done; `name` is the name of this task in the progress.
+    /// that is done, under the name `name`.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -130,8 +126,8 @@ impl MemoryModel<'_> {
         };
         let count = order.iter().map(ExactSizeIterator::len).sum::<usize>();
         let task = progress.begin(name, count as u64);
-        // The bytes of flows (tensors with the same users) are loaded once for all pipelines, so
-        // the model must be one that has flows if any has them.
+        // Flows (tensors with the same users) are loaded once for all pipelines, from a model that
+        // has flows if any model has them.
         let pass = RangePass {
             model: models.find(|model| model.flows.is_some()).unwrap_or(first),
             are_apart: AtomicBool::new(false),
@@ -144,7 +140,8 @@ impl MemoryModel<'_> {
             updates: number_updates(&mut pipelines),
             pipelines,
         };
-        // The groups of tiles start in the order of `order`: each thread takes the next one.
+        // Each thread takes the next group of tiles, heaviest first, so that peaks are high early
+        // and light tiles can be skipped.
         order.into_iter().par_bridge().try_for_each_init(
             RangeScratches::default,
             |scratches, tiles| {
@@ -160,9 +157,9 @@ impl MemoryModel<'_> {
             .collect())
     }
 
-    /// Returns all tiles in groups of neighbouring tiles, in the order of the most recorded bytes
-    /// of any tile in the group, highest first. The order does not change results, so it does no
-    /// harm if the recorded bytes are wrong.
+    /// Returns groups of neighbouring tiles, heaviest first by the recorded bytes of the heaviest
+    /// tile in the group. The order only saves time, so it does no harm if the recorded bytes are
+    /// wrong.
     fn in_groups(&self) -> Vec<Range<u32>> {
         let mut order: Vec<_> = uses::groups(self.tiles()).collect();
         let tiles = &self.model.recorded.tiles;
@@ -172,29 +169,27 @@ impl MemoryModel<'_> {
     }
 }
 
-/// One pass over the tiles, which computes the bytes of ranges of positions in several pipelines.
-/// All threads share this value.
+/// One pass over the tiles, which computes the bytes of ranges of layers in several pipelines. All
+/// threads share this value.
 struct RangePass<'a> {
-    /// The model in one of the pipelines; it has flows if the model in any pipeline has them. Only
-    /// data that is the same in all pipelines is read from it.
+    /// The model in one of the pipelines. Only data that is the same in all pipelines is read from
+    /// it, such as flows, which it has if the model in any pipeline has them.
     model: &'a MemoryModel<'a>,
     /// Whether tiles are examined one by one instead of side by side. This is set when a group of
     /// tiles was too large for side by side, since most other groups are probably too large as
     /// well.
     are_apart: AtomicBool,
-    /// One entry per pipeline: its ranges, with the highest bytes of any tile so far.
     pipelines: Vec<PipelineRanges<'a>>,
-    /// One entry per pipeline: the index in `pipelines` of the first pipeline in which the same
-    /// variables are live at the same steps. Pipelines with the same entry are examined together.
+    /// One entry per pipeline: the index of the first pipeline in which the same variables are live
+    /// at the same steps. Pipelines with the same entry are examined together, since sums of live
+    /// bytes take most of the time.
     alike: Vec<usize>,
-    /// The distinct weight updates of `pipelines`; [`PipelineRanges::update`] is an index into this
-    /// list.
     updates: Vec<&'a UpdatePhase>,
 }
 
-/// Sets [`PipelineRanges::update`] in each of `pipelines`, and returns the distinct weight updates
-/// that it is an index into. Weight updates of one model differ only if the place of optimizer
-/// state or the number of replicas differs.
+/// Gives each pipeline the index of its weight update in the list of distinct updates, which is
+/// returned. The updates of two pipelines differ only if the place of optimizer state or the number
+/// of replicas differs.
 fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePhase> {
     let mut updates: Vec<&UpdatePhase> = Vec::new();
     for pipeline in pipelines {
@@ -218,14 +213,12 @@ struct RangeScratches {
     wide: RangeScratch<u64, 1>,
 }
 
-/// Buffers for up to `N` neighbouring tiles, with bytes by lane (tile). Sums of live bytes have the
-/// type `B`.
+/// The buffers of one thread for up to `N` neighbouring tiles, with bytes by lane (tile). Sums of
+/// live bytes have the type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     tiles: TileScratch<B, N>,
     updates: TileUpdates<N>,
-    /// One entry per pipeline, in the order of [`RangePass::pipelines`]: the bytes that the
-    /// pipeline adds to ranges on the tiles.
     pipelines: Vec<PipelineScratch<N>>,
 }
 
@@ -240,8 +233,8 @@ impl RangePass<'_> {
         scratches: &mut RangeScratches,
     ) -> Result<(), TooManyPlaces> {
         if tiles.len() > 1 && !self.are_apart.load(Relaxed) {
-            // If examining the group side by side fails, each tile by itself may still have few
-            // enough variables and bytes.
+            // A group of tiles can be too large to be examined side by side, although each tile by
+            // itself has few enough variables and bytes.
             if self.tiles(tiles.clone(), &mut scratches.side_by_side) == Ok(true) {
                 return Ok(());
             }
@@ -255,10 +248,10 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Examines at most `N` tiles side by side: once for each group of pipelines in which the same
-    /// variables are live at the same steps. Returns true if this was possible. Returns false if
-    /// sums of type `B` may overflow, or if `N` lanes need too many sums; the peaks are then
-    /// incomplete.
+    /// Examines at most `N` tiles side by side, once for each group of pipelines in which the same
+    /// variables are live at the same steps. Returns false, with incomplete peaks, if sums of type
+    /// `B` may overflow or if so many lanes need too many sums. Fewer tiles must then be examined
+    /// at once.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.
@@ -272,8 +265,11 @@ impl RangePass<'_> {
         let (on_tiles, pipelines) = (&mut scratch.tiles, &mut scratch.pipelines);
         code::load(self.model, &tiles, &mut on_tiles.code)?;
         for first in 0..self.pipelines.len() {
-            let paired = self.pipelines.iter().zip(&mut *pipelines).zip(&self.alike);
-            let paired: Vec<_> = paired
+            let paired: Vec<_> = self
+                .pipelines
+                .iter()
+                .zip(&mut *pipelines)
+                .zip(&self.alike)
                 .filter(|(_, alike)| **alike == first)
                 .map(|((ranges, scratch), _)| InPipeline { ranges, scratch })
                 .collect();
@@ -300,8 +296,8 @@ impl RangePass<'_> {
         Ok(true)
     }
 
-    /// Loads the bytes that each pipeline and each weight update adds to ranges. The tiles are
-    /// those whose uses have been gathered in `scratch`.
+    /// Loads the bytes that each pipeline and each weight update adds to ranges of layers on the
+    /// tiles in `scratch`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.

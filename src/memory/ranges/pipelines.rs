@@ -1,6 +1,5 @@
-//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile, and the
-//! examination of all ranges on some tiles, in all pipelines in which the same variables are live
-//! at the same steps.
+//! The peaks of all ranges of layers in one pipeline, which threads raise tile by tile. Pipelines
+//! in which the same variables are live at the same liveness steps are examined together.
 
 use super::blocks::Blocks;
 use super::variables::EnteringVariables;
@@ -16,64 +15,62 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The number of ranges with the same start whose peaks are allocated together, as soon as the
-/// peaks of one of them are needed. In large models, the peaks of most ranges are never needed.
+/// The number of ranges of layers with the same start whose peaks are allocated together, as soon
+/// as the peaks of one of them are needed. In large models, the peaks of most ranges are never
+/// needed.
 const AT_ONCE: usize = 16;
 
-/// The ranges of positions in one pipeline, with the highest bytes of any tile so far. All threads
+/// The ranges of layers in one pipeline, with the highest bytes of any tile so far. All threads
 /// share this value.
 pub(super) struct PipelineRanges<'a> {
-    /// The memory model with the settings of the pipeline.
     pub model: &'a MemoryModel<'a>,
     /// The limit in bytes on each tile. If the lower bound of a range exceeds the limit, longer
-    /// ranges from the same start are not examined.
+    /// ranges from the same start are skipped, since they cannot fit either.
     limit: u64,
-    /// One entry per start: the end (exclusive) of the longest range from this start whose lower
-    /// bound does not exceed the limit on any tile examined so far. It can only fall while tiles
-    /// are examined.
+    /// One entry per start of ranges of layers: the end (exclusive) of the longest range whose
+    /// lower bound is within the limit on all tiles so far. Longer ranges are skipped on all
+    /// further tiles, so the end can only fall.
     ends: Vec<AtomicUsize>,
-    /// The maximum number of stages of a split.
     stages: usize,
     /// The weight update of the pipeline, as an index into the list of distinct updates of all
     /// pipelines that are examined together. `None` if the weight update is not a phase of its own.
     pub update: Option<usize>,
-    /// The flows (tensors with the same users), and for each flow the ranges whose stages add bytes
-    /// of its tensors. `None` without a pipeline.
+    /// For each flow (tensors with the same users), the ranges of layers whose stages add bytes of
+    /// its tensors. `None` without a pipeline.
     pub patterns: Option<Patterns<'a>>,
-    /// The number of columns, which are the peaks of one range: the first is its lower bound; in a
+    /// The number of columns, that is, of peaks of each range: the first is its lower bound; in a
     /// pipeline, the others are its bytes with 0, 1, ... stages after it.
     columns: usize,
-    /// The highest bytes of any tile so far. An entry has the columns of [`AT_ONCE`] ranges with
-    /// the same start and neighbouring last positions; it is allocated when one of these ranges is
-    /// first needed. Entries are ordered by start and then by last position.
+    /// The highest bytes of any tile so far. An entry has the peaks of [`AT_ONCE`] ranges with the
+    /// same start and neighbouring last positions, and is allocated when one of these ranges is
+    /// first needed. Entries are ordered by start, then by last position.
     peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// The bytes that one pipeline adds to the current range on up to `N` tiles, by lane (tile). The
-/// current range is the range that is examined at the moment.
+/// The bytes that one pipeline adds to the range that is examined at the moment, on up to `N`
+/// tiles, by lane (tile).
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     pub additions: RangeAdditions<N>,
-    /// The first and the last position (inclusive) of the current range.
     range: (usize, usize),
-    /// Whether the lower bound of the current range is within the limit on all tiles examined so
-    /// far.
+    /// Whether the lower bound of the current range of layers is within the limit on all tiles
+    /// examined so far.
     pub is_on: bool,
-    /// The bytes that the pipeline adds to the range for any number of stages after it:
-    /// accumulators and optimizer state.
+    /// The bytes that the pipeline adds to a range of layers whatever the number of stages after
+    /// it: accumulators and optimizer state.
     least: ByLane<u64, N>,
-    /// One entry per phase (see [`PHASES`]): the bytes of transfer buffers and forwarded tensors.
+    /// One entry per phase, such as the backward pass (see [`PHASES`]): the bytes of transfer
+    /// buffers and forwarded tensors.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// One entry per number of stages after the range (0, 1, ...): the bytes that the pipeline adds
-    /// in every phase, which are `least` and all additional copies of tensors that the range
-    /// stashes.
+    /// One entry per number of later stages (0, 1, ...): the bytes that the pipeline adds in every
+    /// phase, which are accumulators, optimizer state and the stash.
     columns: Vec<[u64; N]>,
 }
 
 impl<'a> PipelineRanges<'a> {
-    /// Prepares the ranges of the pipeline that `model` is in, for splits of at most `stages`
-    /// stages. Only ranges from the starts for which `is_wanted` is true are included. `limit` is
-    /// the limit in bytes on each tile.
+    /// Prepares the ranges of layers of one pipeline, for splits of at most `stages` stages. Only
+    /// ranges from the starts for which `is_wanted` is true are included. `limit` is the limit in
+    /// bytes on each tile.
     pub fn new(
         (model, limit): (&'a MemoryModel<'a>, u64),
         stages: usize,
@@ -96,8 +93,8 @@ impl<'a> PipelineRanges<'a> {
         }
     }
 
-    /// Returns whether the same variables are live at the same steps in the pipelines of `self` and
-    /// `other`, so that both can be examined together. The bytes that the pipelines add may differ.
+    /// Returns whether the same variables are live at the same liveness steps in both pipelines, so
+    /// that they can be examined together. The bytes that the pipelines add may differ.
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         let mut numbers = 0..model.model.variables.uses().len() as u32;
@@ -106,22 +103,21 @@ impl<'a> PipelineRanges<'a> {
             && numbers.all(|number| model.is_away(number) == other.is_away(number))
     }
 
-    /// Returns the columns of the range of positions from `start` to `last` (inclusive): its
-    /// highest bytes of any tile so far (see `columns`).
     fn peaks(&self, start: usize, last: usize) -> &[AtomicU64] {
         let part = start * self.model.layers().div_ceil(AT_ONCE) + last / AT_ONCE;
         let zeros = || (0..AT_ONCE * self.columns).map(|_| AtomicU64::new(0));
-        let part = self.peaks[part].get_or_init(|| zeros().collect());
-        &part[last % AT_ONCE * self.columns..][..self.columns]
+        &self.peaks[part].get_or_init(|| zeros().collect())[last % AT_ONCE * self.columns..]
+            [..self.columns]
     }
 
-    /// Returns how many different numbers of stages (0, 1, ...) are possible after a range with the
-    /// end `end` (exclusive). Each stage after the range needs at least one position.
+    /// Returns how many different numbers of stages (0, 1, ...) can follow a range with the end
+    /// `end` (exclusive), since each later stage needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
 
-    /// Returns the table of all ranges whose lower bound is within the limit, with their bytes.
+    /// Returns the table of all ranges of layers whose lower bound is within the limit, with their
+    /// bytes.
     pub fn into_costs(self) -> RangeCosts {
         let least = self.ends.iter().enumerate().map(|(start, end)| {
             (start..end.load(Relaxed))
@@ -141,16 +137,16 @@ impl<'a> PipelineRanges<'a> {
     }
 }
 
-/// One pipeline, and the bytes that it adds to the current range on up to `N` tiles.
+/// One pipeline, and the bytes that it adds to the range of layers that is examined at the moment.
+/// Several pipelines are examined together.
 pub(super) struct InPipeline<'a, const N: usize> {
     pub ranges: &'a PipelineRanges<'a>,
     pub scratch: &'a mut PipelineScratch<N>,
 }
 
 impl<const N: usize> InPipeline<'_, N> {
-    /// Starts a range that is still empty, whose first position will be `start`, on the most
-    /// recently loaded tiles. `tiles` has the flows (sets of tensors with the same users) on these
-    /// tiles.
+    /// Starts an empty range of layers at the position `start`. `tiles` has the bytes of flows
+    /// (tensors with the same users) on the tiles that are examined.
     pub fn begin(&mut self, start: usize, tiles: &TileFlows<N>) {
         self.scratch.is_on = true;
         if self.ranges.patterns.is_some() {
@@ -158,11 +154,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Adds the last position of `range` to the current range, so that the current range becomes
-    /// `range`. `updates` has the bytes of weight updates in `range`. Returns one number per tile
-    /// of `tiles`, by lane: if the bytes of the range on the tile, without those that the pipeline
-    /// adds, exceed this number, the tile raises a peak of the range. The number is [`u64::MAX`] if
-    /// the range does not fit on the tiles examined so far.
+    /// Extends the range of layers that is examined to `range`. Returns one number per lane (tile):
+    /// only a tile with more bytes than this number raises a peak of the range, so other tiles need
+    /// no exact sums. Bytes that the pipeline adds are not part of this number. It is [`u64::MAX`]
+    /// if the range does not fit on the tiles so far.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -199,16 +194,14 @@ impl<const N: usize> InPipeline<'_, N> {
         from_fn(|lane| lowest[lane].min(first.saturating_sub(self.scratch.least[lane])))
     }
 
-    /// Returns the columns of the current range: its highest bytes of any tile so far.
     fn peaks(&self) -> &[AtomicU64] {
         let (start, last) = self.scratch.range;
         self.ranges.peaks(start, last)
     }
 
-    /// Returns one number per lane (tile): if the bytes of the current range on the tile exceed
-    /// this number, the tile raises the peak of the range for at least one number of stages after
-    /// it. The bytes of the range exclude those that the pipeline adds, which are `beside` and the
-    /// bytes that it adds in every phase.
+    /// Returns one number per lane (tile): only a tile with more bytes than this number raises the
+    /// peak of the range of layers for some number of later stages. Bytes that the pipeline adds,
+    /// in one phase (`beside`) and in every phase, are not part of this number.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -218,17 +211,17 @@ impl<const N: usize> InPipeline<'_, N> {
         lowest
     }
 
-    /// Raises the peak of the current range for each number of stages after it, if `bytes` (by
-    /// lane) plus the bytes that the pipeline adds in every phase are higher on any tile.
+    /// Raises the peaks of the current range of layers, one for each number of later stages, to the
+    /// highest lane (tile) of `bytes` plus the bytes that the pipeline adds in every phase.
     pub fn raise_columns(&self, bytes: &[u64; N]) {
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
             raise(peak, &plus(bytes, column));
         }
     }
 
-    /// Raises the lower bound of the current range if `bytes` (by lane) plus the fewest bytes that
-    /// the pipeline adds are higher on any tile. If the bound then exceeds the limit, longer ranges
-    /// from the same start are not examined.
+    /// Raises the lower bound of the current range of layers to the highest lane (tile) of `bytes`
+    /// plus the fewest bytes that the pipeline adds. If the bound then exceeds the limit, longer
+    /// ranges from the same start are skipped.
     pub fn raise_least(&mut self, bytes: &[u64; N]) {
         if !self.scratch.is_on {
             return;
@@ -242,9 +235,9 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Raises the peaks of the current range if its bytes during the weight update are higher and
-    /// the weight update is a phase of its own. `fixed` has the bytes of the range's code and
-    /// always-live variables on `tiles`, by lane. `updates` has the bytes of weight updates.
+    /// Raises the peaks of the current range of layers to its bytes during the weight update, if
+    /// the update is a phase of its own. `fixed` has the bytes of code and always-live variables by
+    /// lane (tile).
     pub fn raise_in_update(
         &mut self,
         (tiles, fixed): (&[TileOverhead], &[u64; N]),
@@ -252,77 +245,71 @@ impl<const N: usize> InPipeline<'_, N> {
     ) {
         if let Some(update) = self.ranges.update.filter(|_| self.scratch.is_on) {
             let bytes = plus(fixed, &updates[update].taken());
-            let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(bytes[lane]));
-            let bytes = plus(&bytes, &fragmentation);
+            let bytes = by_lane(tiles, |lane, tile| {
+                bytes[lane] + tile.fragmentation_of(bytes[lane])
+            });
             self.raise_columns(&bytes);
             self.raise_least(&bytes);
         }
     }
 }
 
-/// Raises `peak` to the highest lane of `bytes` if that lane is higher.
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
-    // Most tiles do not raise the peak, and reading the peak takes much less time than writing it.
+    // Threads share the peak. Most tiles do not raise it, so it is read first: reading takes much
+    // less time than writing.
     if peak.load(Relaxed) < highest {
         peak.fetch_max(highest, Relaxed);
     }
 }
 
-/// The buffers of one thread for up to `N` neighbouring tiles: the uses on the tiles, and the bytes
-/// that ranges from the current start gain at each position, by kind of memory.
+/// The buffers of one thread for up to `N` neighbouring tiles: the variables on the tiles, and the
+/// bytes that ranges from the current start gain at each layer, by kind of memory.
 #[derive(Default)]
 pub(super) struct TileScratch<B, const N: usize> {
     pub uses: NeighbourUses<N>,
     pub variables: EnteringVariables<N>,
     pub flows: TileFlows<N>,
-    /// Bytes of the variables that are not live at every step, at each step at which a peak is
-    /// possible.
+    /// The live bytes of a range of layers at each liveness step at which a peak is possible,
+    /// without the variables that are live at every step.
     blocks: Blocks<B, N>,
-    /// Bytes of the variables that are live at every step.
     pub always: GrowingSums<N, 1>,
-    /// Bytes of code and vertex state. The kind of each sum is its
-    /// [`CodeKind`](crate::profile::CodeKind).
     pub code: GrowingSums<N, 4>,
-    /// One entry per distinct weight update: its bytes.
-    /// [`PipelineRanges::update`](PipelineRanges::update) is an index into this
-    /// list.
+    /// One entry per distinct weight update of the pipelines: its bytes. The updates of pipelines
+    /// differ if they keep optimizer state in different places.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
-/// State of the examination of all ranges on some neighbouring tiles, in pipelines in which the
+/// The examination of all ranges of layers on some neighbouring tiles, in pipelines in which the
 /// same variables are live at the same steps.
 pub(super) struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
-    /// The bytes on the tiles, which must have been loaded except `blocks`.
     pub scratch: &'a mut TileScratch<B, N>,
-    /// The weight updates of `pipelines`, each with its index into [`TileScratch::updates`].
     pub updates: Vec<(usize, &'a UpdatePhase)>,
-    /// The pipelines, at least one, with the bytes that each adds on the tiles.
     pub pipelines: Vec<InPipeline<'a, N>>,
 }
 
 impl<B: Bytes, const N: usize> Examination<'_, B, N> {
-    /// Raises the peaks of all ranges, in each pipeline, to the bytes on these tiles if these bytes
-    /// are higher. As soon as a range fits in no pipeline, longer ranges from the same start are
+    /// Raises the peak of each range of layers, in each pipeline, to the bytes of the range on
+    /// these tiles. As soon as a range fits in no pipeline, longer ranges from the same start are
     /// skipped.
     pub fn run(&mut self) {
         let layers = self.pipelines[0].ranges.model.layers();
-        let places = self.scratch.variables.places;
-        self.scratch.blocks.restart(places, layers);
+        self.scratch
+            .blocks
+            .restart(self.scratch.variables.places, layers);
         for start in 0..layers {
             self.begin(start);
             self.ranges_from(start);
         }
     }
 
-    /// Adds the bytes that ranges gain only if they begin at the position `start` or later, and
-    /// starts an empty range at this position.
     fn begin(&mut self, start: usize) {
         let scratch = &mut *self.scratch;
         for (layer, stretch) in scratch.variables.moving.from(start) {
-            let bytes = scratch.uses.bytes(stretch.row);
-            scratch.blocks.enter(layer, stretch, bytes);
+            scratch
+                .blocks
+                .enter(layer, stretch, scratch.uses.bytes(stretch.row));
         }
         scratch.always.begin(start);
         scratch.code.begin(start);
@@ -335,8 +322,6 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Raises the peaks of all ranges that begin at the position `start` to the bytes on these
-    /// tiles if these bytes are higher. The ranges grow by one position at a time.
     fn ranges_from(&mut self, start: usize) {
         let model = self.pipelines[0].ranges.model;
         let tiles = self.tiles;
@@ -371,15 +356,15 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
                     pipeline.raise_in_update((tiles, &totals), updates);
                 }
                 let left = by_lane(tiles, |lane, tile| {
-                    let without = tile.without_fragmentation(known[lane]);
-                    without.saturating_sub(totals[lane])
+                    tile.without_fragmentation(known[lane])
+                        .saturating_sub(totals[lane])
                 });
                 lanes::add(&mut totals, &scratch.blocks.highest(window, left));
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
-            // A total changes a peak only if it exceeds `known`. If `known` is 0, the peak may not
-            // have been set yet.
+            // The bytes of a range on a tile raise its peak only if they exceed `known`. If `known`
+            // is 0, the peak may not have been set yet.
             if totals
                 .iter()
                 .zip(&known)
@@ -397,12 +382,13 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
         }
     }
 
-    /// Raises the peaks of the current range, in each phase, to the live bytes in the phase plus
-    /// `beside` if that is higher. `beside` has the bytes that are the same in every phase, such as
-    /// code, by lane (tile).
+    /// Raises the peaks of the current range of layers to its live bytes in each phase (such as the
+    /// backward pass) plus `beside`, the bytes that are the same in every phase, such as code, by
+    /// lane (tile).
     fn raise_phases(&mut self, beside: &[u64; N]) {
         for (phase, window) in self.scratch.variables.phases.iter().enumerate() {
-            // A model without steps has only the first phase, and no variable is live in it.
+            // If the model has no liveness steps, only its first phase is examined, and no variable
+            // is live in it.
             let is_only = phase == 0 && self.scratch.variables.places == 0;
             if window.0 == window.1 && !is_only {
                 continue;
@@ -410,8 +396,10 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             let pipelines = || self.pipelines.iter().filter(|own| own.scratch.is_on);
             let mut known = [u64::MAX; N];
             for pipeline in pipelines() {
-                let lowest = pipeline.lowest_column(&pipeline.scratch.phases[phase]);
-                lanes::lower(&mut known, &lowest);
+                lanes::lower(
+                    &mut known,
+                    &pipeline.lowest_column(&pipeline.scratch.phases[phase]),
+                );
             }
             let mut totals = *beside;
             if !is_only {

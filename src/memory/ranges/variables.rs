@@ -1,4 +1,5 @@
-//! The variables of neighbouring tiles, prepared for computing ranges that grow layer by layer.
+//! The variables of neighbouring tiles, prepared for computing the peaks of ranges of layers that
+//! grow layer by layer.
 
 use crate::limits;
 use crate::memory::MemoryModel;
@@ -8,66 +9,66 @@ use crate::memory::pipeline::PHASES;
 use crate::memory::uses::NeighbourUses;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// A live range of the variables of one row of [`NeighbourUses`], as the *places* from `from` to
-/// `to` (end exclusive). A place is a step at which a peak is possible; its number is its index in
+/// A live range of variables on neighbouring tiles, as the *places* from `from` to `to` (end
+/// exclusive). A place is a liveness step at which a peak is possible; its number is its index in
 /// the list of all such steps.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Stretch {
     pub from: u32,
     pub to: u32,
-    /// The row of the variables, as an index into [`NeighbourUses::rows`].
     pub row: u32,
 }
 
-/// A live range of the variables of one row (a use on neighbouring tiles), and the positions that a
-/// stage must have for this live range to apply.
+/// A live range of the variables of one equivalence class and use set on neighbouring tiles, and
+/// the positions (In, layers, Out) that a stage must have for the live range to apply.
 struct LiveRange {
-    /// The half-open steps at which the variables are live.
     steps: (u32, u32),
-    /// The row of the variables, as an index into [`NeighbourUses::rows`].
     row: u32,
-    /// A set of positions, of which a stage must have at least one for the live range to apply, and
-    /// one more position that the stage must have; `None` if there is no such further condition.
+    /// A stage must have any position of the set, and also the further position (unless it is
+    /// `None`), for the live range to apply.
     part: (PlaceSet, Option<u32>),
 }
 
-/// The bit of [`EnteringVariables::marks`] for a step at which variables begin to be live.
+/// Marks a liveness step at which variables begin to be live, so that a peak may follow.
 const BEGINS: u8 = 1;
-/// The bit of [`EnteringVariables::marks`] for a step before which variables cease to be live.
+/// Marks a liveness step before which variables cease to be live, so that the step before may have
+/// a peak.
 const ENDS: u8 = 2;
-/// The bit of [`EnteringVariables::marks`] for the first and the last step of a phase or of the
-/// steps of a layer. A peak is always possible at these steps.
+/// Marks the first and the last liveness step of a phase or of a layer, where a peak is always
+/// possible.
 const EDGE: u8 = 4;
 
-/// The variables of up to `N` tiles, ordered by the layers at which growing ranges gain them. A
-/// *place* is a step at which a peak is possible. The same buffers are used for one group of tiles
-/// after the other.
+/// The variables of up to `N` tiles, ordered by the layers at which growing ranges gain them, and
+/// the *places*: the liveness steps at which a peak is possible. The buffers are reused for further
+/// tiles.
 #[derive(Default)]
 pub(super) struct EnteringVariables<const N: usize> {
-    /// The live ranges of variables that are not live at every step.
     live: Vec<LiveRange>,
-    /// The number of places: steps at which a peak is possible.
+    /// The number of places, that is, of liveness steps at which a peak is possible.
     pub places: usize,
-    /// One entry per step: the sum of the bits among [`BEGINS`], [`ENDS`] and [`EDGE`] that apply
-    /// to the step; 0 if none applies.
+    /// One entry per liveness step: whether variables begin ([`BEGINS`]) or cease ([`ENDS`]) to be
+    /// live there, and whether a layer or phase begins or ends ([`EDGE`]). A peak is possible only
+    /// at some of the steps with a mark.
     marks: Vec<u8>,
-    /// One entry per phase (see [`PHASES`]): its range of places (end exclusive), which is empty if
-    /// the phase has no steps.
+    /// One entry per phase, such as the backward pass (see [`PHASES`]): its range of places (steps
+    /// at which a peak is possible; end exclusive), which is empty if the phase has no steps.
     pub phases: [(usize, usize); PHASES],
-    /// One entry per step: the number of places before the step if the step has a mark. The entries
-    /// of other steps have no meaning.
+    /// Converts liveness steps to places, that is, to indices among the steps at which a peak is
+    /// possible: one entry per step, with the number of places before it. Only the entries of steps
+    /// with a mark have a meaning.
     rank: Vec<u32>,
-    /// The variables that are not live at every step, as items that ranges gain at certain layers.
-    /// Variables that every stage has are stored at an additional layer after the last.
+    /// The live ranges of variables that are not live at every step, as items that a growing range
+    /// of layers gains at certain layers. Variables that every stage has are stored at an
+    /// additional layer after the last.
     pub moving: Entries<Stretch>,
-    /// The sum of the bytes of all live ranges on the tile where this sum is highest. No sum of
-    /// live bytes exceeds it.
+    /// The sum of the bytes of all live ranges on the tile where this sum is highest. Sums of live
+    /// bytes are at most this number, which tells whether 32 bits are enough.
     pub most: u64,
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Replaces the contents by the variables of `uses`, which has the uses of some tiles.
-    /// Variables that are live at every step go to `always` instead, whose contents they replace.
+    /// Replaces the contents by the variables of `uses` on some tiles. Variables that are live at
+    /// every step go to `always` instead.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -84,8 +85,8 @@ impl<const N: usize> EnteringVariables<N> {
                 None => always.enter(model, part.0, 0, bytes.map(u64::from)),
                 Some(_) if part.0 != EVERYWHERE && model.sets.places(part.0).is_empty() => {}
                 Some(live) => {
-                    let ranges = live.iter().map(|&steps| LiveRange { steps, row, part });
-                    self.live.extend(ranges);
+                    self.live
+                        .extend(live.iter().map(|&steps| LiveRange { steps, row, part }));
                 }
             });
         }
@@ -97,8 +98,8 @@ impl<const N: usize> EnteringVariables<N> {
         self.enter(model, uses)
     }
 
-    /// Finds the places (steps at which a peak is possible). These are the first and the last step
-    /// of each layer and phase, and the last step before variables cease to be live, if a variable
+    /// Finds the liveness steps at which a peak is possible (*places*): the first and the last step
+    /// of each layer and phase, and each last step before variables cease to be live, if a variable
     /// has begun to be live since the previous place.
     fn find_places(&mut self, model: &MemoryModel<'_>) {
         let steps = model.model.classes.steps() as usize + 1;
@@ -140,10 +141,6 @@ impl<const N: usize> EnteringVariables<N> {
         self.phases = of_phases.map(|steps| self.widened(None, steps).unwrap_or_default());
     }
 
-    /// Adds the variables in `live` to `moving`.
-    ///
-    /// # Errors
-    /// If the tiles have more variables than any real tile.
     fn enter(
         &mut self,
         model: &MemoryModel<'_>,
@@ -171,9 +168,12 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // A stretch whose ends are swapped cancels the original stretch.
-                    let (from, to) = (to, from);
-                    let undo = Stretch { from, to, row };
+                    // Swapping the ends of a live range makes one that cancels the original.
+                    let undo = Stretch {
+                        from: to,
+                        to: from,
+                        row,
+                    };
                     self.moving.enter_with(layers, with, stretch, undo);
                 }
             }
@@ -182,10 +182,9 @@ impl<const N: usize> EnteringVariables<N> {
         self.moving.check()
     }
 
-    /// Returns the smallest window of places (end exclusive) that covers both the places of
-    /// `window` and the steps of one more layer or phase, `layer` (first and last step, both
-    /// inclusive; both must have a mark in `marks`). In
-    /// the arguments and in the result, `None` means that there are no steps.
+    /// Returns the smallest window of places (steps at which a peak is possible; end exclusive)
+    /// that covers both `window` and the steps of one more layer or phase (first and last step,
+    /// both inclusive). `None` stands for no steps, in arguments and result.
     pub fn widened(
         &self,
         window: Option<(usize, usize)>,

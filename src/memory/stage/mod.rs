@@ -3,11 +3,11 @@
 //! of a stage").
 //!
 //! The module `ranges` computes less, but faster: it only gives the highest bytes on any tile, and
-//! skips all tiles, blocks and steps whose bounds are lower. This module does not reuse it: without
-//! its bounds, `ranges` would be the same loop over steps as here, and would also have to keep the
-//! steps and the bytes of each stage. So the two modules share only the preparation (uses of
-//! neighbouring tiles, lanes, flows, updates). Tests compare them with each other and with a
-//! reference model.
+//! skips all tiles, blocks and steps whose bounds are lower. The module `stage` does not build on
+//! `ranges`: without the bounds, `ranges` would be the same loop over steps, and would also have to
+//! keep the steps and the bytes of each stage. So the two modules share only the preparation
+//! (variables of neighbouring tiles, lanes, flows, updates). Tests compare them with each other and
+//! with a reference model.
 
 mod parts;
 mod peaks;
@@ -23,7 +23,7 @@ use peaks::{StagePeak, StagesToCompute, Wanted};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The memory that one stage takes on each tile.
+/// The memory that one pipeline stage takes on each tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StageMemory {
     /// One entry per tile: the bytes of the stage at the step at which it takes the most bytes on
@@ -32,11 +32,11 @@ pub struct StageMemory {
     /// One entry per tile: the first step at which the stage takes the most bytes on the tile;
     /// `None` if the stage has no steps.
     pub peak_steps: Vec<Option<u32>>,
-    /// One entry per tile, with one number per phase (see [`PHASES`]): the bytes of transfer
-    /// buffers plus the bytes of forwarded tensors.
+    /// One entry per tile: the bytes of transfer buffers (which hold tensors from or for other
+    /// stages) and of forwarded tensors, in each phase such as the backward pass (see [`PHASES`]).
     pub(super) transfers: Vec<[u64; PHASES]>,
     /// All bytes of the stage on its fullest tile if the pipeline restores stashed tensors as late
-    /// as it can, as the compiler of the pipeline may do. `None` if the stage has no copies of
+    /// as possible, as the compiler of the pipeline may do. `None` if the stage has no copies of
     /// activations to restore, or if late restores were not computed.
     pub late_restores: Option<u64>,
     /// One entry per tile: the bytes of the stage in the weight update. Empty if all optimizer
@@ -51,22 +51,22 @@ pub struct UpdateOnTile {
     /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
     /// optimizer state is loaded) holds all state of the weight at once.
     pub bytes: u64,
-    /// All bytes of the stage on the tile during this update, if a landing pad holds only one
-    /// tensor of optimizer state at a time.
+    /// All bytes of the stage on the tile during this update, if a landing pad (a buffer into which
+    /// optimizer state is loaded) holds only one tensor of state at a time.
     pub at_least: u64,
-    /// The highest bytes of the stage on the tile in the forward and backward pass.
+    /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
-    /// The part of `bytes` that the update adds to always-live bytes: loaded state, landing pads,
-    /// gathered tensors, and tensors that the update makes.
+    /// The part of `bytes` that the update adds to always-live bytes: loaded optimizer state,
+    /// landing pads, gathered tensors, and tensors that the update makes.
     pub taken: u64,
-    /// Index of the weight update, for [`MemoryModel::weights_of_update`]; `None` if no update
-    /// takes bytes on the tile.
+    /// Index of the weight update that takes the most bytes on the tile, for
+    /// [`MemoryModel::weights_of_update`]; `None` if no update takes bytes there.
     pub update: Option<u32>,
 }
 
 impl StageMemory {
-    /// Returns the highest bytes of the stage on the tile with index `tile`; 0 if there is no such
-    /// tile.
+    /// Returns the highest bytes of the stage on the tile with the index `tile`; 0 if there is no
+    /// such tile.
     pub fn tile_bytes(&self, tile: usize) -> u64 {
         self.tiles.get(tile).map_or(0, Parts::total)
     }
@@ -82,18 +82,20 @@ impl StageMemory {
             .map_or(0, |(tile, _)| tile)
     }
 
-    /// Returns the bytes of the stage on its fullest tile.
+    /// Returns the bytes of the stage on its fullest tile, which must be at most the memory of a
+    /// tile for the stage to fit.
     pub fn max_tile_bytes(&self) -> u64 {
         self.tile_bytes(self.max_tile())
     }
 
-    /// Returns the first step at which the fullest tile takes the most bytes; `None` if the stage
-    /// has no steps.
+    /// Returns the first liveness step at which the stage takes the most bytes on its fullest tile;
+    /// `None` if the stage has no steps.
     pub fn peak_step(&self) -> Option<u32> {
         self.peak_steps.get(self.max_tile()).copied().flatten()
     }
 
-    /// Returns the bytes of the stage summed over all tiles, broken down by contents.
+    /// Returns the bytes of the stage summed over all tiles, broken down by contents such as
+    /// variables and code.
     pub fn sums(&self) -> Parts {
         let mut sums = Parts::default();
         for parts in &self.tiles {
@@ -104,17 +106,17 @@ impl StageMemory {
 }
 
 /// Maximum size in bytes of the buffers for stages that are computed together in one pass over the
-/// variables. Each stage needs buffers for its peak on each tile, and for its role in each flow (a
-/// set of tensors with the same users).
+/// variables. Each stage needs buffers for its peak on each tile, and for what it does with each
+/// flow (tensors that the same layers use).
 const AT_ONCE: usize = 1 << 26;
 
 impl MemoryModel<'_> {
-    /// Computes the memory of each of `stages` (ranges of positions, end exclusive, which may
-    /// overlap): the least memory that the stage takes at any place in a split. Returns one entry
-    /// per stage, in the order of `stages`, without late restores.
+    /// Computes the memory of `stages` (ranges of positions, end exclusive, which may overlap),
+    /// wherever they are in a split: the least memory that each may take. Returns one entry per
+    /// stage, in the order of `stages`, without late restores.
     pub fn stages(&self, stages: &[Range<usize>]) -> Vec<StageMemory> {
-        let stages = stages.iter().cloned().map(PlacedStage::anywhere);
-        self.compute(&stages.collect::<Vec<_>>(), Wanted::All)
+        let stages: Vec<_> = stages.iter().cloned().map(PlacedStage::anywhere).collect();
+        self.compute(&stages, Wanted::All)
     }
 
     /// Computes the memory of all stages of a split, including the bytes that the pipeline adds.
@@ -124,8 +126,7 @@ impl MemoryModel<'_> {
         self.placed_stages(&PlacedStage::of_split(stages))
     }
 
-    /// Returns one entry per stage, in the order of `stages`: the bytes of the stage on its fullest
-    /// tile.
+    /// Returns the bytes of each stage on its fullest tile, in the order of `stages`.
     pub fn peaks(&self, stages: &[PlacedStage]) -> Vec<u64> {
         self.fullest_tiles(stages)
             .into_iter()
@@ -151,14 +152,14 @@ impl MemoryModel<'_> {
         computed
     }
 
-    /// Returns one entry per position: the memory of the position's own variables and code, without
-    /// overhead and without the bytes that a pipeline adds.
+    /// Returns one entry per position (In, a layer or Out): the memory of the position's own
+    /// variables and code, without overhead and without the bytes that a pipeline adds.
     pub fn single_layers(&self) -> Vec<StageMemory> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // Without flows and update phase, all variables (including all optimizer state) are live at
-        // the same steps as in the profile.
+        // Without flows and update phase, all variables, including optimizer state, are live at the
+        // same steps as in the profile.
         let alone = Self {
             flows: None,
             update: None,
@@ -167,9 +168,9 @@ impl MemoryModel<'_> {
         alone.compute(&layers, Wanted::Layers)
     }
 
-    /// Computes the memory of each of `stages`. `wanted` selects which bytes are included. Returns
-    /// one entry per stage, in the order of `stages`. If the buffers for all stages would be too
-    /// large, the stages are computed in several passes over the variables.
+    /// Computes the memory of each of `stages`, in the same order. `wanted` selects which bytes are
+    /// included. If the buffers for all stages would be too large, the stages are computed in
+    /// several passes over the variables.
     fn compute(&self, stages: &[PlacedStage], wanted: Wanted) -> Vec<StageMemory> {
         let tiles = self.model.target.num_tiles as usize;
         let flows = self.flows.as_ref().map_or(0, |flows| flows.list.len());
@@ -187,8 +188,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Sets [`StageMemory::late_restores`] of the stages that keep copies of activations.
-    /// `computed` has one entry per stage: its memory.
+    /// Adds to the memory of each stage its bytes in case it restores stashed activations as late
+    /// as possible ([`StageMemory::late_restores`]). Stages that stash nothing are left out.
     fn add_late_restores(&self, stages: &[PlacedStage], computed: &mut [StageMemory]) {
         let (keeping, computed): (Vec<_>, Vec<_>) = stages
             .iter()
@@ -196,7 +197,7 @@ impl MemoryModel<'_> {
             .filter(|(stage, _)| self.has_copies(stage))
             .map(|(stage, computed)| (stage.clone(), computed))
             .unzip();
-        // With recomputation, stages restore no activations.
+        // With recomputation, stages compute activations again instead of restoring them.
         if keeping.is_empty() || self.pipeline.recompute != Recompute::None {
             return;
         }
@@ -206,9 +207,9 @@ impl MemoryModel<'_> {
         }
     }
 
-    /// Returns the bytes of code on `tile` that every stage needs, whatever its positions; `None`
-    /// in the classic memory model. The index into the result is a
-    /// [`CodeKind`](crate::profile::CodeKind).
+    /// Returns the bytes of code on `tile` that every stage needs, whatever its layers, by
+    /// [`CodeKind`](crate::profile::CodeKind), which is the index; `None` in the classic memory
+    /// model.
     pub fn overhead_code(&self, tile: usize) -> Option<[u64; 4]> {
         if self.rules == Rules::Classic {
             return None;
@@ -219,8 +220,8 @@ impl MemoryModel<'_> {
     }
 
     /// Returns one entry per tile: the bytes of code and vertex state of a stage with the positions
-    /// `range` (end exclusive). If `with_overhead`, the code that every stage needs is included as
-    /// overhead.
+    /// `range` (end exclusive). With `with_overhead`, the code that every stage needs is included
+    /// as overhead.
     pub(crate) fn code_of(&self, range: &Range<usize>, with_overhead: bool) -> Vec<Parts> {
         let layered = self.code_sums(|set| meets(self.sets.places(set), range));
         let common = self.code_sums(|set| set == EVERYWHERE && with_overhead);
@@ -241,9 +242,8 @@ impl MemoryModel<'_> {
             .collect()
     }
 
-    /// Returns one entry per tile: the bytes of the code that is needed by sets of positions for
-    /// which `is_wanted` is true. The index into an entry is a
-    /// [`CodeKind`](crate::profile::CodeKind).
+    /// Returns one entry per tile: the bytes of the code that belongs to sets of positions (In,
+    /// layers, Out) for which `is_wanted` is true, by [`CodeKind`](crate::profile::CodeKind).
     fn code_sums(&self, is_wanted: impl Fn(PlaceSet) -> bool) -> Vec<[u64; 4]> {
         by_tile(
             self.code.iter().filter(|item| is_wanted(item.set)),
@@ -253,8 +253,6 @@ impl MemoryModel<'_> {
 }
 
 impl StagesToCompute<'_> {
-    /// Assembles the memory of the stage with index `stage` from its code and from `peaks`. `peaks`
-    /// has one entry per tile, with the peak of each stage on the tile.
     fn stage_memory(&self, stage: usize, peaks: &[Vec<StagePeak>]) -> StageMemory {
         let memory = self.memory;
         let code = memory.code_of(&self.stages[stage].positions, self.with_overhead);
@@ -273,19 +271,19 @@ impl StagesToCompute<'_> {
         found
     }
 
-    /// Computes the bytes of a stage on one tile from its `code` and its `peak` on this tile.
-    /// Returns the highest bytes (of the first phase with the highest bytes, or of the weight
-    /// update if it takes more) and the step of this peak. The last item has the bytes in the
-    /// weight update, if the update is a phase of its own.
+    /// Computes the bytes of a stage on one tile from its `code` and its `peak` there. Returns the
+    /// highest bytes in any phase or in the weight update, the step of this peak and, if the update
+    /// is a phase of its own, the bytes in the update.
     fn on_tile(
         &self,
         (code, overhead): (Parts, &TileOverhead),
         peak: &StagePeak,
     ) -> (Parts, u32, Option<UpdateOnTile>) {
-        let shares = peak.update.map_or(0, |update| update.shares);
-        let of_shares = overhead.fragmentation_of_shares(shares);
-        // Adds code and fragmentation. Fragmentation is in proportion to the bytes of code plus
-        // `bytes`.
+        let of_shares = peak
+            .update
+            .map_or(0, |update| overhead.fragmentation_of_shares(update.shares));
+        // Adds the bytes of code and of fragmentation to those of a phase. Fragmentation is in
+        // proportion to the bytes of code plus `bytes`.
         let with_code = |mut parts: Parts, bytes: u64| {
             parts.add(&code);
             if self.with_overhead {
@@ -301,7 +299,8 @@ impl StagesToCompute<'_> {
             .into_iter()
             .zip(&self.memory.phases)
             .enumerate()
-            // If the model has no steps, the first phase is treated as if it had steps.
+            // A model without liveness steps still has code, so its first phase is counted as if it
+            // had steps.
             .filter(|&(phase, (_, steps))| !steps.is_empty() || (phase == 0 && all_steps == 0))
             .map(|(_, ((parts, step), _))| (with_code(parts, most_live), step))
             .rev()
@@ -311,7 +310,8 @@ impl StagesToCompute<'_> {
             return (in_passes, step, None);
         };
         let always = update.variables + update.overhead;
-        // Transfer buffers are empty in the last phase, since it is after both passes.
+        // After the forward and the backward pass, transfer buffers are empty, so the weight update
+        // needs none.
         let [.., (after, _)] = peak.phases;
         let with = |taken: u64| {
             let parts = Parts {

@@ -1,4 +1,4 @@
-//! The bytes of a stage, broken down by contents.
+//! The bytes of a pipeline stage, broken down by contents such as variables, code and stash.
 
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,6 @@ pub struct Parts {
     pub passing: u64,
 }
 
-/// Returns whether `bytes` is 0, so that the field is left out of JSON.
 fn is_zero(bytes: &u64) -> bool {
     *bytes == 0
 }
@@ -74,13 +73,14 @@ impl Parts {
         self.fields().map(|(name, bytes)| (name, *bytes))
     }
 
-    /// Returns the sum of all fields in bytes.
+    /// Returns the sum in bytes of all parts of the memory of a stage, such as variables, code and
+    /// stash.
     pub fn total(&self) -> u64 {
         self.named().iter().map(|(_, bytes)| bytes).sum()
     }
 
-    /// Returns parts that have only code. The argument has the bytes of each kind of code, in the
-    /// order of [`CodeKind`](crate::profile::CodeKind).
+    /// Returns the parts of a stage that has only code. The argument has the bytes of each kind of
+    /// code, in the order of [`CodeKind`](crate::profile::CodeKind).
     pub(in crate::memory) fn of_code(
         [vertex_code, vertex_state, exchange_code, control_code]: [u64; 4],
     ) -> Self {
@@ -93,7 +93,8 @@ impl Parts {
         }
     }
 
-    /// Adds each field of `other` to the same field of `self`.
+    /// Adds the bytes of each part of `other`, such as variables or code, to the same part of
+    /// `self`.
     pub fn add(&mut self, other: &Parts) {
         for ((_, bytes), (_, more)) in self.fields().into_iter().zip(other.named()) {
             *bytes += more;

@@ -11,55 +11,56 @@ use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Selects which bytes of the stages are computed.
+/// Selects which bytes of pipeline stages are computed, such as all bytes or only those of single
+/// layers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Every byte that the stages take in a split, including overhead and what a pipeline adds.
+    /// All bytes that the stages take in a split, including overhead and the bytes that a pipeline
+    /// adds.
     All,
-    /// Only the variables and code of the stages' own positions, without overhead. Used for single
-    /// layers.
+    /// Only the variables and the code of the stages' own layers, without overhead. This selection
+    /// is for single layers.
     Layers,
-    /// The bytes of [`Wanted::All`] if stages restored their stashed tensors as late as possible: a
-    /// tensor that a stage keeps for its backward pass is not live while it is only kept.
+    /// Every byte that the stages take in a split if they restore stashed tensors as late as
+    /// possible: a tensor that a stage keeps for its backward pass is not live while it is only
+    /// kept.
     LateRestores,
 }
 
-/// Some stages whose memory is computed together, in one pass over the variables.
+/// Pipeline stages whose memory is computed together, in one pass over the variables.
 pub(super) struct StagesToCompute<'a> {
     pub memory: &'a MemoryModel<'a>,
     pub stages: &'a [PlacedStage],
-    /// The flows (sets of tensors with the same users) of the model if stages restore late
-    /// ([`Wanted::LateRestores`]); otherwise `None`.
+    /// If stages restore stashed tensors as late as possible ([`Wanted::LateRestores`]), the flows
+    /// of the model: groups of tensors that the same layers use, which tell what each stage
+    /// stashes. Otherwise `None`.
     restored_late: Option<&'a Flows>,
-    /// One entry per set of positions: the indices into `stages` of the stages that have any of
-    /// these positions. The entry of [`EVERYWHERE`] is empty.
+    /// One entry per set of positions (In, layers, Out): the indices into `stages` of the stages
+    /// that have any of these positions. The entry of [`EVERYWHERE`] is empty.
     stages_of: Vec<Vec<usize>>,
-    /// One entry per stage: the half-open range of steps in which its highest live bytes are looked
-    /// for; `0..0` if the stage has no steps.
+    /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
+    /// are searched for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first steps of all stages that have steps.
+    /// The first liveness steps of all stages. At its first step a stage may have its peak,
+    /// although no variable begins to be live there.
     starts: BTreeSet<u32>,
-    /// Whether overhead and fragmentation are part of the memory.
     pub with_overhead: bool,
-    /// If a pipeline adds bytes, one entry per stage: what the stage does with the flows (sets of
-    /// tensors with the same users) of the model; `None` if the number of stages after it is open.
-    /// Otherwise an empty list.
+    /// One entry per stage: what the stage does with each flow (tensors that the same layers use),
+    /// or `None` if the number of stages after it is open. The list is empty without a pipeline.
     roles: Vec<Option<StageRoles>>,
 }
 
-/// The stages in which the variables with one equivalence class and one use set are live during a
-/// given set of steps.
+/// Variables of one equivalence class and use set, and the condition for stages to have them at
+/// certain liveness steps.
 #[derive(Clone, Copy)]
 struct StageRow {
-    /// Index into the rows of [`NeighbourUses`](crate::memory::uses::NeighbourUses): the row of the
-    /// variables.
     of_use: u32,
-    /// The condition for a stage to have the variables: it must have any position of the set, and
-    /// also the further position (`None` if no further position is required).
+    /// A stage must have any position of the set, and also the further position (unless it is
+    /// `None`), to have the variables.
     part: (PlaceSet, Option<u32>),
-    /// If stages restore late ([`Wanted::LateRestores`]), the index of the flow to which the
-    /// variables belong: stages that keep this flow for their backward pass are left out. Otherwise
-    /// `None`.
+    /// The flow (tensors that the same layers use) of the variables, as an index, if stages restore
+    /// stashed tensors as late as possible: stages that keep the flow for their backward pass are
+    /// then left out. Otherwise `None`.
     kept_late: Option<u32>,
 }
 
@@ -71,7 +72,6 @@ impl<'a> StagesToCompute<'a> {
                 .map_or(0..0, |(first, last)| first..last + 1)
         };
         let windows: Vec<_> = stages.iter().map(window).collect();
-        let starts = windows.iter().filter(|window| !window.is_empty());
         let stages_of = |places: &[u32]| {
             stages
                 .iter()
@@ -80,7 +80,6 @@ impl<'a> StagesToCompute<'a> {
                 .map(|(number, _)| number)
                 .collect()
         };
-        let flows = memory.flows.iter();
         Self {
             memory,
             stages,
@@ -89,18 +88,24 @@ impl<'a> StagesToCompute<'a> {
                 .as_ref()
                 .filter(|_| wanted == Wanted::LateRestores),
             stages_of: memory.sets.iter().map(stages_of).collect(),
-            starts: starts.map(|window| window.start).collect(),
+            starts: windows
+                .iter()
+                .filter(|window| !window.is_empty())
+                .map(|window| window.start)
+                .collect(),
             windows,
-            roles: flows
+            roles: memory
+                .flows
+                .iter()
                 .flat_map(|flows| stages.iter().map(|stage| flows.in_stage(stage)))
                 .collect(),
             with_overhead: wanted != Wanted::Layers && memory.rules == Rules::Full,
         }
     }
 
-    /// Calls `visit` with the index of each stage that has the variables of `row`. If every stage
-    /// has them as overhead, calls `visit` only once, with the number of stages in place of an
-    /// index.
+    /// Calls `visit` with the index of each stage that has the variables of `row`. For variables
+    /// that every stage has as overhead, calls `visit` once, with the number of stages instead of
+    /// an index.
     #[inline]
     fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;
@@ -120,31 +125,31 @@ impl<'a> StagesToCompute<'a> {
     }
 }
 
-/// The highest bytes of one stage on one tile in each phase.
+/// The highest bytes of one pipeline stage on one tile, in each phase such as the backward pass.
 #[derive(Clone, Copy)]
 pub(super) struct StagePeak {
-    /// One entry per phase (see [`PHASES`]): the highest bytes of the stage, and the first step
-    /// with these bytes. Included are the stage's live variables (variables that every stage has
-    /// count as overhead) and the bytes that the pipeline adds, but not code and fragmentation.
+    /// One entry per phase, such as the backward pass (see [`PHASES`]): the highest bytes of the
+    /// stage, and the first liveness step with these bytes. They are the bytes of live variables
+    /// (those that every stage has count as overhead) and the bytes that the pipeline adds, without
+    /// code and fragmentation.
     pub phases: [(Parts, u32); PHASES],
-    /// The bytes of the stage in the weight update; `None` if the update is not a phase of its own.
+    /// The bytes of the stage in the weight update; `None` if all optimizer state stays on the
+    /// chip, so that the update has no peak of its own.
     pub update: Option<Updating>,
 }
 
-/// The buffers of one thread for up to [`LANES`] neighbouring tiles, with one lane for each tile.
+/// The buffers of one thread, in which the peaks of stages on up to [`LANES`] neighbouring tiles
+/// are computed, one lane for each tile.
 #[derive(Default)]
 struct StageScratch {
     uses: NeighbourUses<LANES>,
-    /// The variables that are not live at every step, and the stages that have them. The variables
-    /// of one use (one class and use set) may have several rows, if they are live at different
-    /// steps in different stages.
+    /// The variables that are not live at every step, with the condition for stages to have them.
+    /// Variables that are live at different steps in different stages have several rows.
     rows: Vec<StageRow>,
-    /// The live ranges of `rows`, as triples: the first step, the end (exclusive), and the index
-    /// into `rows`.
+    /// The live ranges of variables on neighbouring tiles, as triples: the first liveness step, the
+    /// end (exclusive), and the index of the variables in `rows`.
     live: Vec<(u32, u32, u32)>,
     changes: LiveChanges,
-    /// For each stage: its live bytes at the current step, and its highest live bytes so far in
-    /// each phase.
     sums: LiveSums,
     /// One entry per stage: the bytes of the stage's own variables that are live at every step. One
     /// more entry at the end has the bytes of such variables that every stage has.
@@ -154,10 +159,11 @@ struct StageScratch {
 }
 
 impl StagesToCompute<'_> {
-    /// Returns one entry per tile, with one [`StagePeak`] per stage: the peak bytes in each phase.
+    /// Returns one entry per tile: the peak of each stage on the tile in each phase, such as the
+    /// backward pass.
     pub fn peaks_by_tile(&self) -> Vec<Vec<StagePeak>> {
-        let groups: Vec<_> = uses::groups(self.memory.model.target.num_tiles).collect();
-        groups
+        uses::groups(self.memory.model.target.num_tiles)
+            .collect::<Vec<_>>()
             .into_par_iter()
             .map_init(StageScratch::default, |scratch, tiles| {
                 self.peaks_on(tiles, scratch)
@@ -166,7 +172,7 @@ impl StagesToCompute<'_> {
             .collect()
     }
 
-    /// Returns one entry per tile, with one [`StagePeak`] per stage: the peak bytes in each phase.
+    /// Returns one entry per tile of `tiles`: the peak of each stage on the tile in each phase.
     /// `tiles` has at most [`LANES`] tiles, which are computed side by side.
     fn peaks_on(&self, tiles: Range<u32>, scratch: &mut StageScratch) -> Vec<Vec<StagePeak>> {
         let memory = self.memory;
@@ -188,16 +194,15 @@ impl StagesToCompute<'_> {
         peaks
     }
 
-    /// Returns one entry per lane (tile): the peak of the stage with index `stage`.
     fn peaks_of(&self, stage: usize, scratch: &StageScratch) -> [StagePeak; LANES] {
         let (memory, placed) = (self.memory, &self.stages[stage]);
         let additions = memory.flows.as_ref().map(|flows| {
-            let of_stage = (placed, self.roles[stage].as_ref());
-            flows.additions(memory, of_stage, &scratch.flows)
+            flows.additions(memory, (placed, self.roles[stage].as_ref()), &scratch.flows)
         });
-        let updating = memory.update.as_ref();
-        let updating =
-            updating.map(|phase| scratch.updates.in_stage(memory, phase, &placed.positions));
+        let updating = memory
+            .update
+            .as_ref()
+            .map(|phase| scratch.updates.in_stage(memory, phase, &placed.positions));
         let has_steps = u64::from(!self.windows[stage].is_empty());
         std::array::from_fn(|lane| {
             let updating = updating.map(|updating| updating[lane]);
@@ -228,9 +233,8 @@ impl StagesToCompute<'_> {
         })
     }
 
-    /// Prepares the variables of the tiles whose uses are in `scratch`. Sums up, for each stage,
-    /// the bytes of the variables that are live at every step. Lists the steps at which all other
-    /// variables begin and cease to be live.
+    /// Sums up, for each stage, the bytes of the variables that are live at every step, and lists
+    /// the liveness steps at which all other variables begin and cease to be live.
     fn prepare(&self, scratch: &mut StageScratch) {
         let StageScratch {
             uses,
@@ -264,9 +268,9 @@ impl StagesToCompute<'_> {
         changes.load(self.memory.model.steps(), live);
     }
 
-    /// Goes through all steps and finds the highest live bytes of each stage in each phase. The
-    /// live bytes are compared with the highest so far only where they may be higher: where a
-    /// variable begins to be live, and at the first step of a stage or phase.
+    /// Goes through all liveness steps and finds the highest live bytes of each stage in each
+    /// phase. The live bytes are compared with the highest so far only where they may be higher:
+    /// where a variable begins to be live, and at the first step of a stage or phase.
     fn step_through(&self, scratch: &mut StageScratch) {
         let StageScratch {
             uses,
@@ -312,33 +316,28 @@ impl StagesToCompute<'_> {
     }
 }
 
-/// The live bytes of some stages at the current step, and their highest live bytes so far in each
-/// phase, by lane (tile). Each list has one entry per stage, in the order in which the stages were
-/// given.
+/// The live bytes of stages at the current liveness step, and their highest live bytes so far in
+/// each phase, by lane (tile).
 #[derive(Default)]
 struct LiveSums {
-    /// One entry per stage: its live bytes at the current step, without the variables that every
-    /// stage has. One more entry at the end has the live bytes of the variables that every stage
-    /// has.
+    /// One entry per stage: its live bytes at the current liveness step. Variables that every stage
+    /// has are summed only once, in one more entry at the end.
     live: Vec<[u64; LANES]>,
-    /// One entry per stage, with one entry per phase and lane (tile): the highest live bytes so far.
     highest: Vec<[[Highest; LANES]; PHASES]>,
 }
 
-/// The highest live bytes of a stage on a tile in a phase.
+/// The highest live bytes of a stage on a tile in a phase, such as the backward pass.
 #[derive(Clone, Copy)]
 struct Highest {
-    /// The live bytes of the stage, including the bytes of variables that every stage has.
     bytes: u64,
-    /// The part of `bytes` that belongs to variables which every stage has.
+    /// The part of `bytes` that belongs to variables which every stage has. It is reported as
+    /// overhead.
     common: u64,
-    /// The first step of the phase at which the live bytes of the stage are `bytes`.
+    /// The first liveness step of the phase at which the live bytes of the stage are the highest.
     step: u32,
 }
 
 impl LiveSums {
-    /// Removes all live bytes. `firsts` has one entry per stage: the first step of the stage in
-    /// each phase.
     fn restart(&mut self, firsts: impl Iterator<Item = [u32; PHASES]>) {
         let highest = |step| {
             [Highest {
@@ -354,9 +353,8 @@ impl LiveSums {
         self.live.resize(self.highest.len() + 1, [0; LANES]);
     }
 
-    /// Updates the highest live bytes of the stage with the index `stage` in `phase`: they
-    /// become its live bytes at the current step, `step`, if these are higher. The step is kept
-    /// with them.
+    /// Raises the highest live bytes of a stage in `phase` to its live bytes at the current step,
+    /// `step`, if these are higher, and keeps the step with them.
     #[inline]
     fn raise_highest(&mut self, stage: usize, phase: usize, step: u32) {
         let common = self.live[self.highest.len()];
@@ -374,23 +372,23 @@ impl LiveSums {
     }
 }
 
-/// For each step, the *rows* that begin to be live or cease to be live at the step, as numbers. The
-/// user of this type defines what a row is. The same buffers are used for one group of tiles after
-/// the other.
+/// For each liveness step, the variables that begin or cease to be live at the step, as indices of
+/// rows of [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// The starts of lists in `rows`, as indices into it. Each step has two lists: the rows that
-    /// cease to be live before the step, then the rows that begin to be live at the step. Two more
+    /// Where each list begins in `rows`. A liveness step has two lists: the variables that cease to
+    /// be live before the step, then the variables that begin to be live at the step. Two more
     /// entries at the end are the end of the last list.
     starts: Vec<u32>,
-    /// The indices of the rows of the first list, then of the second, and so on.
+    /// The variables of all lists, one list after the other, as indices into
+    /// [`StageScratch::rows`].
     rows: Vec<u32>,
 }
 
 impl LiveChanges {
-    /// Replaces the lists by those for `live`, which has the half-open live ranges of rows as
-    /// triples: the first step, the end and the number of the row. `steps` is the number of steps;
-    /// no end may exceed it.
+    /// Replaces the lists by those for `live`, the half-open live ranges of variables as triples:
+    /// the first step, the end and the row of the variables. No end may exceed `steps`, the number
+    /// of steps.
     fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 2, 0);
@@ -408,15 +406,16 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // Each list is filled from its start, which then is the start of the next list.
+            // Each list is filled from its start, which moves on with each entry until it is the
+            // start of the next list.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;
         }
     }
 
-    /// Returns the numbers of the rows that are live at the step before `step` but not at `step`,
-    /// and of the rows that are live at `step` but not at the step before it.
+    /// Returns the rows of the variables that cease to be live before `step`, and those of the
+    /// variables that begin to be live at `step`.
     fn at(&self, step: u32) -> [&[u32]; 2] {
         [0, 1].map(|kind| {
             let list = 2 * step as usize + kind;

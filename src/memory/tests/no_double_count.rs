@@ -1,19 +1,23 @@
-//! Checks that nothing counts twice: the size of each variable and each piece of code is a separate
-//! bit, so the bytes of a part show what is in it. A second count would carry into another bit.
+//! Checks that the memory of a stage has no bytes twice: the size of each variable and each piece
+//! of code is a separate bit, so the bytes of a stage show what is in it. A second count would
+//! carry into another bit.
 
 use super::reference_model::{GROUPS, Plain, TILES, VERTEX_TYPES, full, memory, plain};
 use super::*;
 use crate::model::{Layering, NO_LAYER};
 use crate::profile::{CodeKind, RecordedTile, TileBytes};
 
-/// The number of variables, each of which has a bit.
+/// The number of variables, each of which has a size with a bit of its own.
 const VARIABLES: usize = 20;
-/// By kind: the bits of code that no operation explains.
+/// One entry per kind of code: a size in bytes of one bit, which stands for the recorded code that
+/// no operation explains.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
-/// The bit of bytes that no variable explains.
+/// A size in bytes of one bit, which stands for fragmentation: the recorded bytes that no variable
+/// explains.
 const REST: u64 = 1 << 24;
 
-/// Gives every size a bit of its own. Every group belongs to an operation, as in real models.
+/// Gives the size of every variable and every piece of code a bit of its own. Every operation group
+/// belongs to an operation, as in real models.
 fn with_bits(mut plain: Plain) -> Plain {
     plain.variables.truncate(VARIABLES);
     for (bit, variable) in plain.variables.iter_mut().enumerate() {
@@ -33,7 +37,8 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes the model; its recorded code is the code of all groups and one more bit for each kind.
+/// Makes the model. Its recorded code is the code of all operation groups and one more bit for each
+/// kind, which no operation explains.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {
@@ -50,7 +55,6 @@ fn recorded(plain: &Plain) -> (Model, Layering) {
     (model, layering)
 }
 
-/// Returns the bits of the operations in these layers, by kind of code.
 fn code_bits(plain: &Plain, layers: Range<usize>, tile: u32) -> [u64; 4] {
     let groups = plain.groups_of(layers);
     let of_groups = groups.iter().fold(0, |bits, group| bits | 1 << group);
@@ -65,7 +69,6 @@ fn code_bits(plain: &Plain, layers: Range<usize>, tile: u32) -> [u64; 4] {
     [types, of_groups, of_groups, of_groups]
 }
 
-/// Returns the bits of the variables that are live and for which `test` is true.
 fn variable_bits(plain: &Plain, tile: u32, step: u32, test: impl Fn(usize) -> bool) -> u64 {
     let variables = plain.variables.iter().enumerate();
     let wanted = variables.filter(|(index, variable)| {
@@ -74,7 +77,7 @@ fn variable_bits(plain: &Plain, tile: u32, step: u32, test: impl Fn(usize) -> bo
     wanted.fold(0, |bits, (index, _)| bits | 1 << index)
 }
 
-/// Cuts the layer order after each layer for which `cuts` is true.
+/// Cuts the layer order into stages, after each layer for which `cuts` is true.
 fn stages(layers: usize, cuts: &[bool]) -> Vec<Range<usize>> {
     let cuts = (1..layers).zip(cuts).filter(|(_, is_cut)| **is_cut);
     let ends = cuts.map(|(layer, _)| layer).chain([layers]);

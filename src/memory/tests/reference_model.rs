@@ -1,4 +1,5 @@
-//! Random models as plain lists, and the rules of the memory model applied to them directly.
+//! Random models as plain lists, and the rules of the memory model applied to them directly, to
+//! check the fast computations.
 
 use super::*;
 use crate::model::{
@@ -16,13 +17,14 @@ const CLASSES: u32 = 6;
 pub(crate) const GROUPS: u32 = 7;
 pub(crate) const VERTEX_TYPES: u32 = 3;
 
-/// A model as plain lists, to which rules are applied directly.
+/// A random model as plain lists, so that the rules of the memory model can be applied directly.
 #[derive(Debug, Clone)]
 pub(crate) struct Plain {
-    /// By class: the half-open live ranges; `None` for always live.
+    /// One entry per equivalence class: the half-open live ranges; `None` for a class that is
+    /// always live.
     pub(crate) classes: Vec<Option<Vec<(u32, u32)>>>,
     pub(crate) groups: Vec<PlainGroup>,
-    /// The operation group and the layer of each operation.
+    /// One entry per operation: its operation group and its layer.
     pub(crate) operations: Vec<(u32, u32)>,
     pub(crate) variables: Vec<PlainVariable>,
     pub(crate) vertex_code: Vec<Vec<u32>>,
@@ -35,7 +37,7 @@ pub(crate) struct PlainGroup {
     pub(crate) state: Vec<u32>,
     pub(crate) exchange: Vec<u32>,
     pub(crate) control: Vec<u32>,
-    /// The vertex types on each tile.
+    /// One entry per tile: the types of the vertices that the operation group has on the tile.
     pub(crate) types: Vec<BTreeSet<u32>>,
 }
 
@@ -83,7 +85,8 @@ fn variable() -> impl Strategy<Value = PlainVariable> {
     })
 }
 
-/// Draws variables of few bytes, or with more bytes on a tile than 32 bits hold.
+/// Draws variables of few bytes, or variables that together take more bytes on a tile than 32 bits
+/// hold.
 fn variables() -> impl Strategy<Value = Vec<PlainVariable>> {
     let times = prop_oneof![4 => Just(1), 1 => Just(1 << 27)];
     (vec(variable(), 0..40), times).prop_map(|(mut variables, times)| {
@@ -106,8 +109,8 @@ pub(crate) fn plain() -> impl Strategy<Value = Plain> {
         )
             .prop_map(
                 move |(classes, groups, mut operations, firsts, variables, vertex_code)| {
-                    // Every layer has an operation, except the position of operations without a
-                    // layer.
+                    // Every layer has an operation, except position 0, which has the operations
+                    // without a layer.
                     operations.extend(firsts.into_iter().zip(1..));
                     Plain {
                         classes,
@@ -162,7 +165,6 @@ impl Plain {
         (model, layering)
     }
 
-    /// Returns the groups of the operations in these layers.
     pub(crate) fn groups_of(&self, layers: Range<usize>) -> BTreeSet<u32> {
         let inside = self.operations.iter();
         let inside = inside.filter(|(_, layer)| layers.contains(&(*layer as usize)));
@@ -183,8 +185,8 @@ impl Plain {
         }
     }
 
-    /// Computes the memory of a stage on one tile, directly by docs/model.md, "The memory of a
-    /// stage".
+    /// Computes the memory of a stage on one tile, directly by the rules of docs/model.md, "The
+    /// memory of a stage", to check the fast computation.
     pub(crate) fn stage(&self, layers: Range<usize>, tile: u32) -> (Parts, Option<u32>) {
         let all = self.groups_of(layers.clone());
         let layered = self.groups_of(layers.start.max(1)..layers.end);
@@ -227,7 +229,9 @@ impl Plain {
         (parts, peak)
     }
 
-    /// Does this variable flow from layer `a` to layer `b` (docs/model.md, "What layers share")?
+    /// Returns whether a variable flows from layer `a` to layer `b` (docs/model.md, "What layers
+    /// share"): a live range of the variable begins at a step of `a` and ends at a step of `b`, and
+    /// both layers use it.
     pub(crate) fn flows(&self, variable: &PlainVariable, a: usize, b: usize) -> bool {
         let (in_a, in_b) = (self.groups_of(a..a + 1), self.groups_of(b..b + 1));
         let both = !variable.users.is_disjoint(&in_a) && !variable.users.is_disjoint(&in_b);
@@ -237,8 +241,8 @@ impl Plain {
         let inside = |start: u32, end: u32| {
             (from.0..=from.1).contains(&start) && to.0 < end && end <= to.1 + 1
         };
-        // Ranges of one class are merged where they touch, so this looks at the steps: a range
-        // starts at a live step if the step before is not live.
+        // Live ranges of one equivalence class are merged where they touch, so the test finds them
+        // step by step: a range starts at a live step if the step before is not live.
         let live = |step: u32| step < STEPS && self.live(variable.class, step);
         let starts = (0..STEPS).filter(|&s| live(s) && (s == 0 || !live(s - 1)));
         let end = |start: u32| (start..=STEPS).find(|&step| !live(step)).unwrap();
@@ -247,15 +251,16 @@ impl Plain {
 }
 
 impl Plain {
-    /// Returns the layers that count a variable: all that use it.
+    /// Returns all layers that use a variable: a stage with any of these layers has its bytes.
     pub(crate) fn counting(&self, variable: &PlainVariable) -> BTreeSet<u32> {
         let users = self.operations.iter();
         let users = users.filter(|(group, _)| variable.users.contains(group));
         users.map(|&(_, layer)| layer).collect()
     }
 
-    /// Computes the memory of a stage on one tile, directly by the full memory model. `recorded`
-    /// and `explained` are bytes of code by kind.
+    /// Computes the memory of a stage on one tile, directly by the rules of the full memory model.
+    /// `recorded` and `explained` are bytes of code by kind: those that the compiler recorded, and
+    /// those that operations explain.
     pub(crate) fn full_stage(
         &self,
         layers: Range<usize>,
@@ -315,13 +320,12 @@ impl PlainGroup {
     }
 }
 
-/// Places operations and variables by the classic rules.
 pub(crate) fn classic(model: &Model, layering: &Layering) -> Placement {
     Placement::classic(model, layering).expect("few places")
 }
 
-/// Places operations and variables by the full rules. Everything without a layer is in one
-/// position, so that the direct rules stay short.
+/// Assigns operations and variables to layers by the rules of the full memory model. Everything
+/// without a layer is in one position, so that the rules in the tests stay short.
 pub(crate) fn full(model: &Model, layering: &Layering) -> Placement {
     let classic = classic(model, layering);
     let mut counted = classic.sharing.clone();
@@ -334,12 +338,10 @@ pub(crate) fn full(model: &Model, layering: &Layering) -> Placement {
     }
 }
 
-/// Prepares the memory of the model.
 pub(crate) fn memory<'a>(model: &'a Model, placement: &'a Placement) -> MemoryModel<'a> {
     MemoryModel::new(model, placement).expect("little code")
 }
 
-/// Computes the costs of all ranges within a limit.
 pub(crate) fn costs(memory: &MemoryModel<'_>, limit: u64) -> RangeCosts {
     memory.range_costs(limit).expect("small tiles")
 }

@@ -19,40 +19,41 @@ use crate::model::{
     Framework, Model, PassPlaces, Placement, TensorKind, TooManyPlaces, VariableUse, ascending,
 };
 
-/// The weight update as a phase of its own: the role of each variable in it. Weights are updated
-/// one after the other, each in an *update*; updates are numbered from 0.
+/// What each variable does in the weight update, which is a phase of its own if optimizer state is
+/// off the chip or sharded. Weights are updated one after the other, each in an *update*; updates
+/// are numbered from 0.
 #[derive(Debug, Clone)]
 pub(crate) struct UpdatePhase {
     place: StatePlace,
     replicas: u64,
-    /// One entry per use of data (index as in [`CountedUses`](crate::memory::uses::CountedUses)):
-    /// the role of the use's variables in updates.
+    /// One entry per use (variables with one equivalence class and use set), in the order of
+    /// [`CountedUses`](crate::memory::uses::CountedUses): the role of the variables in updates.
     of_uses: Vec<InUpdate>,
     /// Whether the profile has accumulators of gradients. If not, an accumulator as large as the
     /// weight is assumed for each weight.
     has_gradients: bool,
-    /// One entry per update: whether any of its optimizer state is sharded among replicas.
+    /// One entry per weight update: whether any of its optimizer state is sharded among replicas,
+    /// so that replicas update only their shares and gather the weight.
     is_shared_out: Vec<bool>,
-    /// One entry per update: the half-open range of steps from its first to its last operation.
+    /// One entry per weight update: the half-open range of liveness steps from its first to its
+    /// last operation. The peak of the tensors that the update makes is in this range.
     steps: Vec<(u32, u32)>,
 }
 
-/// The role that the variables of one use (one class and use set) have in updates.
+/// The role that variables have in weight updates, and the updates that use them. All variables
+/// with one equivalence class and one use set (the operations that use them) have the same role.
 #[derive(Debug, Clone)]
 pub(crate) struct InUpdate {
     role: Option<UpdateRole>,
-    /// Whether the variables are parameters (live at the first and the last step) that are not live
-    /// at some steps in between. Such parameters are on the chip with all their bytes during an
-    /// update.
+    /// Whether the variables are parameters (live at the first and the last liveness step) that are
+    /// not live at some steps in between. Such parameters are wholly on the chip during an update.
     has_holes: bool,
-    /// Indices of the updates that use the variables, in ascending order. Empty if the variables
-    /// have no role in updates.
     updates: Box<[u32]>,
 }
 
 impl InUpdate {
     /// Returns whether the variables are off the chip, or not yet made, during the whole forward
-    /// and backward pass.
+    /// and backward pass. Such variables take memory only in the weight update.
     fn is_away(&self) -> bool {
         matches!(
             self.role,
@@ -62,12 +63,12 @@ impl InUpdate {
 }
 
 impl UpdatePhase {
-    /// Finds the role of each variable in the weight updates of a model with the given `pipeline`.
-    /// Returns `None` if the model does not train, or if the pipeline keeps all optimizer state on
-    /// the chip.
+    /// Finds the role of each variable in the weight updates of a model in `pipeline`. Returns
+    /// `None` if the model does not train, or if the pipeline keeps all optimizer state on the
+    /// chip.
     ///
     /// # Errors
-    /// If the lists of updates of all uses together have more entries than [`limits::ENTRIES`].
+    /// If the lists of updates of all variables together have more entries than [`limits::ENTRIES`].
     pub fn new(
         model: &Model,
         placement: &Placement,
@@ -106,27 +107,27 @@ impl UpdatePhase {
         }))
     }
 
-    /// Returns whether `other`, an update phase of the same model, is equal to `self`.
+    /// Returns whether `other`, an update phase of the same model, is equal to this one: an update
+    /// phase depends only on the model, the place of optimizer state and the number of replicas.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.place, self.replicas) == (other.place, other.replicas)
     }
 
-    /// Returns the bytes of one replica's share of a tensor with `bytes` bytes, rounded up.
     fn share(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.replicas)
     }
 
-    /// Returns whether all variables of the use with index `number` (see
-    /// [`CountedUses`](crate::memory::uses::CountedUses)) are on the chip during an update,
-    /// although they are not live at every step in the profile.
+    /// Returns whether all variables of the use with the index `number` (see
+    /// [`CountedUses`](crate::memory::uses::CountedUses)) must be counted in an update, although
+    /// they are not live at every step in the profile: they are parameters that stay on the chip.
     pub fn fills_holes(&self, number: u32) -> bool {
         let own = self.of(number);
         own.has_holes && !own.is_away()
     }
 
-    /// Returns the role in updates of the variables of the use with index `number` (see
-    /// [`CountedUses`](crate::memory::uses::CountedUses)), which hold data: the classic memory
-    /// model, which alone has uses of code, has no update phase.
+    /// Returns the role in updates of the variables with the index `number` in
+    /// [`CountedUses`](crate::memory::uses::CountedUses). They always hold data, since only the
+    /// classic memory model counts variables with code, and it has no update phase.
     fn of(&self, number: u32) -> &InUpdate {
         &self.of_uses[number as usize]
     }
@@ -135,7 +136,8 @@ impl UpdatePhase {
 impl MemoryModel<'_> {
     /// Returns whether the variables of the use with index `number` (see
     /// [`CountedUses`](crate::memory::uses::CountedUses)) are off the chip, or not yet made, during
-    /// both passes. The result is always false if all optimizer state stays on the chip.
+    /// the forward and the backward pass. The result is always false if all optimizer state stays
+    /// on the chip.
     #[inline]
     pub(crate) fn is_away(&self, number: u32) -> bool {
         self.update
@@ -165,10 +167,10 @@ impl MemoryModel<'_> {
         if weights.is_empty() { state } else { weights }
     }
 
-    /// Returns one entry per position: the bytes, over all tiles, of the optimizer state that would
-    /// be loaded in each weight update if all state were off the chip. State that several positions
-    /// use is attributed to the first of them, and state that every stage has is attributed to
-    /// position 0.
+    /// Returns one entry per position (In, a layer or Out): the bytes, over all tiles, of the
+    /// optimizer state that would be loaded in each weight update if all state were off the chip.
+    /// State that several positions use is attributed to the first of them, and state that every
+    /// stage has is attributed to position 0.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -205,83 +207,85 @@ impl MemoryModel<'_> {
         })
     }
 
-    /// Returns each use (variables of one class and use set) that would have a role in updates if
-    /// optimizer state were off the chip, with this role.
+    /// Returns the variables that would have a role in weight updates if optimizer state were off
+    /// the chip, each with this role. Variables with one equivalence class and use set are one
+    /// entry.
     fn updated(&self) -> Result<Vec<(UpdateRole, &VariableUse)>, TooManyPlaces> {
         let elsewhere = Pipeline {
             state: StatePlace::OffChip,
             ..self.pipeline
         };
         let phase = UpdatePhase::new(self.model, self.placement, elsewhere)?;
-        let roles = phase
+        Ok(phase
             .iter()
-            .flat_map(|phase| phase.of_uses.iter().map(|own| own.role));
-        Ok(roles
+            .flat_map(|phase| &phase.of_uses)
             .zip(self.model.variables.uses())
-            .filter_map(|(role, variable)| Some((role?, variable)))
+            .filter_map(|(own, variable)| Some((own.role?, variable)))
             .collect())
     }
 }
 
-/// In PopART, the name of optimizer state is one of these prefixes, followed by the name of the
-/// weight.
+/// PopART names a tensor of optimizer state after its weight, with one of these prefixes.
 const STATE_MARKS: [&str; 4] = ["Accl1___", "Accl2___", "Accl3___", "Step___"];
-/// Prefix of the name of a PopART tensor that holds both momentum and gradients. The tensor counts
+/// PopART gives this prefix to a tensor that holds both momentum and gradients. The tensor counts
 /// as optimizer state unless the profile has accumulators, which then hold the gradients.
 const MOMENTUM_MARK: &str = "Accl___";
-/// PopART moves a tensor of optimizer state off the chip if it has at least this number of
-/// elements, that is, if it is no scalar.
+/// PopART moves optimizer state off the chip only if the tensor has at least this number of
+/// elements, so scalars stay on the chip.
 const FEWEST_ELEMENTS: u64 = 2;
-/// PopART shards a tensor of optimizer state if it has at least this number of elements.
-const FEWEST_SHARED_ELEMENTS: u64 = 8192;
-/// TensorFlow moves a variable off the chip if it has at least this number of bytes per replica.
-const FEWEST_BYTES: u64 = 128;
-/// The assumed size in bytes of one element of a tensor, if no debug context gives the type of the
+/// PopART shards optimizer state among replicas only if the tensor has at least this number of
 /// elements.
+const FEWEST_SHARED_ELEMENTS: u64 = 8192;
+/// TensorFlow moves optimizer state off the chip only if the variable has at least this number of
+/// bytes per replica.
+const FEWEST_BYTES: u64 = 128;
+/// The size in bytes of one element that is assumed for a tensor if no debug context gives its
+/// type.
 const ELEMENT: u64 = 4;
 
-/// The role that variables have in the update of a weight.
+/// The role that variables have in the update of a weight, such as optimizer state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UpdateRole {
     /// Optimizer state that is not whole on the chip between two updates. If `is_shared_out`, each
     /// replica keeps only a share of the state, on the chip or off it; otherwise all of the state
     /// is off the chip.
     State { is_shared_out: bool },
-    /// A tensor that only updates make and use.
+    /// A tensor that only weight updates make and use, so that it takes no memory in the passes.
     Temporary,
-    /// A weight that an update changes.
+    /// A weight that an update changes. A sharded update gathers it from the replicas.
     Weight,
-    /// The accumulator of a weight's gradients.
+    /// The accumulator of a weight's gradients. A sharded update needs only a replica's share of
+    /// it.
     Gradient,
 }
 
 impl UpdateRole {
-    /// The role of optimizer state that is sharded among replicas.
+    /// Optimizer state that is sharded, so that each replica keeps a share.
     const SHARED_STATE: Self = Self::State {
         is_shared_out: true,
     };
 }
 
-/// All updates of a model, numbered from 0. The operation groups that update one weight, or that
-/// use the same optimizer state, form one update.
+/// All weight updates of a model, numbered from 0. The operation groups that update one weight, or
+/// that use the same optimizer state, form one update.
 struct Updates<'a> {
     model: &'a Model,
     pipeline: Pipeline,
-    /// One entry per use set: the role in updates of its parameters ([`Model::is_parameter`]).
-    /// Here, all optimizer state has the role [`UpdateRole::SHARED_STATE`], whatever its size.
+    /// One entry per use set (the operations that use a variable): the role of its parameters in
+    /// weight updates. All optimizer state has the role [`UpdateRole::SHARED_STATE`] here; whether
+    /// it is large enough to be sharded is decided later.
     of_parameters: Vec<Option<UpdateRole>>,
-    /// One entry per use set: whether updates use its variables and no other operations do, except
-    /// operations that only copy from or to the host.
+    /// One entry per use set (the operations that use a variable): whether only updates use its
+    /// variables. Operations that only copy from or to the host are ignored.
     is_of_updates: Vec<bool>,
-    /// One entry per use set: the bytes, over all tiles, of the whole tensor to which the
-    /// parameters of the use set belong.
+    /// One entry per use set (the operations that use a variable): the bytes, over all tiles, of
+    /// the whole tensor to which its parameters belong. The size decides whether state is moved off
+    /// the chip or sharded.
     tensor_bytes: Vec<u64>,
-    /// One entry per operation group: whether it belongs to updates.
     is_update: Vec<bool>,
-    /// One entry per operation group: the index of the update to which the group belongs; 0 also
-    /// for groups that belong to no update.
+    /// One entry per operation group: the index of the weight update to which the group belongs.
+    /// The entries of groups that belong to no update are 0 and have no meaning.
     of_group: Vec<u32>,
-    /// One entry per update: the half-open range of steps from its first to its last operation.
     steps: Vec<(u32, u32)>,
 }
 
@@ -289,7 +293,8 @@ impl<'a> Updates<'a> {
     fn new(model: &'a Model, by_pass: &PassPlaces, pipeline: Pipeline) -> Self {
         let is_update = model.groups_with(|operation| operation.is_update);
         let updates = model.updates_by_set();
-        // Operation groups that only copy from or to the host do not change the role of a variable.
+        // Copies from or to the host do not change the role of a variable in updates, so operation
+        // groups that only copy are ignored.
         let mut is_of_updates = model
             .sets_of_only(|group| is_update[group] || model.operation_groups[group].only_streams());
         for (is_of_updates, &updates) in is_of_updates.iter_mut().zip(&updates) {
@@ -309,8 +314,6 @@ impl<'a> Updates<'a> {
         found
     }
 
-    /// Returns the operation groups that use variables with the use set `set` and belong to
-    /// updates.
     fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         self.model
             .use_sets
@@ -318,8 +321,9 @@ impl<'a> Updates<'a> {
             .filter(|&group| self.is_update[group as usize])
     }
 
-    /// Returns the role of `variable` (the variables of one class and use set) in updates. Returns
-    /// `None` if these variables have no role, or are optimizer state that stays whole on the chip.
+    /// Returns the role of `variable` (variables with one equivalence class and use set) in weight
+    /// updates. Returns `None` if they have no role, or are optimizer state that stays whole on the
+    /// chip.
     fn role_of(&self, &VariableUse { class, set, .. }: &VariableUse) -> Option<UpdateRole> {
         if !self.model.is_parameter(class, set) {
             return self.is_of_updates[set as usize].then_some(UpdateRole::Temporary);
@@ -330,9 +334,9 @@ impl<'a> Updates<'a> {
         }
     }
 
-    /// Returns the role in updates of the optimizer state with the use set `set`; `None` if this
-    /// state stays whole on the chip between updates. The role depends on the size of the state and
-    /// on the settings of the pipeline.
+    /// Returns the role in weight updates of the optimizer state with the use set `set`. It depends
+    /// on the size of the state and on the settings of the pipeline. Returns `None` if the state
+    /// stays whole on the chip between updates.
     fn state(&self, set: u32) -> Option<UpdateRole> {
         let (place, replicas) = (self.pipeline.state, self.pipeline.replicas.max(1));
         let has = |elements| match self.model.recording.framework {
@@ -346,26 +350,21 @@ impl<'a> Updates<'a> {
         (is_shared_out || is_off).then_some(UpdateRole::State { is_shared_out })
     }
 
-    /// Returns the number of elements of the whole tensor to which the parameters with the use set
-    /// `set` belong.
     fn elements(&self, set: u32) -> u64 {
-        let label = self.model.label_of(set);
-        let element = label.element_bytes.map_or(ELEMENT, u64::from);
-        self.tensor_bytes[set as usize] / element.max(1)
+        let element = self.model.label_of(set).element_bytes;
+        self.tensor_bytes[set as usize] / element.map_or(ELEMENT, u64::from).max(1)
     }
 
-    /// Returns the indices of the updates that use variables with the use set `set`, in ascending
-    /// order.
     fn updates_of(&self, set: u32) -> Box<[u32]> {
         ascending(self.groups(set).map(|group| self.of_group[group as usize]))
     }
 
     /// Joins the operation groups that update one weight, or that use the same optimizer state,
-    /// into one update, and gives each update an index.
+    /// into one weight update, and gives each update an index.
     fn number_updates(&mut self) {
         let mut sets_of_groups = GroupSets((0..self.is_update.len() as u32).collect());
         let mut has_weight = vec![false; self.is_update.len()];
-        // Use sets of scalars, and use sets without parameters, belong to no weight.
+        // Scalars, such as a learning rate, belong to no weight, so they are left out here.
         let sets = |wanted: UpdateRole| {
             (0u32..)
                 .zip(&self.of_parameters)
@@ -407,9 +406,9 @@ impl<'a> Updates<'a> {
     }
 }
 
-/// Returns one entry per use set: the role in updates of its parameters
-/// ([`Updates::of_parameters`]). `is_of_updates` is the field of [`Updates`] with this name, and
-/// `updates` has the number of operation groups in updates that use the variables of each use set.
+/// Returns one entry per use set (the operations that use a variable): the role of its parameters
+/// in weight updates. `updates` has the number of operation groups in updates that use the
+/// variables of each use set.
 fn of_parameters(
     model: &Model,
     by_pass: &PassPlaces,
@@ -443,8 +442,9 @@ fn of_parameters(
         .collect()
 }
 
-/// Returns one entry per use set: the bytes, over all tiles, of all parameters that have the same
-/// label as the use set. If the use set has no label, only its own parameters are counted.
+/// Returns one entry per use set (the operations that use a variable): the bytes, over all tiles,
+/// of the tensor to which its parameters belong. Parameters with the same label belong to one
+/// tensor; without a label, the use set counts by itself.
 fn tensor_bytes(model: &Model) -> Vec<u64> {
     let mut of_label = vec![0u64; model.labels.len()];
     let mut of_set = vec![0u64; model.use_sets.len()];
@@ -464,12 +464,12 @@ fn tensor_bytes(model: &Model) -> Vec<u64> {
         .collect()
 }
 
-/// Disjoint sets of operation groups (union-find), with one entry per group: the group itself if it
-/// is the first group of its set, otherwise an earlier group of the same set.
+/// Disjoint sets of operation groups (union-find), from which groups that update one weight are
+/// joined. The entry of a group is the group itself if it is the first of its set, otherwise an
+/// earlier group of the set.
 struct GroupSets(Vec<u32>);
 
 impl GroupSets {
-    /// Returns the first operation group of the set that contains the operation group `group`.
     fn first(&mut self, group: u32) -> u32 {
         let mut first = group;
         while self.0[first as usize] != first {
@@ -480,7 +480,7 @@ impl GroupSets {
         first
     }
 
-    /// Merges the sets that contain the operation groups `groups` into one set. Returns the first
+    /// Merges the sets that contain `groups` (operation groups) into one set. Returns the first
     /// operation group of this set; `None` if `groups` is empty.
     fn merge_all(&mut self, groups: impl Iterator<Item = u32>) -> Option<u32> {
         groups.fold(None, |merged: Option<u32>, group| {

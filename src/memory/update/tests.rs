@@ -1,4 +1,5 @@
-//! Compares the update as a phase of its own with the rules applied directly.
+//! Compares the memory of stages during the weight update with the rules of docs/model.md, applied
+//! directly to random models.
 
 use crate::memory::tests::reference_model::{Plain, PlainVariable, STEPS, TILES, full, plain};
 use crate::memory::tests::reference_model::{memory, ranges};
@@ -10,17 +11,16 @@ use std::ops::Range;
 
 const REPLICAS: u64 = 3;
 
-/// A model with its updates, whose operations are in any pass.
+/// A random training model with its weight updates and the place of its optimizer state.
 struct Case {
     plain: Plain,
     model: Model,
     updates: BTreeSet<u32>,
-    /// By variable: whether operations of the forward pass use it.
+    /// One entry per variable: whether operations of the forward pass use the variable.
     is_forward: Vec<bool>,
     place: StatePlace,
 }
 
-/// Is a variable live at the first and at the last step?
 fn lasts(plain: &Plain, v: &PlainVariable) -> bool {
     plain.live(v.class, 0) && plain.live(v.class, STEPS - 1)
 }
@@ -30,13 +30,12 @@ impl Case {
         lasts(&self.plain, v) && self.is_of_updates(v)
     }
 
-    /// Do only updates use a variable?
     fn is_of_updates(&self, v: &PlainVariable) -> bool {
         !v.users.is_empty() && v.users.is_subset(&self.updates)
     }
 
-    /// Does a variable leave the chip, in whole or in part? Scalars stay, and only large tensors
-    /// are sharded.
+    /// Returns whether a variable leaves the chip between updates, in whole or in part. Scalars
+    /// stay, and only large tensors are sharded.
     fn is_away(&self, v: &PlainVariable) -> bool {
         let elements = v.bytes / 4;
         let is_large = elements >= 8192 && self.place.is_sharded();
@@ -53,8 +52,8 @@ impl Case {
         lasts(&self.plain, v) && is_updated && !self.is_state(v) && self.is_forward[number]
     }
 
-    /// Returns sets of operation groups that form one update, since they update one weight or use
-    /// the same state.
+    /// Returns sets of operation groups: the groups of a set form one update, since they update one
+    /// weight or use the same optimizer state.
     fn joined(&self) -> Vec<BTreeSet<u32>> {
         let mut joined: Vec<BTreeSet<u32>> =
             self.updates.iter().map(|&group| [group].into()).collect();
@@ -144,7 +143,8 @@ impl Case {
             let shares: u64 = weights().map(|(_, weight)| share(weight)).sum();
             let made = match is_shared_out {
                 false => temporaries,
-                // The profile accumulates, so that there are no further gradients.
+                // The profile has accumulators, so the update needs no further memory for
+                // gradients.
                 true => (temporaries.div_ceil(REPLICAS) + shares).max(whole + shares),
             };
             loaded + loaded.max(made)
@@ -153,8 +153,8 @@ impl Case {
         kept + passes.max(update)
     }
 
-    /// Returns the highest bytes of tensors that an update makes: the sum of the peaks of each set
-    /// of positions.
+    /// Returns the bytes of the tensors that an update makes: the sum of the peaks of each set of
+    /// layers that share some of these tensors.
     fn temporaries(
         &self,
         groups: &BTreeSet<u32>,
@@ -206,7 +206,8 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = &placement.by_pass;
-        // Each variable has a use set: the last of the sets that its users were pushed to.
+        // Use sets are numbered as the model makes them: one for each further user of a variable.
+        // The last one has all users of the variable.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;
@@ -224,7 +225,8 @@ proptest! {
         for range in ranges(memory.layers()) {
             let [stage] = <[_; 1]>::try_from(memory.stages(std::slice::from_ref(&range))).unwrap();
             for tile in 0..TILES {
-                // Code does not count in the update.
+                // Code is not counted, since the rules of the weight update are only about
+                // variables.
                 let parts = &stage.tiles[tile as usize];
                 let code = parts.vertex_code + parts.vertex_state + parts.exchange_code + parts.control_code;
                 let found = parts.total() - code;

@@ -1,4 +1,5 @@
-//! The memory of weight updates on neighbouring tiles, for stages and for growing ranges of layers.
+//! The bytes that weight updates take on neighbouring tiles, for pipeline stages and for ranges of
+//! layers that grow layer by layer.
 
 use super::{UpdatePhase, UpdateRole};
 use crate::memory::MemoryModel;
@@ -15,37 +16,40 @@ use std::ops::Range;
 /// buffers are reused for further tiles.
 #[derive(Default)]
 pub(crate) struct TileUpdates<const N: usize> {
-    /// For each update (by its index): sets of positions in ascending order, each with the bytes of
-    /// those variables of the update that are attributed to the set. A stage that has any of these
-    /// positions has these bytes.
+    /// For each weight update, by its index: sets of positions (In, layers, Out) in ascending
+    /// order, and the bytes of the variables of the update that belong to the set. A stage that has
+    /// any position of a set has the bytes.
     entries: BTreeMap<u32, Vec<(PlaceSet, Amounts<N>)>>,
-    /// The bytes of one replica's share of optimizer state that is sharded on the chip.
+    /// The bytes of one replica's shares of optimizer state that is sharded on the chip. They are
+    /// on the chip during the passes too.
     shares: Vec<Placing<N>>,
-    /// The bytes of parameters on the chip that are not live at some steps of the passes.
+    /// The bytes of parameters on the chip that are not live at some steps of the passes, but are
+    /// counted at every step of an update.
     holes: Vec<Placing<N>>,
 }
 
-/// The bytes of the variables of one weight update on each of `N` neighbouring tiles (one lane for
-/// each tile), divided by what the update does with the variables. [`UpdatePhase::taken`] computes
-/// from these amounts the bytes that the update takes.
+/// The bytes that one weight update handles on up to `N` neighbouring tiles, one lane for each
+/// tile, by what it does with the variables, such as loading optimizer state. From these amounts
+/// follow the bytes that the update takes ([`UpdatePhase::taken`]).
 #[derive(Clone, Copy, Default)]
 struct Amounts<const N: usize> {
-    /// The bytes of optimizer state that the update loads from memory outside the IPUs: only this
-    /// replica's share if the state is sharded.
+    /// The bytes of optimizer state that a weight update loads from memory outside the IPUs: only
+    /// this replica's share if the state is sharded.
     loaded: ByLane<u64, N>,
-    /// The bytes of the largest variable (one class and use set) in `loaded`.
+    /// The bytes of the largest group of variables (one equivalence class and use set) in `loaded`.
+    /// A landing pad for one tensor at a time needs only these bytes.
     largest: ByLane<u64, N>,
-    /// The bytes of the weights, plus the bytes of a replica's share of each weight. Both are on
-    /// the chip while a sharded update gathers the weight.
+    /// The bytes of the weights, plus a replica's share of each weight. Both are on the chip while
+    /// an update of sharded optimizer state gathers the weight.
     gathered: ByLane<u64, N>,
-    /// The bytes of a replica's shares of the weights and of their gradients.
+    /// The bytes of a replica's shares of the weights and of their gradients, which a sharded
+    /// update needs.
     shares: ByLane<u64, N>,
-    /// The highest bytes, at any step of the update, of the tensors that only updates make.
+    /// The highest bytes, at any step of a weight update, of the tensors that only updates make.
     temporaries: ByLane<u64, N>,
 }
 
 impl<const N: usize> Amounts<N> {
-    /// Adds `other`, the bytes of the same weight update for another set of positions.
     fn add(&mut self, other: &Self) {
         lanes::add(&mut self.loaded, &other.loaded);
         lanes::raise(&mut self.largest, &other.largest);
@@ -56,10 +60,10 @@ impl<const N: usize> Amounts<N> {
 }
 
 impl UpdatePhase {
-    /// Returns one entry per lane (tile): the bytes that the update with index `update` takes in
-    /// addition to parameters that are also on the chip outside of updates. The first number
-    /// applies if landing pads (buffers into which state is loaded) hold all state at once, the
-    /// second if a landing pad holds only one tensor of state at a time.
+    /// Returns one entry per lane (tile): the bytes that a weight update takes in addition to
+    /// parameters that are also on the chip outside of updates. The first number applies if landing
+    /// pads (buffers into which state is loaded) hold all state at once, the second if a landing
+    /// pad holds only one tensor of state at a time.
     fn taken<const N: usize>(&self, update: u32, amounts: &Amounts<N>) -> [(u64, u64); N] {
         let is_shared_out = self.is_shared_out[update as usize];
         std::array::from_fn(|lane| {
@@ -77,7 +81,8 @@ impl UpdatePhase {
 }
 
 impl<const N: usize> TileUpdates<N> {
-    /// Replaces the contents with the bytes of those variables in `uses` that take part in updates.
+    /// Collects the bytes of those variables in `uses` that take part in weight updates, by update
+    /// and by layers.
     pub fn load(&mut self, memory: &MemoryModel<'_>, phase: &UpdatePhase, uses: &NeighbourUses<N>) {
         let mut found: BTreeMap<(u32, PlaceSet), (Amounts<N>, StepSums<N>)> = BTreeMap::new();
         self.entries.clear();
@@ -111,21 +116,19 @@ impl<const N: usize> TileUpdates<N> {
         }
         for ((update, set), (mut amounts, mut live)) in found {
             *amounts.temporaries = live.highest();
-            let placed = self.entries.entry(update).or_default();
-            placed.push((set, amounts));
+            self.entries.entry(update).or_default().push((set, amounts));
         }
     }
 
-    /// Returns one entry per lane (tile): the bytes, in the weight update, of a stage with the
-    /// positions `positions` (end exclusive). `phase` is the update phase from which the bytes were
-    /// loaded.
+    /// Returns the bytes that a stage with the positions `positions` (end exclusive) takes in the
+    /// weight update, for each lane (tile).
     pub fn in_stage(
         &self,
         memory: &MemoryModel<'_>,
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // The empty range stands for a stage that has only the variables that every stage has.
+        // A stage of no positions has only the variables that every stage has.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -154,8 +157,8 @@ impl<const N: usize> TileUpdates<N> {
     }
 }
 
-/// Adds `bytes` (one number per lane, that is, per tile) to `amounts`, the bytes of one update.
-/// `bytes` are the bytes of variables that have the role `role` in this update.
+/// Adds the bytes of variables, by lane (tile), to the amounts that a weight update loads, gathers
+/// or shares. Which amounts grow depends on the role of the variables in the update.
 fn add_row<const N: usize>(
     amounts: &mut Amounts<N>,
     phase: &UpdatePhase,
@@ -184,22 +187,25 @@ fn add_row<const N: usize>(
 /// The bytes of a stage on one tile in the weight update that takes the most bytes on this tile.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Updating {
-    /// Bytes of the stage's own parameters in the update. This module adds only the parameters that
-    /// are not live at some steps of the passes; [`StagePeak`](crate::memory::stage) adds the
-    /// always-live parameters.
+    /// Bytes of the stage's own parameters that are not live at some steps of the passes, but are
+    /// on the chip in the update. [`StagePeak`](crate::memory::stage) adds the always-live
+    /// parameters.
     pub variables: u64,
-    /// Bytes of the parameters that every stage has, computed like `variables`.
+    /// Bytes of the parameters that every stage has and that are not live at some steps of the
+    /// passes, but are on the chip in the update.
     pub overhead: u64,
-    /// Bytes of a replica's shares of optimizer state that is sharded on the chip.
+    /// Bytes of a replica's shares of optimizer state that is sharded on the chip, where the shares
+    /// also stay during the passes.
     pub shares: u64,
     /// The highest bytes that any update takes in addition to parameters that are also on the chip
     /// outside of updates, if landing pads (buffers into which state is loaded) hold all state at
     /// once.
     pub taken: u64,
-    /// The same bytes as `taken`, but with a landing pad for only one tensor of state at a time.
+    /// The highest bytes that any update takes if a landing pad (a buffer into which optimizer
+    /// state is loaded) holds only one tensor of state at a time.
     pub taken_at_least: u64,
-    /// The index and the first step of the update that takes the most bytes; `None` if no update
-    /// takes any bytes.
+    /// The index and the first liveness step of the weight update that takes the most bytes; `None`
+    /// if no update takes any bytes.
     pub update: Option<(u32, u32)>,
 }
 
@@ -207,29 +213,32 @@ pub(crate) struct Updating {
 /// with one lane for each tile. The buffers are reused for further tiles.
 #[derive(Default)]
 pub(crate) struct RangeUpdates<const N: usize> {
-    /// The bytes of two kinds of variables in the current range. Kind 0: a replica's shares of
-    /// optimizer state that is sharded on the chip. Kind 1: parameters that are not live at some
-    /// steps.
+    /// The bytes of two kinds of variables in the current range of layers. Kind 0: a replica's
+    /// shares of optimizer state that is sharded on the chip. Kind 1: parameters that are not live
+    /// at some steps of the passes.
     lasting: GrowingSums<N, 2>,
-    /// One entry per position: the bytes of weight updates that a range gains when it grows to the
-    /// position. Each item has the first start to which it applies (ranges with earlier starts have
-    /// the bytes already), the index into `common` of the update, and the bytes.
+    /// One entry per position (In, a layer or Out): the bytes of weight updates that a range of
+    /// layers gains when it grows to the position. Each item has the first start to which it
+    /// applies (ranges with earlier starts have the bytes already), the index of the update in
+    /// `common`, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
-    /// The index of each update in [`UpdatePhase`], with the bytes of the variables of the update
-    /// that every stage has.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
+    /// variables that every stage has, whatever its layers. Every range of layers starts with these
+    /// bytes.
     common: Vec<(u32, Amounts<N>)>,
-    /// One entry per entry of `common`: the index of the update in [`UpdatePhase`], and the bytes
-    /// of those of its variables that the current range has.
+    /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
+    /// variables that the range of layers has that is examined at the moment.
     sums: Vec<(u32, Amounts<N>)>,
-    /// The highest bytes that any update takes if only the variables that every stage has are
-    /// counted.
+    /// The highest bytes that any weight update takes in an empty range of layers, which has only
+    /// the variables that every stage has.
     everywhere: ByLane<u64, N>,
-    /// The highest bytes that any update takes in the current range (see [`UpdatePhase::taken`]).
+    /// The highest bytes that any weight update takes in the range of layers that is examined at
+    /// the moment.
     taken: ByLane<u64, N>,
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Replaces the contents with the bytes of the updates on `tiles`.
+    /// Replaces the contents with the bytes of weight updates on `tiles`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -270,16 +279,14 @@ impl<const N: usize> RangeUpdates<N> {
         self.lasting.entries.check()
     }
 
-    /// Starts an empty range whose first position will be `start`. The method must be called for
-    /// the starts 0, 1, ... in this order.
+    /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
+    /// ..., since what ranges gain from one start also applies to later starts.
     pub fn begin(&mut self, start: usize) {
         self.lasting.begin(start);
         self.sums.clone_from(&self.common);
         self.taken = self.everywhere;
     }
 
-    /// Adds the last position of `range` (end exclusive) to the end of the current range, which
-    /// then is `range`. `phase` is the update phase from which the bytes were loaded.
     pub fn add(&mut self, phase: &UpdatePhase, range: &Range<usize>) {
         let last = range.end - 1;
         self.lasting.add(last);
@@ -293,9 +300,9 @@ impl<const N: usize> RangeUpdates<N> {
         }
     }
 
-    /// Returns one entry per lane (tile): the bytes that the current range takes both in the passes
-    /// and in the weight update. These bytes are a replica's shares of optimizer state that is
-    /// sharded on the chip, with their fragmentation. `tiles` has the overhead of each tile.
+    /// Returns one entry per lane (tile): the bytes that the current range of layers takes both in
+    /// the passes and in the weight update, which are a replica's shares of optimizer state that is
+    /// sharded on the chip, with their fragmentation.
     pub fn always(&self, tiles: &[TileOverhead]) -> [u64; N] {
         let shares = &self.lasting.sums[0];
         by_lane(tiles, |lane, tile| {
@@ -304,9 +311,9 @@ impl<const N: usize> RangeUpdates<N> {
     }
 
     /// Returns one entry per lane (tile): the bytes that the weight update takes in the current
-    /// range in addition to always-live parameters. These are the highest bytes that the update of
-    /// any weight takes, plus the bytes of parameters that are not live at some steps of the
-    /// passes.
+    /// range of layers in addition to always-live parameters. They are the highest bytes that the
+    /// update of any weight takes, and the bytes of parameters that are not live at some steps of
+    /// the passes.
     pub fn taken(&self) -> [u64; N] {
         lanes::plus(&self.taken, &self.lasting.sums[1])
     }
@@ -330,8 +337,8 @@ mod tests {
         }
     }
 
-    /// The embedding of BERT-Large has two moments of 32 bits: published configurations serialise
-    /// it, since both come on chip at once.
+    /// BERT-Large's embedding has two 32-bit moments. Published configurations serialise the
+    /// embedding, since both moments come on chip at once.
     #[test]
     fn a_large_embedding_defeats_what_state_off_chip_brings() {
         let moment = 30_522 * 1024 * 4;
@@ -355,7 +362,8 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // 300 / 4 + 25 + 30 is more than 100 + 25.
+        // A quarter of the 300 bytes of temporaries plus shares of 25 + 30 bytes is more than the
+        // 100 + 25 bytes of the gathered weight.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

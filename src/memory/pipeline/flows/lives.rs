@@ -1,19 +1,19 @@
-//! The steps at which variables are live in stages of a pipeline. Only variables for which these
-//! steps differ from the profile need them, above all variables of layers that are recomputed.
+//! The liveness steps at which variables are live in stages of a pipeline. Only variables for which
+//! these steps differ from the profile have an entry, above all variables of recomputed layers.
 //!
-//! A *segment* is a run of neighbouring places (In, layers) whose forward pass runs again from its
-//! inputs right before their backward pass. Tensors of places outside of segments are kept. The
-//! profile has one forward pass, so its steps stand for both runs:
-//! * A tensor that only its segment uses is free between the end of the segment's forward pass and
-//!   its backward pass: this is the *gap*.
-//! * A tensor that other places of the stage also use, or that comes from a place before the
-//!   segment, is a checkpoint. It stays live as in the one-IPU compilation. If only forward passes
-//!   use it, it is live until the first of these has run again.
-//! * A tensor that is live at the first step of a segment's backward pass is live at all steps of
-//!   the segment's forward pass, in stages that have the segment.
+//! A *segment* is a run of neighbouring layers (also In) that is recomputed: its forward pass runs
+//! again from its inputs right before its backward pass. The profile has one forward pass, so its
+//! steps stand for both runs.
+//! * A tensor that only its segment uses is free between the forward and the backward pass of the
+//!   segment: this is the *gap*.
+//! * A tensor that other layers of the stage also use, or that comes from an earlier layer, is a
+//!   checkpoint. It stays live as in the one-IPU compilation. If only forward passes use it, it is
+//!   live until the first of them has run again.
+//! * A tensor that is live at the first step of a segment's backward pass is also live while the
+//!   segment is recomputed, in stages that have the segment.
 //!
-//! Whether a tensor is a checkpoint depends on the stage, but only on which users of the tensor the
-//! stage has. So the life of its variables has two parts, which count in different stages.
+//! Whether a tensor is a checkpoint depends on which of its users a stage has. So the steps at
+//! which it is live have two parts: for all stages, and for stages with a user besides its maker.
 
 use super::{Flow, Flows, Life, PassWindows};
 use crate::limits;
@@ -21,33 +21,32 @@ use crate::memory::steps::{Steps, StepsOfPosition, by_positions, merged, without
 use crate::model::{Model, PlaceSet, PlaceSets, Placement, TooManyPlaces, VariableUse};
 use rustc_hash::FxHashMap;
 
-/// The steps at which the variables of each use are live in stages of a pipeline. A use is all
-/// variables with the same equivalence class and use set.
+/// The liveness steps at which the variables of each use (variables with one equivalence class and
+/// use set) are live in stages of a pipeline.
 #[derive(Debug)]
 pub(super) struct StageLives {
     /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): an
-    /// index into `lives`. Many uses share an entry of `lives`: a model can have millions of uses.
+    /// index into `lives`. A model can have millions of uses, and many of them share an entry of
+    /// `lives`.
     of_uses: Vec<u32>,
-    /// One entry per distinct liveness of variables: a list of parts. The variables are live in a
-    /// stage at the steps of all parts that apply to the stage. The entry with the index
-    /// [`AS_RECORDED`] has no parts and stands for variables that are live as in the profile.
+    /// The distinct entries, each a list of parts that apply to different stages: variables are
+    /// live in a stage at the steps of all parts that apply to it. The entry [`AS_RECORDED`] has no
+    /// parts and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
-/// Half-open steps at which variables are live in some stages. The steps apply to stages that have
-/// any of `places`; if `places` is `None`, they apply to all stages that have the variables. A use
-/// can have several such parts, whose steps add up.
+/// Half-open liveness steps at which certain variables are live in those stages that have any of
+/// the positions `places`; `None` stands for all stages that have the variables. Variables can have
+/// several such parts, whose steps add up.
 #[derive(Debug)]
 pub(crate) struct PartOfLife {
     pub places: Option<PlaceSet>,
-    /// One more position that a stage must have, or the steps do not apply to it. `None` if there
-    /// is no such condition.
+    /// A position (In, a layer or Out) that a stage must also have for the steps to apply; `None`
+    /// if no such position is required.
     pub with: Option<u32>,
     pub steps: Steps,
 }
 
-/// Returns the half-open ranges `steps`, cut off at the step `end` (exclusive). Returns all of
-/// `steps` if `end` is `None`.
 fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
     let end = end.unwrap_or(u32::MAX);
     steps
@@ -58,8 +57,9 @@ fn until(end: Option<u32>, steps: &[(u32, u32)]) -> Steps {
 }
 
 impl StageLives {
-    /// Computes the steps at which the variables of `model` are live in stages of the pipeline that
-    /// `flows` belongs to. New sets of positions are added to `sets`.
+    /// Computes the liveness steps at which the variables of `model` are live in stages of a
+    /// pipeline with these flows (groups of tensors that the same layers use). New sets of
+    /// positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -94,9 +94,9 @@ impl StageLives {
 }
 
 impl Flows {
-    /// Returns the steps at which the variables of one use are live in stages, as parts whose steps
-    /// add up. Returns `None` if the variables are live as in the profile. `number` is the number
-    /// of the use in [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns the liveness steps at which the variables with the number `number` in
+    /// [`CountedUses`](crate::memory::uses::CountedUses) are live in stages, as parts that apply to
+    /// different stages. Returns `None` if the variables are live as in the profile.
     #[inline]
     pub fn lives(&self, number: u32) -> Option<&[PartOfLife]> {
         let known = self.lives.as_ref()?;
@@ -107,37 +107,36 @@ impl Flows {
     }
 }
 
-/// The index into [`StageLives::lives`] that stands for variables that are live as in the profile.
+/// The index into [`StageLives::lives`] that stands for variables that are live in stages at the
+/// same steps as in the profile.
 const AS_RECORDED: u32 = 0;
 
-/// State of the computation in [`StageLives::new`], which stores each distinct liveness of
-/// variables once.
+/// Computes the liveness steps at which variables are live in stages, and stores each distinct
+/// result once, since a model can have millions of groups of variables.
 struct Loading<'l> {
     model: &'l Model,
     placement: &'l Placement,
     flows: &'l Flows,
-    /// The segments: runs of layers that are recomputed together. There are none unless the
-    /// pipeline recomputes layers.
+    /// The segments, that is, runs of layers that are recomputed together. There are none unless
+    /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// Indices into `lives` of results that are already stored, for uses whose variables all
-    /// positions need at the same steps. The key is the equivalence class, the index of the flow,
-    /// [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes the
-    /// variables.
+    /// Results that are already in `lives`, for variables that all positions need at the same
+    /// liveness steps. The key has all that such a result depends on: equivalence class, flow,
+    /// [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes them.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
-    /// The number of step ranges that may still be stored. If more are needed, the computation
-    /// fails.
+    /// The number of ranges of steps that may still be stored; beyond it, the computation fails
+    /// rather than run out of memory.
     left: usize,
 }
 
 impl Loading<'_> {
-    /// Returns the index into `lives` of the steps at which the variables of one use (`variable`)
-    /// are live in stages. If these steps are new, they are stored in `lives`. `number` is the
-    /// number of the use in [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns the index into `lives` of the liveness steps at which `variable` (variables with one
+    /// equivalence class and use set) is live in stages, and stores these steps if they are new.
     ///
     /// # Errors
-    /// If more step ranges must be stored than [`limits::ENTRIES`].
+    /// If more ranges of steps must be stored than [`limits::ENTRIES`].
     fn of_use(&mut self, number: u32, variable: &VariableUse) -> Result<u32, TooManyPlaces> {
         let flows = self.flows;
         let Some(flow) = flows.of(number) else {
@@ -159,17 +158,9 @@ impl Loading<'_> {
             Some(own) => self.of_positions((own_flow, is_layered), own, end),
             None => self.of_all((own_flow, is_layered), &until(end, recorded)),
         };
-        let is_recorded = match &parts[..] {
-            [] => true,
-            [
-                PartOfLife {
-                    places: None,
-                    with: None,
-                    steps,
-                },
-            ] => **steps == *recorded,
-            _ => false,
-        };
+        let is_recorded = parts
+            .iter()
+            .all(|part| part.places.is_none() && part.with.is_none() && part.steps == *recorded);
         let mut life = AS_RECORDED;
         if !is_recorded {
             life = self.lives.len() as u32;
@@ -185,9 +176,9 @@ impl Loading<'_> {
         Ok(life)
     }
 
-    /// Returns the steps at which the variables of a use are live in stages, if they would be live
-    /// at `steps` in all stages without recomputation. `flow` is the flow of the variables, and
-    /// `is_layered` is [`Flow::is_layered`] for them.
+    /// Returns the liveness steps at which variables of `flow` are live in stages, if all positions
+    /// (In, layers, Out) need them at the same steps. `steps` are these steps without
+    /// recomputation, and `is_layered` is [`Flow::is_layered`] for the variables.
     fn of_all(&mut self, (flow, is_layered): (&Flow, bool), steps: &Steps) -> Vec<PartOfLife> {
         let found = self.again.lives(flow, is_layered, steps);
         let others = self.flows.positions_of(found.others);
@@ -205,10 +196,9 @@ impl Loading<'_> {
             .collect()
     }
 
-    /// Returns the steps at which the variables of a use are live in stages, if different positions
-    /// need the variables at different steps. `flow` is the flow of the variables, and `is_layered`
-    /// is [`Flow::is_layered`] for them. `own` has the steps of each position, which are cut off at
-    /// the step `end` (exclusive).
+    /// Returns the liveness steps at which variables of `flow` are live in stages, if positions
+    /// (In, layers, Out) need them at different steps. `own` has the steps of each position, which
+    /// are cut off at `end` (exclusive). `is_layered` is [`Flow::is_layered`] for the variables.
     fn of_positions(
         &mut self,
         (flow, is_layered): (&Flow, bool),
@@ -217,8 +207,9 @@ impl Loading<'_> {
     ) -> Vec<PartOfLife> {
         let (mut always, mut more, mut others) = (Vec::new(), Vec::new(), Vec::new());
         for (position, steps) in own {
-            let needed = (*position, until(end, steps));
-            let needed = self.again.until_rerun(flow, &needed);
+            let needed = self
+                .again
+                .until_rerun(flow, &(*position, until(end, steps)));
             let found = self.again.lives(flow, is_layered, &needed);
             let at = |(_, steps): Held| (*position, steps);
             always.extend(found.everywhere.into_iter().map(at));
@@ -227,7 +218,7 @@ impl Loading<'_> {
         }
         let others = self.flows.positions_of(others);
         // The steps in `more` apply only to stages that have a user of the tensor besides its
-        // maker.
+        // maker, since only these stages need the tensor then.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -244,33 +235,33 @@ impl Loading<'_> {
     }
 }
 
-/// A place (In or a layer) whose forward pass runs again right before its backward pass.
+/// A place (In or a layer) that is recomputed: its forward pass runs again right before its
+/// backward pass.
 #[derive(Debug)]
 struct Segment {
-    /// The half-open steps of the first run of the forward pass, which also stand for the second
-    /// run.
+    /// The half-open liveness steps of the forward pass in the profile. The pass runs twice if it
+    /// is recomputed, and the steps stand for both runs.
     forward: (u32, u32),
-    /// The first step of the backward pass.
+    /// The first liveness step of the backward pass of a recomputed layer. Tensors that are live at
+    /// this step are also live while the layer is recomputed right before it.
     backward_start: u32,
-    /// The steps at which tensors that only this segment uses are not live, which are between the
-    /// forward and the backward pass.
+    /// The liveness steps between the forward and the backward pass of a recomputed layer, at which
+    /// its own activations are not live.
     gap: Steps,
 }
 
-/// The segments of a model in a pipeline that recomputes each layer: one entry per place. In
-/// belongs to the segment of the first layer, and runs again together with it. `None` if the place
-/// is not recomputed, as Out, so that all its tensors are kept.
+/// The places that are recomputed in a pipeline that recomputes each layer: one entry per place
+/// (In, layers, Out). In is recomputed together with the first layer. `None` for a place that is
+/// not recomputed, such as Out, whose tensors are all kept.
 #[derive(Debug, Default)]
 struct Segments(Vec<Option<Segment>>);
 
 impl Segments {
-    /// Finds the segments of a model with `places` places (In, layers, Out). `has_out` says whether
-    /// the last place is Out.
     fn new(windows: &PassWindows, places: u32, has_out: bool) -> Self {
         let layers = places - u32::from(has_out);
         let known = |place: u32| windows.at(place).forward.zip(windows.at(place).backward);
-        // The profile may list some forward steps of a place under another place. So the forward
-        // pass of a place is taken to last until the forward pass of the next place starts.
+        // The profile may list some forward steps of one layer as steps of another. So the forward
+        // pass of a layer is taken to last until the forward pass of the next layer starts.
         let starts = |next: u32| windows.at(next).forward.map_or(0, |(first, _)| first);
         let segment = |place: u32| {
             let ((first_forward, last_forward), (backward_start, _)) = known(place)?;
@@ -282,8 +273,10 @@ impl Segments {
             let found = || (place..next).filter_map(known);
             let last = found().map(|((_, last), _)| last + 1).max()?;
             let first = found().map(|(_, (first, _))| first).min()?;
-            let backward = windows.at(next).backward;
-            let ends = backward.map_or(first, |(_, last)| last + 1);
+            let ends = windows
+                .at(next)
+                .backward
+                .map_or(first, |(_, last)| last + 1);
             let gap = (starts(next).max(last), first.min(ends));
             let bodies = (place..next).flat_map(|place| &windows.at(place).bodies);
             Some(Segment {
@@ -295,29 +288,28 @@ impl Segments {
         Self((0..layers).map(segment).collect())
     }
 
-    /// Returns the segment of `place`; `None` if the place is not recomputed.
     fn of(&self, place: u32) -> Option<&Segment> {
         self.0.get(place as usize)?.as_ref()
     }
 
-    /// Returns the steps of recomputed forward passes at which variables must also be live. If the
-    /// variables are live in the profile (at `ranges`, half-open and ascending) when a backward
-    /// pass begins, they must be live during the forward pass that is recomputed right before it.
-    /// Steps in `ranges` are left out. Only backward passes of places for which `is_of` is true are
-    /// considered.
+    /// Returns the liveness steps at which variables must also be live because forward passes are
+    /// recomputed. Variables that are live in the profile (at `ranges`, half-open and ascending)
+    /// when a backward pass begins are live during the recomputation right before it. Only the
+    /// recomputation of places for which `is_of` is true counts.
     fn held(&self, ranges: &[(u32, u32)], is_of: impl Fn(u32) -> bool) -> Vec<Held> {
         let is_live_over = |start: u32| {
             let begun = ranges.partition_point(|&(from, _)| from < start);
-            let last = ranges[..begun].last();
-            last.is_some_and(|&(_, to)| start < to)
+            ranges[..begun].last().is_some_and(|&(_, to)| start < to)
         };
         let found: Vec<StepsOfPosition> = (0..self.0.len() as u32)
-            .filter(|&place| is_of(place))
             .filter(|&place| {
-                let segment = self.of(place);
-                segment.is_some_and(|segment| is_live_over(segment.backward_start))
+                is_of(place)
+                    && self
+                        .of(place)
+                        .is_some_and(|segment| is_live_over(segment.backward_start))
             })
-            // In runs again before the backward pass of the first layer too.
+            // In (place 0) is recomputed together with the first layer (place 1), so variables must
+            // be live for the recomputation of both.
             .flat_map(|place| if place == 1 { 0..2 } else { place..place + 1 })
             .filter_map(|place| Some((place, without(&[self.of(place)?.forward], ranges))))
             .collect();
@@ -330,9 +322,9 @@ impl Segments {
             .collect()
     }
 
-    /// Returns the steps at which variables of `flow` are live in stages with recomputed layers.
-    /// `is_layered` is [`Flow::is_layered`] for these variables, and `ranges` are the half-open
-    /// steps at which they would be live without recomputation.
+    /// Returns the liveness steps at which variables of `flow` are live in stages with recomputed
+    /// layers. `ranges` are the half-open steps at which they would be live without recomputation,
+    /// and `is_layered` is [`Flow::is_layered`] for the variables.
     fn lives(&self, flow: &Flow, is_layered: bool, ranges: &[(u32, u32)]) -> Lives {
         let maker = flow.maker();
         let recomputed = maker.and_then(|maker| Some((maker, self.of(maker)?)));
@@ -356,8 +348,8 @@ impl Segments {
                 }
             }
             (Life::AcrossPasses, Some((maker, segment))) if is_layered => {
-                // In belongs to the segment of the first layer, so both count as the same place
-                // here.
+                // In belongs to the segment of the first layer: both are recomputed together, so
+                // they count as one place here.
                 let is_own = |place: u32| place.max(1) == maker.max(1);
                 let of_others = self.held(ranges, |place| !is_own(place));
                 let all = merged(of_others.iter().flat_map(|(_, steps)| steps).copied());
@@ -383,9 +375,9 @@ impl Segments {
                         .collect(),
                 }
             }
-            // Recomputation frees no variables: they are live as recorded, and at the steps of each
-            // forward pass that is recomputed for a backward pass at whose first step they are
-            // live.
+            // Recomputation frees none of these variables: they are live as recorded. They are also
+            // live while a forward pass is recomputed, if they are live at the first step of the
+            // backward pass that follows it.
             _ => {
                 let mut everywhere = self.held(ranges, |_| true);
                 everywhere.push((None, ranges.into()));
@@ -397,10 +389,10 @@ impl Segments {
         }
     }
 
-    /// Returns the steps at which a position needs a variable of `flow` if layers are recomputed.
-    /// `steps` are the steps at which the position would need the variable without recomputation.
-    /// If the variable is an input of the position's forward pass, the position needs it until this
-    /// pass is recomputed, just before the position's backward pass.
+    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable of
+    /// `flow` if layers are recomputed; `steps` are those without recomputation. An input of a
+    /// forward pass is needed until this pass is recomputed, just before the backward pass of the
+    /// position.
     fn until_rerun(&self, flow: &Flow, (position, steps): &StepsOfPosition) -> Steps {
         let is_input = flow.forward.contains(position) && flow.maker() != Some(*position);
         let kept = steps
@@ -411,19 +403,22 @@ impl Segments {
     }
 }
 
-/// Half-open steps at which variables are live, with the place that a stage must have for these
-/// steps to apply. The place is `None` if the steps apply to every stage that has the variables.
+/// Half-open liveness steps at which variables are live, and the place (In, a layer or Out) that a
+/// stage must have for these steps to apply; `None` if they apply to every stage that has the
+/// variables.
 type Held = (Option<u32>, Steps);
 
-/// The steps at which variables of one flow (tensors with the same users) are live in stages with
-/// recomputed layers.
+/// The liveness steps at which variables of one flow (tensors with the same users) are live in
+/// stages with recomputed layers.
 #[derive(Default)]
 struct Lives {
-    /// Steps at which the variables are live in every stage that has them.
+    /// Half-open liveness steps at which the variables of a flow (tensors with the same users) are
+    /// live in every stage that has the variables.
     everywhere: Vec<Held>,
-    /// Further steps at which the variables are live, in stages that have any of `others`.
+    /// Further liveness steps at which variables are live only in stages that have any place of
+    /// `others`, since only these stages need the variables then.
     beside: Vec<Held>,
-    /// The places that use the variables, other than the place that makes them. The steps in
-    /// `beside` apply to the stages that have any of these places.
+    /// The places (In, layers, Out) that use the variables, without the place that makes them. A
+    /// stage with any of these places must keep the variables at the steps in `beside`.
     others: Vec<u32>,
 }

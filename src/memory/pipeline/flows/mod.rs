@@ -1,5 +1,5 @@
-//! Flows: groups of tensors with the same users. A stage can make, use, keep and forward the
-//! tensors of a flow.
+//! Flows: groups of tensors that the same layers use. A stage can make, use, keep and forward the
+//! tensors of a flow, and treats all of them alike.
 
 mod lives;
 mod stash_and_transfers;
@@ -27,54 +27,57 @@ use users::{KnownFlows, OwnSteps, SummedGradients};
 #[derive(Debug, Clone)]
 pub(crate) struct Flows {
     pub pipeline: Pipeline,
-    /// Whether the model has a backward pass.
     pub is_training: bool,
     /// The number of places: In, each layer, and Out, numbered in this order. Out is a place of its
     /// own even if it is on the first IPU, where it shares a position with In.
     pub places: u32,
-    /// Whether Out, the last place, is on the first IPU and so shares a position with In.
     pub out_is_first: bool,
-    /// All flows (tensors with the same users). The number of a flow is its index in this list.
     pub list: Arc<[Flow]>,
-    /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): the
-    /// role of the variables of this use in a pipeline.
+    /// One entry per use (variables with one equivalence class and use set), in the order of
+    /// [`CountedUses`](crate::memory::uses::CountedUses): the role of the variables in a pipeline,
+    /// such as a weight that gets an accumulator.
     of_uses: Arc<[UseInPipeline]>,
-    /// The steps at which the operations of each place run, in the forward and in the backward
-    /// pass.
+    /// The liveness steps at which the operations of each place (In, a layer or Out) run, in the
+    /// forward and in the backward pass.
     pub windows: Arc<PassWindows>,
-    /// The steps at which each position needs the variables of a use. The key is the number of the
-    /// use, which is its index in `of_uses`. If a use is missing, all positions need its variables
-    /// whenever these are live.
+    /// The liveness steps at which each position (In, a layer or Out) needs the variables of a use,
+    /// that is, the variables with one equivalence class and use set. The key is the number of the
+    /// use. A use is missing if all positions need its variables whenever these are live.
     own_steps: Arc<FxHashMap<u32, Vec<StepsOfPosition>>>,
-    /// The gradients that are live until the end of the passes, when an accumulator takes them.
+    /// Tells which gradients an accumulator takes. In a pipeline, these gradients are live only
+    /// until the end of the backward pass.
     summed: Arc<SummedGradients>,
-    /// What Out does with the tensors of each flow as a pipeline stage of its own, if Out is on the
-    /// first IPU; otherwise, and before [`Flows::in_pipeline`], `None`.
-    pub roles_of_out: Option<Arc<StageRoles>>,
-    /// The steps at which variables are live in stages of the pipeline; `None` before
+    /// What Out does with the tensors of each flow (tensors with the same users) as a pipeline
+    /// stage of its own on the first IPU. `None` if Out is not on the first IPU, and before
     /// [`Flows::in_pipeline`].
+    pub roles_of_out: Option<Arc<StageRoles>>,
+    /// The liveness steps at which variables are live in stages of the pipeline; `None` as long as
+    /// no pipeline has been chosen ([`Flows::in_pipeline`]).
     lives: Option<Arc<StageLives>>,
 }
 
-/// The role that the variables of one use (the same class and use set) have in a pipeline.
+/// The role that variables have in a pipeline, such as a weight that gets an accumulator. All
+/// variables with one equivalence class and one use set (the operations that use them) have the
+/// same role.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UseInPipeline {
-    /// Variables that several places use, or that are kept for the backward pass. The value is the
-    /// number of their flow.
+    /// Tensors that several places (In, layers, Out) use, or that are kept for the backward pass.
+    /// The value is the number of their flow, that is, of the group of tensors with the same users.
     Flow(u32),
     /// A weight that gets an accumulator of its gradients. The value is the number of bytes of one
     /// element of the weight; `None` if it is unknown.
     Accumulated(Option<u8>),
-    /// A weight that no operation updates.
+    /// A weight that no operation updates, so that it gets no accumulator of gradients.
     NotUpdated,
-    /// Any other parameter, a constant, or variables that no operation with a place uses.
+    /// Variables for which a pipeline adds no bytes: other parameters, constants, and variables
+    /// that no operation with a place (In, a layer or Out) uses.
     Other,
 }
 
 impl Flows {
-    /// Finds the flows of `model`, for stages of `pipeline`. `end` is the first step after the
-    /// forward and the backward pass. The result lacks the steps at which variables are live in
-    /// stages, which [`Flows::in_pipeline`] adds.
+    /// Finds the flows of `model`, that is, groups of tensors that the same layers use. `end` is
+    /// the first liveness step after the forward and the backward pass. The steps at which
+    /// variables are live in stages are still missing; [`Flows::in_pipeline`] adds them.
     pub fn new((model, placement): (&Model, &Placement), pipeline: Pipeline, end: u32) -> Self {
         let positions = &placement.positions;
         let mut known = KnownFlows::new(positions);
@@ -115,10 +118,9 @@ impl Flows {
         }
     }
 
-    /// Returns these flows for stages of `pipeline`. The list of flows is the same in every
-    /// pipeline; only the steps at which variables are live in stages can differ. `at` must be the
-    /// model and the placement that these flows were made for. New sets of positions are added to
-    /// `sets`.
+    /// Returns these flows (groups of tensors that the same layers use) for stages of `pipeline`.
+    /// Only the steps at which variables are live in stages depend on the pipeline. New sets of
+    /// positions (In, layers, Out) are added to `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -144,23 +146,18 @@ impl Flows {
     }
 
     /// Converts places (In, layers, Out) to positions in the layer order, ascending and without
-    /// duplicates. If Out is on the first IPU, its position is that of In.
+    /// duplicates. They differ only if Out is on the first IPU: Out then has the position of In.
     fn positions_of(&self, places: Vec<u32>) -> Box<[u32]> {
         let is_first = |place| self.out_is_first && place == self.out().start;
         let position = |place| if is_first(place) { 0 } else { place };
         ascending(places.into_iter().map(position))
     }
 
-    /// Returns the role of the variables of one use. `number` is the number of the use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of_use(&self, number: u32) -> UseInPipeline {
         self.of_uses[number as usize]
     }
 
-    /// Returns the number of the flow that the variables of one use belong to. Returns `None` if
-    /// they belong to no flow. `number` is the number of the use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
     #[inline]
     pub fn of(&self, number: u32) -> Option<u32> {
         match self.of_use(number) {
@@ -169,11 +166,10 @@ impl Flows {
         }
     }
 
-    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of one use to
-    /// each other, and the first and the last place (both inclusive) that use the variables in this
-    /// pass. Returns `None` if the variables belong to no flow, or if no place uses them in this
-    /// pass. `number` is the number of the use in
-    /// [`CountedUses`](crate::memory::uses::CountedUses).
+    /// Returns the pass (0 forward, 1 backward) in which stages send the variables of a use (one
+    /// equivalence class and use set) to each other, and the first and the last place (In, a layer
+    /// or Out; both inclusive) that use the variables in this pass. Returns `None` if no place
+    /// does.
     pub fn sent(&self, number: u32) -> Option<(usize, [u32; 2])> {
         let flow = &self.list[self.of(number)? as usize];
         let (pass, users) = match flow.life {
@@ -183,8 +179,8 @@ impl Flows {
         Some((pass, [*users.first()?, *users.last()?]))
     }
 
-    /// Returns whether the pipeline recomputes the activations of each layer; false without
-    /// training.
+    /// Returns whether the pipeline recomputes the activations of each layer in the backward pass;
+    /// false without training.
     pub fn recomputes_layers(&self) -> bool {
         self.is_training && self.pipeline.recompute == Recompute::Layer
     }
@@ -197,26 +193,24 @@ impl Flows {
         after + usize::from(self.out_is_first && !is_whole)
     }
 
-    /// Returns the number of additional copies of each stashed tensor that a stage keeps if `depth`
-    /// forward pipeline stages follow it. Returns 0 without training.
+    /// Returns the number of additional copies of each stashed tensor that a stage keeps for
+    /// micro-batches in flight, if `depth` forward pipeline stages follow the stage. Returns 0
+    /// without training.
     pub fn copies(&self, depth: usize) -> u64 {
         u64::from(self.is_training) * self.pipeline.schedule.copies(depth)
     }
 
-    /// Returns whether the place with the number `place` (In, a layer or Out) has backward
-    /// operations.
     pub fn goes_back(&self, place: u32) -> bool {
         self.backward_of(place).goes_back
     }
 
-    /// Returns how the place with the number `place` (In, a layer or Out) runs backward.
     pub fn backward_of(&self, place: u32) -> BackwardPass {
         self.windows.at(place).backward_pass
     }
 
-    /// Returns whether the forward pass of `place` runs again in the stage that runs `places`, if
-    /// the pipeline recomputes each layer. In and the first layer run again together if the stage
-    /// has both.
+    /// Returns whether the forward pass of `place` (In, a layer or Out) runs again in the stage
+    /// that runs `places`, if the pipeline recomputes each layer. In and the first layer run again
+    /// together if the stage has both.
     pub fn runs_again(&self, place: u32, places: &Range<u32>) -> bool {
         let with = [1, 0]
             .get(place as usize)
@@ -226,8 +220,6 @@ impl Flows {
 }
 
 impl UseInPipeline {
-    /// Returns the role in a pipeline of each use of variables with data, one entry per use in the
-    /// order of the model. New flows are added to `known`.
     fn of_uses(
         (model, placement): (&Model, &Placement),
         windows: &PassWindows,
@@ -235,8 +227,8 @@ impl UseInPipeline {
     ) -> Arc<[Self]> {
         let parameters = Self::of_parameters(model, &placement.by_pass);
         let flow = |&VariableUse { class, set, .. }: &VariableUse| {
-            // Weights and constants need not be live at all steps, so they are recognised by their
-            // labels rather than by their live ranges.
+            // Weights and constants are recognised by their labels rather than by their live
+            // ranges, since they need not be live at all steps.
             let is_parameter =
                 [TensorKind::Variable, TensorKind::Constant].contains(&model.label_of(set).kind);
             let Some(life) = Life::of_class(model, class).filter(|_| !is_parameter) else {
@@ -246,8 +238,8 @@ impl UseInPipeline {
             let (forward, backward) = match (forward.len(), backward.len()) {
                 (0, 0) => return Self::Other,
                 (0..2, 0..2) => (forward.into(), backward.into()),
-                // The use set may cover several variables, each used by some of these places. The
-                // live ranges of the class decide which places use this variable.
+                // The variables with one use set may have different users among these places. The
+                // live ranges of the equivalence class decide which places use this variable.
                 _ => windows.users(model, (forward, backward), class),
             };
             Self::Flow(known.number(Flow {
@@ -260,11 +252,10 @@ impl UseInPipeline {
         model.variables.uses().iter().map(flow).collect()
     }
 
-    /// Determines the role of parameters in a pipeline (docs/model.md, "Accumulators and updates").
-    /// Parameters are variables that are live at the first and last step, and those that are
-    /// weights or constants by their debug context. Returns one entry per use set: the role of its
-    /// parameters. Without a backward pass, or if the profile already has accumulators, no
-    /// parameter counts as a weight.
+    /// Determines the role of parameters in a pipeline, such as a weight that gets an accumulator
+    /// (docs/model.md, "Accumulators and updates"), by use set (the operations that use them).
+    /// Without a backward pass, or if the profile already has accumulators, no weight gets an
+    /// accumulator.
     fn of_parameters(model: &Model, by_pass: &PassPlaces) -> Vec<Self> {
         let sets = model.use_sets.len();
         if model.backward_start.is_none() || model.recording.accumulates {
@@ -278,8 +269,8 @@ impl UseInPipeline {
                 let label = model.label_of(set);
                 let (forward, _) = by_pass.places(set);
                 let may_be_weight = if has_kinds {
-                    // The name of each accumulator and optimizer state begins with one of these two
-                    // prefixes.
+                    // PopART begins the name of each accumulator and of each optimizer state with
+                    // one of these two prefixes.
                     let is_state = ["Accum___", "Accl"]
                         .iter()
                         .any(|mark| label.tensor.starts_with(mark));
@@ -290,8 +281,8 @@ impl UseInPipeline {
                 match updates[set as usize] {
                     _ if !may_be_weight || forward.is_empty() => Self::Other,
                     0 => Self::NotUpdated,
-                    // A variable that several updates use is not a weight but, for example, a
-                    // learning rate.
+                    // A variable that the updates of several weights use is not a weight but, for
+                    // example, a learning rate.
                     2.. if !has_kinds => Self::Other,
                     _ => Self::Accumulated(label.element_bytes),
                 }
@@ -319,17 +310,21 @@ impl Accumulator {
     }
 }
 
-/// Returns whether the host sends the variables with the use set `set` and the equivalence class
-/// `class`: an operation that uses them copies data from the host at the first step at which they
-/// are live.
+/// Returns whether the host sends the variables with the use set `set` (the operations that use
+/// them) and the equivalence class `class`: an operation that uses them copies data from the host
+/// at the first step at which they are live.
 fn is_streamed(model: &Model, set: u32, class: u32) -> bool {
     let copies = |group: u32| &model.operation_groups[group as usize].host_copies;
-    let mut groups = model.use_sets.groups(set);
     model
         .classes
         .ranges(class)
         .first()
-        .is_some_and(|(begin, _)| groups.any(|group| copies(group).binary_search(begin).is_ok()))
+        .is_some_and(|(begin, _)| {
+            model
+                .use_sets
+                .groups(set)
+                .any(|group| copies(group).binary_search(begin).is_ok())
+        })
 }
 
 #[cfg(test)]
@@ -340,7 +335,6 @@ mod made {
     use super::*;
 
     impl Flows {
-        /// Makes flows of a training model for a test.
         pub(crate) fn made(
             list: Vec<Flow>,
             pipeline: Pipeline,

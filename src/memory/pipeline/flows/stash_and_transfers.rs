@@ -1,5 +1,6 @@
-//! What a stage does with the tensors of a flow: whether it stashes them and in how many copies,
-//! and whether it transfers them. `additions.rs` sums the bytes of these tensors.
+//! What a stage does with the tensors of a flow (tensors that the same layers use): whether it
+//! stashes them and in how many copies, and whether it transfers them. `additions.rs` sums the
+//! bytes of these tensors.
 
 use super::Flows;
 use crate::memory::pipeline::{Recompute, Schedule};
@@ -24,20 +25,20 @@ impl Schedule {
 /// The passes in which variables of a flow (tensors with the same users) are live.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Life {
-    /// The variables are live in the forward pass only, or in both passes but not over the start of
-    /// the backward pass.
+    /// The variables are live in the forward pass but not across the start of the backward pass, so
+    /// that they need not be kept for the backward pass.
     Forward,
     /// The variables are live at the last step of the forward pass and at the first step of the
-    /// backward pass.
+    /// backward pass, so that they are kept for the backward pass.
     AcrossPasses,
-    /// The variables are live only from the start of the backward pass on.
+    /// The variables are live only in the backward pass and after it.
     Backward,
 }
 
 impl Life {
-    /// Returns the passes in which variables of the equivalence class `class` are live. `None` for
-    /// parameters, which are live at the first and at the last step of the profile, and for a class
-    /// that is never live.
+    /// Returns the passes in which variables of the equivalence class `class` are live. Returns
+    /// `None` for parameters, which are live at the first and at the last liveness step of the
+    /// profile, and for variables that are never live.
     pub fn of_class(model: &Model, class: u32) -> Option<Self> {
         let classes = &model.classes;
         let is_live = |step| classes.is_live(class, step);
@@ -55,27 +56,29 @@ impl Life {
     }
 }
 
-/// Tensors that the same places (In, layers, Out) use, and that are live in the same passes.
+/// A group of tensors that the same places (In, layers, Out) use, and that are live in the same
+/// passes, so that a stage treats them alike.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Flow {
-    /// The numbers of the places that use the tensors in the forward pass, in ascending order. If
-    /// Out is one of them, it comes last, even if it is on the first IPU.
+    /// The numbers of the places (In, layers, Out) that use the tensors in the forward pass, in
+    /// ascending order. If Out is one of them, it comes last, even if it is on the first IPU.
     pub forward: Box<[u32]>,
-    /// The numbers of the places that use the tensors in the backward pass and in updates, in
-    /// ascending order.
+    /// The numbers of the places (In, layers, Out) that use the tensors in the backward pass and in
+    /// updates, in ascending order.
     pub backward: Box<[u32]>,
     pub life: Life,
-    /// Whether the host sends the tensors, so that no place makes them.
+    /// Whether the host sends the tensors, so that no operation of the model makes them.
     pub is_streamed: bool,
 }
 
 /// What one stage does with the tensors of one flow (tensors with the same users).
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct StageRole {
-    /// Whether the stage keeps the tensors from its forward to its backward pass.
+    /// Whether the stage keeps the tensors for its backward pass, which needs them after its
+    /// forward pass.
     pub kept: bool,
-    /// One entry per [`Quantity`], which is its index: whether the bytes of the tensors are added
-    /// to this sum of the stage.
+    /// For each sum of bytes of the stage, such as its stash ([`Quantity`], which is the index):
+    /// whether the bytes of the tensors are added to this sum.
     pub counts: [bool; QUANTITIES],
 }
 
@@ -103,9 +106,9 @@ pub(crate) enum Quantity {
     GradientIn,
     /// Gradients that the stage makes for an earlier stage.
     GradientOut,
-    /// Tensors that enter the stage (see [`Quantity::Enters`]), and that neither a later stage nor
-    /// the backward pass of this stage needs. The last pipeline stage, which is not recomputed, has
-    /// no such tensors.
+    /// Tensors that enter the stage (see [`Quantity::Enters`]) and are last used by its forward
+    /// pass: no later stage and no backward pass needs them. The last pipeline stage, which is not
+    /// recomputed, has no such tensors.
     EntersLast,
     /// Tensors that an earlier stage makes or receives, and that the forward pass of this stage
     /// uses. Tensors that the host sends to this stage are left out: they are live in this stage as
@@ -113,7 +116,6 @@ pub(crate) enum Quantity {
     EntersFromStage,
 }
 
-/// The number of variants of [`Quantity`].
 pub(crate) const QUANTITIES: usize = 10;
 
 impl Flow {
@@ -124,9 +126,10 @@ impl Flow {
         self.forward.first().copied().filter(|_| !self.is_streamed)
     }
 
-    /// Returns whether the tensors are live across both passes and are used by all positions to
-    /// which variables with the use set `set` are attributed. Only then is it known which place
-    /// makes the tensors again if layers are recomputed.
+    /// Returns whether it is known which layer makes the tensors again if layers are recomputed.
+    /// The tensors must be live across the forward and the backward pass, and all positions to
+    /// which variables with the use set `set` (the operations that use them) are attributed must
+    /// use them.
     pub fn is_layered(&self, placement: &Placement, set: u32) -> bool {
         let positions = &placement.positions;
         let out = positions.len() as u32;
@@ -171,7 +174,8 @@ impl Flow {
         let is_last_stage = places.end == flows.places;
         StageRole {
             kept,
-            // One entry per variant of [`Quantity`], in the same order.
+            // The fields of [`Quantity`] in order: whether the tensors are stashed, received, sent
+            // and so on.
             counts: [
                 stashed,
                 for_out,
@@ -187,11 +191,10 @@ impl Flow {
         }
     }
 
-    /// Returns whether the stage that runs `places` stashes these tensors, if layers are
-    /// recomputed. The stage stashes them if it recomputes a layer from them, or if a place that is
-    /// not recomputed keeps them for the backward pass. `kept` says whether the stage needs the
-    /// tensors in both passes. `enters` says whether its forward pass takes them from an earlier
-    /// stage or from the host.
+    /// Returns whether a stage stashes the tensors of the flow if layers are recomputed. It stashes
+    /// tensors from which it recomputes a layer, and tensors of a place that is not recomputed.
+    /// `kept` says whether the stage needs the tensors in both passes, `enters` whether they come
+    /// from an earlier stage or from the host.
     fn is_checkpoint(
         &self,
         places: &Range<u32>,
@@ -204,8 +207,8 @@ impl Flow {
         let again = |place: u32| flows.runs_again(place, places);
         let users = users_in(&self.forward, places);
         let layers = users.iter().copied().filter(|&user| user > 0);
-        // A tensor of a place that is never recomputed is kept. The output of a layer is a
-        // checkpoint if another layer uses it. In counts as part of the first layer.
+        // Tensors of a place (In, a layer or Out) that is never recomputed are kept. The output of
+        // a layer is a checkpoint if another layer uses it. In counts as part of the first layer.
         let is_kept = |maker: u32| {
             places.contains(&maker)
                 && (!flows.runs_again(maker, &(0..flows.places))
@@ -217,8 +220,6 @@ impl Flow {
     }
 }
 
-/// Returns the part of `users` that lies in `places` (end exclusive). `users` are numbers of places
-/// in ascending order.
 pub(crate) fn users_in<'u>(users: &'u [u32], places: &Range<u32>) -> &'u [u32] {
     let users = &users[users.partition_point(|&user| user < places.start)..];
     &users[..users.partition_point(|&user| user < places.end)]

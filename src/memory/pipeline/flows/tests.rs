@@ -1,4 +1,5 @@
-//! Checks single rules of flows on models and flows that are small enough to count by hand.
+//! Checks the rules about flows (tensors that the same layers use) on models that are small enough
+//! to count by hand.
 
 use super::users::KnownFlows;
 use super::*;
@@ -69,8 +70,8 @@ fn operation_group(number: u32) -> OperationGroup {
     }
 }
 
-/// Returns a model with one weight that the forward pass uses, and that `updates` operations
-/// update. `label` is the label of the weight.
+/// Returns a model with one weight that the forward pass uses and that `updates` operations update.
+/// `label` is the name and kind of the weight from the debug context.
 fn with_updates(updates: u32, label: Label) -> Model {
     let mut use_sets = UseSets::default();
     let set = (0..=updates).fold(0, |set, group| use_sets.push(set, group));

@@ -1,13 +1,12 @@
-//! The places (In, layers, Out) that use a tensor in the forward pass and in the backward pass, and
-//! the steps at which each of them needs the tensor. A stage has only some of the positions, so a
-//! variable may be live at fewer steps in the stage than in the profile (docs/model.md,
-//! "Pipelines"). There are three such cases.
+//! The layers (also In and Out) that use a tensor in the forward pass and in the backward pass, and
+//! the liveness steps at which each of them needs the tensor. A variable may be live at fewer steps
+//! in a stage than in the profile (docs/model.md, "Pipelines"), in three cases.
 //!
-//! * In the profile, variables of a function body are live at each call of the function. In a
-//!   stage, they are live only at the calls by this stage.
+//! * In the profile, variables of a function are live at each call of the function. In a stage, they
+//!   are live only at the calls by this stage.
 //! * A tensor that is kept for the backward pass is live in a stage until the last operation of the
-//!   stage that uses it. If a later stage uses it, it is live at least until the end of the forward
-//!   pass.
+//!   stage that uses the tensor. If a later stage uses it, it is live at least until the end of the
+//!   forward pass.
 //! * A gradient that an accumulator takes is live until the forward and the backward pass end
 //!   (docs/model.md, "Accumulators and updates").
 
@@ -16,12 +15,10 @@ use crate::memory::steps::{Steps, StepsOfPosition, covering};
 use crate::model::{Model, Pass, PlaceSet, Placement, Positions, VariableUse, ascending, counts};
 use rustc_hash::FxHashMap;
 
-/// All flows (tensors with the same users) that have been found so far.
+/// The flows that have been found so far. A flow is a group of tensors that the same layers use.
 pub(super) struct KnownFlows {
     pub list: Vec<Flow>,
-    /// The index of each flow in `list`.
     numbers: FxHashMap<Flow, u32>,
-    /// The number of the place Out if Out is on the first IPU; otherwise `None`.
     out: Option<u32>,
 }
 
@@ -35,11 +32,10 @@ impl KnownFlows {
     }
 
     /// Returns the index of `flow` in `list`, to which it is added if it is new. If Out is on the
-    /// first IPU, Out in `flow.backward` is first replaced by In in two cases. First, if the
-    /// forward pass of some places uses the tensors, but not that of Out: a backward operation in
-    /// Out then belongs to In, which shares weights with Out. Second, if only the backward passes
-    /// of In and Out use the tensors: they are then gradients of the shared weights and stay on the
-    /// first IPU.
+    /// first IPU and shares a weight with In, gradients of the weight stay on this IPU. So a
+    /// backward operation in Out counts as one in In if the forward pass of Out does not use the
+    /// tensors and that of other places does, or if only the backward passes of In and Out use
+    /// them.
     pub fn number(&mut self, mut flow: Flow) -> u32 {
         if let Some(out) = self.out {
             let is_gradient = flow.forward.is_empty() && *flow.backward == [0, out];
@@ -59,8 +55,8 @@ impl KnownFlows {
     }
 }
 
-/// The steps at which the operations of each place run: one entry per place (In, layers, Out),
-/// whose number is the index.
+/// The liveness steps at which the operations of each place (In, a layer or Out) run, by number of
+/// the place.
 #[derive(Debug, Default)]
 pub(crate) struct PassWindows(Vec<PlaceSteps>);
 
@@ -68,28 +64,28 @@ pub(crate) struct PassWindows(Vec<PlaceSteps>);
 /// the backward pass.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PlaceSteps {
-    /// The first and the last step (both inclusive) of the forward operations that run in no other
-    /// place. `None` if there are no such operations.
+    /// The first and the last liveness step (both inclusive) of the forward operations that only
+    /// this place runs. `None` if there are no such operations.
     pub forward: Option<(u32, u32)>,
-    /// The first and the last step (both inclusive) of the backward operations that run in no other
-    /// place. `None` if there are no such operations.
+    /// The first and the last liveness step (both inclusive) of the backward operations that only
+    /// this place runs. `None` if there are no such operations.
     pub backward: Option<(u32, u32)>,
     pub backward_pass: BackwardPass,
-    /// The half-open steps of those backward operations that the profile lists at the same steps
-    /// for several calls of a function, in any order.
+    /// Half-open liveness steps of the backward operations that run in functions with several
+    /// calls, in any order. The profile lists such an operation at the same steps for all calls.
     pub bodies: Steps,
 }
 
-/// How a stage or place runs backward. The values are ordered: the value of a range of places is
-/// the greatest value of any place in it.
+/// How a stage or a place (In, a layer or Out) runs backward. The values are ordered: a stage has
+/// the greatest value of any of its places.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BackwardPass {
-    /// Whether the stage or place has a backward operation. Frozen layers at the start of a model
-    /// have none.
+    /// Whether the stage or place (In, a layer or Out) has a backward operation. Frozen layers at
+    /// the start of a model have none.
     pub goes_back: bool,
-    /// Whether the stage or place has an operation that the profile lists at the same steps for
-    /// several calls of a function. These steps do not tell in which call the operation runs; in a
-    /// call by another place, other buffers are live.
+    /// Whether the profile lists an operation of the stage at the same liveness steps for several
+    /// calls of a function. These steps do not tell in which call the operation runs, and in a call
+    /// by another layer, other buffers are live.
     pub is_in_functions: bool,
 }
 
@@ -101,8 +97,8 @@ impl PassWindows {
                 .iter()
                 .map(|operation| (operation.group, operation.window)),
         );
-        // If Out is on the first IPU, its place comes after all positions, so there may be one more
-        // place than positions.
+        // If Out is on the first IPU, Out shares the position of In but is a place of its own after
+        // all positions. So there may be one more place than positions.
         let mut found = vec![PlaceSteps::default(); placement.positions.len() + 1];
         for (number, operation) in model.operations.iter().enumerate() {
             let group = &model.operation_groups[operation.group as usize];
@@ -136,25 +132,23 @@ impl PassWindows {
         Self(found)
     }
 
-    /// Returns the steps at which the operations of the place with the number `place` run.
     pub fn at(&self, place: u32) -> &PlaceSteps {
         &self.0[place as usize]
     }
 
-    /// Returns the places that use a variable during one live range of its equivalence class
-    /// `class`, in the forward and in the backward pass. `forward` and `backward` are all users in
-    /// each pass; they include all callers of a function, while a live range belongs to one call.
-    /// The live range is the first that includes the start of the backward pass; if there is none,
-    /// it is the live range with the most users.
+    /// Returns the users of a variable in the forward and in the backward pass, among the places
+    /// `forward` and `backward` (In, layers, Out). These have all callers of a function, but each
+    /// live range of the variable belongs to one call. So only users during one live range are
+    /// returned: the first over the start of the backward pass or, without such a range, the one
+    /// with the most users.
     pub fn users(
         &self,
         model: &Model,
         (forward, backward): (&[u32], &[u32]),
         class: u32,
     ) -> (Box<[u32]>, Box<[u32]>) {
-        type Window = fn(&PlaceSteps) -> Option<(u32, u32)>;
         let both = |&(from, to): &(u32, u32)| {
-            let met = |users: &[u32], window: Window| -> Box<[u32]> {
+            let met = |users: &[u32], window: fn(&PlaceSteps) -> Option<(u32, u32)>| {
                 users
                     .iter()
                     .copied()
@@ -184,12 +178,12 @@ impl PassWindows {
     }
 }
 
-/// The half-open steps of an operation, and the places (In, layers, Out) that run it. The places
-/// are `None` if the operation itself gives no places and a rule assigned it to places.
+/// The half-open liveness steps of an operation, and the set of places (In, layers, Out) that run
+/// it. `None` if only a rule, not the operation itself, gives these places.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
-/// The steps and places of all operations. They determine the steps at which a position needs a
-/// variable.
+/// The steps and places of all operations, from which follows at which liveness steps each position
+/// (In, a layer or Out) needs a variable.
 pub(super) struct OwnSteps<'a> {
     model: &'a Model,
     placement: &'a Placement,
@@ -215,10 +209,9 @@ impl<'a> OwnSteps<'a> {
         }
     }
 
-    /// Returns the steps at which each position needs the variables of the use `variable`: one
-    /// entry per position that the variables are attributed to. Returns `None` if all these
-    /// positions need the variables whenever they are live. `flow` is the flow that the variables
-    /// belong to.
+    /// Returns the liveness steps at which each position (In, a layer or Out) needs the variables
+    /// of one equivalence class and use set, `variable`, which belong to `flow`. Returns `None` if
+    /// all positions that have the variables need them whenever they are live.
     pub fn of(&self, variable: &VariableUse, flow: &Flow) -> Option<Vec<StepsOfPosition>> {
         let positions = self
             .placement
@@ -244,7 +237,8 @@ impl<'a> OwnSteps<'a> {
                     |(&(from, to), (&end, &last))| {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
-                            // Only other positions use the variables in this live range.
+                            // Only other positions use the variables in this live range, so they
+                            // are not live in a stage without those positions.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;
@@ -262,11 +256,10 @@ impl<'a> OwnSteps<'a> {
             .then_some(own)
     }
 
-    /// Finds the last operation that uses variables with the use set `set` in a live range at a
-    /// position, and returns the step (exclusive) at which it ends, but at most the end of the
-    /// range. The result has one entry per position of `positions` (ascending), with one entry per
-    /// range of `ranges` (half-open, ascending), which is `None` if there is no such operation. An
-    /// operation without places of its own is attributed to all positions.
+    /// Returns where live ranges end in stages: for each of `positions` (In, layers, Out) and each
+    /// of `ranges` (half-open, ascending), the end of the last operation there that uses variables
+    /// with the use set `set`, cut off at the end of the range. `None` if there is no such
+    /// operation. An operation whose own name gives no layer counts for all positions.
     fn ends(&self, set: u32, ranges: &[(u32, u32)], positions: &[u32]) -> Vec<Vec<Option<u32>>> {
         let sets = &self.placement.by_pass.sets;
         let mut ends = vec![vec![None; ranges.len()]; positions.len()];
@@ -298,22 +291,22 @@ impl<'a> OwnSteps<'a> {
     }
 }
 
-/// The gradients of weights for which the pipeline adds accumulators. These gradients are variables
-/// that the backward pass makes and that operations after both passes use, such as an update or a
-/// norm. They are live until the end of the passes, when an accumulator takes them.
+/// The gradients of weights for which the pipeline adds accumulators: variables that the backward
+/// pass makes and that operations after the forward and the backward pass use, such as an update or
+/// a norm. They are live until the end of the passes, when an accumulator takes them.
 #[derive(Debug, Default)]
 pub(super) struct SummedGradients {
-    /// One entry per use set: whether an operation that starts after both passes computes with the
-    /// variables that have this use set.
+    /// One entry per use set: whether an operation that starts after the forward and the backward
+    /// pass computes with the variables that have this use set.
     is_used_after: Vec<bool>,
-    /// The first step after both passes: gradients that an accumulator takes are live only before
-    /// this step.
+    /// The first liveness step after the forward and the backward pass: gradients that an
+    /// accumulator takes are live only before this step.
     end: u32,
 }
 
 impl SummedGradients {
-    /// Finds the gradients of `model`, whose profile has no accumulators. `end` is the first step
-    /// after both passes.
+    /// Finds the gradients that an accumulator takes, in a profile that has no accumulators itself.
+    /// `end` is the first liveness step after the forward and the backward pass.
     pub fn new(model: &Model, end: u32) -> Self {
         let is_after =
             model.groups_with(|operation| operation.window.is_some_and(|(first, _)| first >= end));
@@ -324,14 +317,14 @@ impl SummedGradients {
         Self { is_used_after, end }
     }
 
-    /// Returns the step (exclusive) at which variables of `flow` with the use set `set` cease to be
-    /// live in a stage because an accumulator takes them. Returns `None` if the variables are not
-    /// gradients of weights with an accumulator. `ranges` are the half-open steps at which the
-    /// variables are live in the profile.
+    /// Returns the liveness step (exclusive) at which variables of `flow` with the use set `set`
+    /// cease to be live in a stage because an accumulator takes them. Returns `None` if they are
+    /// not gradients of weights with an accumulator. `ranges` are their half-open live ranges in
+    /// the profile.
     pub fn until(&self, flow: &Flow, set: u32, ranges: &[(u32, u32)]) -> Option<u32> {
-        let is_used_after = self.is_used_after.get(set as usize) == Some(&true);
         let (&(begin, _), &(_, last)) = ranges.first().zip(ranges.last())?;
-        let is_summed = flow.life == Life::Backward && is_used_after;
+        let is_summed =
+            flow.life == Life::Backward && self.is_used_after.get(set as usize) == Some(&true);
         (is_summed && begin < self.end && self.end < last).then_some(self.end)
     }
 }
@@ -341,8 +334,8 @@ mod made {
     use super::*;
 
     impl PassWindows {
-        /// Makes windows of places without steps, one for each entry of `go_back`, which says
-        /// whether the place has a backward pass.
+        /// Makes the steps of places without operations, one for each entry of `go_back`, which
+        /// tells whether the place has a backward pass.
         pub(crate) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 backward_pass: BackwardPass {

@@ -1,5 +1,5 @@
-//! Compares the steps at which variables are live in stages with the rules, applied to each
-//! variable, stage and step one by one.
+//! Compares the liveness steps at which variables are live in stages of a pipeline with the rules
+//! of recomputation, applied to each variable, stage and step one by one.
 
 use super::*;
 use crate::memory::pipeline::flows::{Life, UseInPipeline};
@@ -9,25 +9,29 @@ use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The memory of a model whose layers are recomputed.
+/// Applies the rules of recomputation directly to each variable of one model, to check the fast
+/// computation.
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
-    /// Whether layers are recomputed.
     is_again: bool,
-    /// The places that are recomputed: all except Out whose steps are known.
+    /// The places (In, layers) that are recomputed: all except Out whose liveness steps in the
+    /// forward and the backward pass are known.
     places: Vec<u32>,
-    /// The first step after both passes.
+    /// The first liveness step after the forward and the backward pass.
     end: u32,
-    /// By use set: whether an operation after `end` computes with it and accumulators are added.
+    /// One entry per use set (the operations that use a variable): whether an accumulator takes
+    /// such variables, since an operation after the forward and the backward pass computes with
+    /// them.
     is_used_after: Vec<bool>,
-    /// By class and use set: [`Again::own_ranges`] of each position that counts the variable.
+    /// Results that are already known, by equivalence class and use set: the liveness steps at
+    /// which each position (In, a layer or Out) needs the variable.
     known: RefCell<FxHashMap<(u32, u32), OwnRanges>>,
 }
 
-/// Half-open steps.
 type Steps = Range<u32>;
 
-/// The half-open live ranges of a variable, by position.
+/// For each position (In, a layer or Out), the half-open live ranges in which it needs a certain
+/// variable.
 type OwnRanges = Rc<Vec<(u32, Vec<(u32, u32)>)>>;
 
 impl<'a> Again<'a> {
@@ -80,13 +84,11 @@ impl<'a> Again<'a> {
         self.places.contains(&place)
     }
 
-    /// Are the steps of a place known in both passes?
     fn is_known(&self, place: u32) -> bool {
         let windows = &self.flows().windows;
         windows.at(place).forward.is_some() && windows.at(place).backward.is_some()
     }
 
-    /// Returns the steps of a place in the forward pass; empty if they are unknown.
     fn forward(&self, place: u32) -> Steps {
         let known = self.flows().windows.at(place).forward;
         known.map_or(0..0, |(first, last)| first..last + 1)
@@ -97,14 +99,15 @@ impl<'a> Again<'a> {
         known.map_or(u32::MAX..u32::MAX, |(first, last)| first..last + 1)
     }
 
-    /// Returns the steps at which a place is recomputed. They last until the next place starts,
-    /// since some steps may be listed elsewhere.
+    /// Returns the liveness steps at which a layer is recomputed. They last until the next layer
+    /// starts, since the profile may list some steps of the layer elsewhere.
     fn again(&self, place: u32) -> Steps {
         let window = self.forward(place);
         window.start..window.end.max(self.forward(place + 1).start)
     }
 
-    /// Returns the steps between both passes of a place; In belongs to the first layer.
+    /// Returns the liveness steps between the forward and the backward pass of a place (In or a
+    /// layer). In belongs to the first layer.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
@@ -116,7 +119,8 @@ impl<'a> Again<'a> {
         from..starts.expect("one").min(self.backward(next).end)
     }
 
-    /// Is a variable live at a step in a stage with these positions, directly by the rules?
+    /// Returns whether a variable is live at a step in a stage of the pipeline, directly by the
+    /// rules of docs/model.md.
     fn is_live(&self, stage: &Range<usize>, (class, set): (u32, u32), step: u32) -> bool {
         let (memory, classes) = (self.memory, &self.memory.model.classes);
         let counted = memory.counted(set);
@@ -179,8 +183,9 @@ impl<'a> Again<'a> {
         lives.iter().any(is_always) || is_more
     }
 
-    /// Cuts off steps after both passes, if the backward pass makes the variable and an operation
-    /// after both passes computes with it.
+    /// Cuts off the liveness steps after the forward and the backward pass from those of a gradient
+    /// that an accumulator takes: the backward pass makes the variable, and an operation after both
+    /// passes computes with it.
     fn until_summed(&self, steps: &[(u32, u32)], set: u32, flow: &Flow) -> Vec<(u32, u32)> {
         let begins_before = steps.first().is_some_and(|&(from, _)| from < self.end);
         let is_summed = self.is_used_after[set as usize] && flow.life == Life::Backward;
@@ -193,10 +198,10 @@ impl<'a> Again<'a> {
         steps.filter(|(from, to)| from < to).collect()
     }
 
-    /// Returns the steps at which a position needs a variable: the live ranges in which operations
-    /// of the position use it, if any do. If the variable is kept for the backward pass, a range
-    /// ends after the last of these operations, or after the forward pass if another place uses the
-    /// variable too.
+    /// Returns the liveness steps at which a position (In, a layer or Out) needs a variable: the
+    /// live ranges in which its operations use the variable, if any do. If the variable is kept for
+    /// the backward pass, a range ends after the last of these operations, or after the forward
+    /// pass if another position uses the variable too.
     fn own_ranges(&self, position: u32, (class, set): (u32, u32), flow: &Flow) -> Vec<(u32, u32)> {
         let (model, placement) = (self.memory.model, self.memory.placement);
         let ends = |position: u32, (from, to): (u32, u32)| {
@@ -237,9 +242,10 @@ impl<'a> Again<'a> {
         own
     }
 
-    /// Is a variable with these live ranges live at a step if layers are recomputed: in every
-    /// stage, or else in stages with another user than its maker? A variable that is kept while one
-    /// place is recomputed is live in a `stage` only if the stage has this place.
+    /// Returns whether a variable with the live ranges `ranges` is live at a step if layers are
+    /// recomputed: first in every stage, then in stages with another user than the maker of the
+    /// variable. A variable that is kept while one place is recomputed is live only in stages that
+    /// have this place.
     fn lives(
         &self,
         flow: &Flow,
@@ -286,7 +292,8 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Returns the users other than the maker; in a forward flow only those that are recomputed.
+    /// Returns the users of the tensors of a flow other than their maker. If the tensors are live
+    /// only in the forward pass, users that are not recomputed are left out.
     fn others(&self, flow: &Flow) -> Vec<u32> {
         let is_forward = flow.life == Life::Forward;
         let backward = flow.backward.iter().filter(|_| !is_forward);
@@ -301,14 +308,14 @@ impl<'a> Again<'a> {
         self.others(flow).iter().any(|&user| self.has(stage, user))
     }
 
-    /// Does a stage have this place?
     fn has(&self, stage: &Range<usize>, place: u32) -> bool {
         let is_out = self.flows().out_is_first && place == self.flows().places - 1;
         stage.contains(&(if is_out { 0 } else { place as usize }))
     }
 
-    /// Returns the places that are recomputed at a step, for backward passes of places that satisfy
-    /// `is_of`, while a variable with these live ranges is kept.
+    /// Returns the places (In or layers) that are recomputed at a step while a variable with the
+    /// live ranges `ranges` must be live, because it is live when their backward pass begins. Only
+    /// backward passes of places for which `is_of` is true count.
     fn held(&self, ranges: &[(u32, u32)], step: u32, is_of: &dyn Fn(u32) -> bool) -> Vec<u32> {
         let mut again = Vec::new();
         for &place in self.places.iter().filter(|place| is_of(**place)) {
@@ -326,8 +333,8 @@ impl<'a> Again<'a> {
         again
     }
 
-    /// Returns the highest live bytes of a stage on a tile, including variables that every stage
-    /// has.
+    /// Returns the highest live bytes of a stage on a tile at any step, by the rules, including
+    /// variables that every stage has.
     fn most(&self, stage: &Range<usize>, tile: u32) -> u64 {
         let mut live = vec![0; self.memory.model.steps() as usize];
         for variable in self.memory.uses.on_tile(tile) {
@@ -339,7 +346,8 @@ impl<'a> Again<'a> {
         live.into_iter().max().unwrap_or(0)
     }
 
-    /// Compares one of each `every[0]` stages with the rules, on one of each `every[1]` tiles.
+    /// Compares the memory of stages with the rules: one of each `every[0]` stages, on one of each
+    /// `every[1]` tiles.
     fn check(&self, every: [usize; 2]) {
         let stages = ranges(self.memory.layers());
         let found = stages.iter().zip(self.memory.stages(&stages));
@@ -395,7 +403,8 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
             .map(|recompute| recomputing(recompute, &memory(&model, &placement)));
         Again::new(&kept).check([share(5), 29]);
         Again::new(&again).check([share(3), 29]);
-        // Some bytes are free while other layers are recomputed, if the peak is in the passes.
+        // Recomputation frees some activations of the stage while other layers are recomputed. This
+        // lowers the peak if the peak is in the passes.
         let [kept, free] = [kept, again].map(|memory| {
             let whole = 0..memory.layers();
             memory.stages(&[whole])[0].sums().variables
