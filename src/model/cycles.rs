@@ -104,8 +104,7 @@ impl WorkCycles {
 
 fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
-    let share = share.checked_div(u128::from(whole)).unwrap_or(0);
-    u64::try_from(share).unwrap_or(u64::MAX)
+    u64::try_from(share.checked_div(u128::from(whole)).unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
@@ -248,13 +247,12 @@ fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u6
 
 impl OperationCycles {
     fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
-        let exchange = match kind {
-            ProgramKind::DoExchange(_) => all,
-            _ => 0,
-        };
         let added = WorkCycles {
             all,
-            exchange,
+            exchange: match kind {
+                ProgramKind::DoExchange(_) => all,
+                _ => 0,
+            },
             later,
         };
         let (operation, cluster) = by;

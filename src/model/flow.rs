@@ -199,10 +199,10 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let later = (1..)
         .zip(users)
         .skip(first.1)
-        .filter(|(_, user)| user.role == Role::Destination);
-    let writers = once(first).chain(later.map(|(after, user)| (user.node, after)));
+        .filter(|(_, user)| user.role == Role::Destination)
+        .map(|(after, user)| (user.node, after));
     let mut last = None;
-    writers.filter_map(move |(from, at)| {
+    once(first).chain(later).filter_map(move |(from, at)| {
         if last.replace(from) == Some(from) {
             return None;
         }

@@ -12,9 +12,8 @@ impl Model {
     /// lost when the compiler outlined code. With the classic `rules`, layers are not compared with
     /// modules.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
-        let better = better_modules(self, layering);
         [
-            better.filter(|_| rules == Rules::Full),
+            better_modules(self, layering).filter(|_| rules == Rules::Full),
             outlined_across_layers(self, layering),
             lost_in_functions(self, layering),
         ]

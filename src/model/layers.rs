@@ -106,17 +106,16 @@ impl Layering {
         let (layers, notes, keys) = assign(operations, regex, options);
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| {
-            let texts: Vec<&str> = groups
+            groups
                 .iter()
                 .filter(|text| !text.is_empty())
                 .map(String::as_str)
-                .collect();
-            texts.join(options.separator)
+                .collect::<Vec<_>>()
+                .join(options.separator)
         }));
-        let positions = keys.into_iter().zip(1..).collect();
         Self {
             notes,
-            finder: Finder::Regex(regex.clone(), positions),
+            finder: Finder::Regex(regex.clone(), keys.into_iter().zip(1..).collect()),
             ..Self::of(names, layers)
         }
     }
@@ -134,10 +133,13 @@ impl Layering {
         };
         let names = modules.layers.iter().map(|layer| layer.name.clone());
         let names = [String::new()].into_iter().chain(names).collect();
-        let paths = modules.layers.iter().map(|layer| layer.path.clone());
         Self {
             notes: operations.iter().zip(&layers).map(note).collect(),
-            modules: paths.collect(),
+            modules: modules
+                .layers
+                .iter()
+                .map(|layer| layer.path.clone())
+                .collect(),
             finder: Finder::Modules,
             tree: modules.into(),
             ..Self::of(names, layers)
@@ -187,14 +189,13 @@ impl Layering {
     /// keeps PopART from outlining code of different layers together. If modules give no such
     /// regex, the layer regex is returned.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
-        let modules = self.modules();
-        let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
-        let regex = || {
-            self.regex()
-                .map_or(DEFAULT_LAYER_REGEX, Regex::as_str)
-                .to_string()
-        };
-        by_modules.unwrap_or_else(regex)
+        self.modules()
+            .and_then(|modules| modules.outliner_regex(operations))
+            .unwrap_or_else(|| {
+                self.regex()
+                    .map_or(DEFAULT_LAYER_REGEX, Regex::as_str)
+                    .to_string()
+            })
     }
 
     /// Moves operations at both ends of the model that use a weight named in `tied` from their
@@ -250,8 +251,10 @@ impl Layering {
     /// the index of a layer in [`names`](Self::names), or the number of names for Out.
     pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
         let own = self.named_by(name).map(|layer| layer + 1);
-        let known = self.named_places().filter(move |(text, _)| *text == name);
-        let known = known.map(|(_, named)| named);
+        let known = self
+            .named_places()
+            .filter(move |(text, _)| *text == name)
+            .map(|(_, named)| named);
         [own].into_iter().chain(known).filter_map(Named::layer)
     }
 
@@ -329,8 +332,9 @@ impl Layering {
     }
     /// Returns the modules of the model's code that each position (In, each layer, Out) calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
-        let layers = self.layers_by_name();
-        let mut calls = self.tree(model).calls(&layers, self.names.len() - 1);
+        let mut calls = self
+            .tree(model)
+            .calls(&self.layers_by_name(), self.names.len() - 1);
         if model.recording.framework != Framework::Tensorflow {
             calls.iter_mut().for_each(|calls| calls.top.clear());
         }
@@ -385,10 +389,7 @@ impl Layering {
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
-            Finder::Regex(regex, positions) => {
-                let groups = only(matches(regex, text))?;
-                positions.get(&groups).copied()
-            }
+            Finder::Regex(regex, positions) => positions.get(&only(matches(regex, text))?).copied(),
             Finder::Modules => Some(self.tree.get()?.layer_of(text)? as u32 + 1),
         };
         layer(&label.tensor).or_else(|| layer(&label.name))

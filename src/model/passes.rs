@@ -152,10 +152,9 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
         rest <= read / 2
     });
     let updates = updates(half?.0);
-    let last_step = |&group: &usize| groups[group].window.map(|(_, last)| last);
     let last = (0..groups.len())
         .filter(|&group| updates[group])
-        .max_by_key(last_step);
+        .max_by_key(|&group| groups[group].window.map(|(_, last)| last));
     let changes = sets.fold(0, |changes, group| {
         changes
             | match without_results[group as usize] {

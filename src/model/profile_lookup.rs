@@ -219,18 +219,21 @@ pub struct StepProgram {
 
 impl StepPrograms {
     pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
-        let all = programs.all.iter().map(|program| StepProgram {
-            kind: match &program.kind {
-                ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
-                ProgramKind::DoExchange(_) => "DoExchange".into(),
-                ProgramKind::Call(_) => "Call".into(),
-                ProgramKind::Other(kind) => kind.clone(),
-            },
-            name: name_of(programs, program).into(),
-            operation: None,
-            operations: 0,
-        });
-        let mut all: Vec<StepProgram> = all.collect();
+        let mut all: Vec<StepProgram> = programs
+            .all
+            .iter()
+            .map(|program| StepProgram {
+                kind: match &program.kind {
+                    ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
+                    ProgramKind::DoExchange(_) => "DoExchange".into(),
+                    ProgramKind::Call(_) => "Call".into(),
+                    ProgramKind::Other(kind) => kind.clone(),
+                },
+                name: name_of(programs, program).into(),
+                operation: None,
+                operations: 0,
+            })
+            .collect();
         for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
             for &program in &operation.programs {
                 let step_program = &mut all[program as usize];

@@ -187,8 +187,10 @@ impl Recording {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
         let marks_checkpoint = |operation: &Operation| {
-            let mut parts = operation.name.split('/');
-            parts.any(|part| part.starts_with("Checkpoint"))
+            operation
+                .name
+                .split('/')
+                .any(|part| part.starts_with("Checkpoint"))
         };
         Self {
             framework: Framework::of(debug_info),

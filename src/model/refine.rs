@@ -105,8 +105,11 @@ impl Pairing<'_> {
         // many of them may work on the whole model.
         let mut compute_sets: Vec<(u32, usize)> = Vec::new();
         for group in groups {
-            let own = group.programs.iter().copied();
-            let own = own.filter(|&program| programs.compute_set(program).is_some());
+            let own = group
+                .programs
+                .iter()
+                .copied()
+                .filter(|&program| programs.compute_set(program).is_some());
             let count = own.clone().count();
             compute_sets.extend(own.map(|program| (program, count)));
         }
@@ -221,9 +224,10 @@ const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {
-        let places = unshared.iter().map(|&(place, _)| place);
-        let without = |&place: &TileAndBytes| of_elements(others, place, width).is_empty();
-        places.filter(without).count()
+        unshared
+            .iter()
+            .filter(|&&(place, _)| of_elements(others, place, width).is_empty())
+            .count()
     });
     widths
 }

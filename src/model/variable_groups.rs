@@ -116,8 +116,7 @@ impl VariableGroups {
         // Variables are divided into one part per thread. If there are many classes, fewer parts
         // are made, because each part has one sum per class.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
-        let sums = by_parts(count, parts, add, join);
-        let (counts, bytes) = sums.unwrap_or_else(none);
+        let (counts, bytes) = by_parts(count, parts, add, join).unwrap_or_else(none);
         let mut uses: Vec<VariableUse> = bytes
             .into_all()
             .map(|((class, set), bytes)| VariableUse { class, set, bytes })

@@ -83,11 +83,11 @@ impl Calls {
         let outermost = calls
             .of_operations
             .iter()
-            .filter_map(|called| called.first());
-        let most = counts(outermost.copied())
+            .filter_map(|called| called.first().copied());
+        calls.root = counts(outermost)
             .into_iter()
-            .max_by_key(|&(module, count)| (count, Reverse(module)));
-        calls.root = most.map(|(module, _)| module);
+            .max_by_key(|&(module, count)| (count, Reverse(module)))
+            .map(|(module, _)| module);
         calls
     }
 
@@ -153,12 +153,10 @@ impl Calls {
     /// each once, in execution order. In Keras, these modules are the layers.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
-        let modules = run
-            .map(|at| self.at(Some(at)))
+        run.map(|at| self.at(Some(at)))
             .filter(|called| called.first().copied() == self.root)
             .filter_map(|called| called.get(1))
-            .filter(|&module| seen.insert(module));
-        modules
+            .filter(|&module| seen.insert(module))
             .filter_map(|&module| self.paths[module].rsplit('.').next().map(str::to_string))
             .filter(|name| !name.is_empty())
             .collect()
@@ -169,11 +167,10 @@ impl ModuleLayers {
     /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
     pub(crate) fn has_module(&self, path: &str) -> bool {
         let path = path.replace('/', ".");
-        let is_below = |known: &str| {
-            let rest = known.strip_prefix(&path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.modules.calls.paths.iter().any(|known| is_below(known))
+        self.modules.calls.paths.iter().any(|known| {
+            let below = known.strip_prefix(&path);
+            below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+        })
     }
 
     /// Returns the modules that each position calls. Position 0 (In) has the operations before the
@@ -207,7 +204,8 @@ impl ModuleLayers {
         let most = layered.map(|&(_, count)| count).max().unwrap_or(1);
         runs[0] = (0..first.unwrap_or(0), most);
         runs[count + 1] = (last.map_or(0, |last| last + 1)..forward.len(), most);
-        let calls = &self.modules.calls;
-        runs.into_iter().map(|run| calls.of_run(run)).collect()
+        runs.into_iter()
+            .map(|run| self.modules.calls.of_run(run))
+            .collect()
     }
 }

@@ -30,8 +30,7 @@ impl ModuleLayers {
     /// layer of each operation: from 1, or 0 for none.
     pub fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
-        let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
-        for (&operation, path) in paths {
+        for (&operation, path) in self.modules.forward.iter().zip(&self.modules.tree.paths) {
             let Some(layer) = (layers[operation] as usize).checked_sub(1) else {
                 continue;
             };

@@ -112,8 +112,8 @@ impl ForwardModules {
         let names: Vec<_> = forward
             .map(|&number| unwrapped(&operations[number].name))
             .collect();
-        let of_names = names.iter().map(|name| scope_and_type(name));
-        let (mut scopes, types): (Vec<&str>, Vec<&str>) = of_names.unzip();
+        let (mut scopes, types): (Vec<&str>, Vec<&str>) =
+            names.iter().map(|name| scope_and_type(name)).unzip();
         if !evidence.scopes.is_empty() {
             scopes = evidence.scopes.iter().map(String::as_str).collect();
         }
@@ -169,9 +169,12 @@ impl ForwardModules {
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let name_and_steps = |&number: &usize| {
             let operation = &operations[number];
-            let name = Some(&operation.name).filter(|_| operation.is_named());
-            let name = name.map_or_else(String::new, |name| name.to_string());
-            (name, operation.window.unwrap_or_default())
+            let name = if operation.is_named() {
+                &operation.name
+            } else {
+                ""
+            };
+            (name.to_owned(), operation.window.unwrap_or_default())
         };
         // Each operation makes one tensor, which is passed on to the last operation that uses the
         // tensor.
@@ -191,8 +194,8 @@ impl ForwardModules {
 
     fn users(&self, from: Range<usize>) -> impl Iterator<Item = usize> {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
-        let edges = self.flow[begin..].iter();
-        edges
+        self.flow[begin..]
+            .iter()
             .take_while(move |edge| edge.0 < from.end)
             .map(|&(_, to)| to)
     }
@@ -305,12 +308,12 @@ impl ModuleLayers {
         };
         let layers = runs.into_iter().map(|run| vec![run]).collect();
         let layers = modules.layers(layers, names);
-        let none = Self {
+        Self {
             modules: Arc::new(modules),
             layers: Vec::new(),
             layer_at: Vec::new(),
-        };
-        none.with_layers(layers, |_| false)
+        }
+        .with_layers(layers, |_| false)
     }
 
     /// Replaces the layers. `is_released` tells for an operation of the forward pass whether the
@@ -344,9 +347,8 @@ impl ModuleLayers {
             return None;
         }
         let names = |paths: &[String]| names::of_parts(&divided.name, &divided.path, paths);
-        let parts = self.modules.layers(parts, names);
         let mut layers = self.layers.clone();
-        layers.splice(layer..=layer, parts);
+        layers.splice(layer..=layer, self.modules.layers(parts, names));
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
@@ -371,9 +373,9 @@ impl ModuleLayers {
     /// the model.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
-        let is_called = |&node: &usize| !tree.nodes[node].is_own;
-        let nodes = (0..tree.nodes.len()).filter(is_called);
-        let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
+        let nodes = (0..tree.nodes.len())
+            .filter(|&node| !tree.nodes[node].is_own)
+            .map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
         // A module with a single submodule shares a tree node with this submodule, so beginnings of
         // paths are searched too.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
@@ -391,8 +393,11 @@ impl ModuleLayers {
         lookup_path(text, &paths, ways).map(|module| self.modules.forward[firsts[module]])
     }
     pub fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
-        let mut forward = self.modules.forward.iter().copied();
-        forward.find(|&number| unwrapped(&operations[number].name) == name)
+        self.modules
+            .forward
+            .iter()
+            .copied()
+            .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
     /// Returns `operation` or, if an earlier operation has a later layer, the next operation that
@@ -433,8 +438,8 @@ impl ModuleLayers {
         let mut layers: Vec<Option<usize>> = operations
             .iter()
             .map(|operation| {
-                let layer = self.layer_of_module_in(&operation.name);
-                layer.filter(|_| operation.is_named())
+                self.layer_of_module_in(&operation.name)
+                    .filter(|_| operation.is_named())
             })
             .collect();
         for (&operation, &layer) in self.modules.forward.iter().zip(&self.layer_at) {

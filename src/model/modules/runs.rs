@@ -44,8 +44,11 @@ impl ModuleLayers {
         }
         for (set, _) in model.weights(&model.bytes_of_sets()) {
             let mut first_user: FxHashMap<&str, usize> = FxHashMap::default();
-            let groups = model.use_sets.groups(set);
-            for &layer in groups.flat_map(|group| &of_group[group as usize]) {
+            for &layer in model
+                .use_sets
+                .groups(set)
+                .flat_map(|group| &of_group[group as usize])
+            {
                 let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
                 let (a, b) = (first_run[known], first_run[layer]);
                 if a != b {
@@ -58,8 +61,10 @@ impl ModuleLayers {
         }
         let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
         for (layer, first) in self.layers.iter().zip(first_run) {
-            let runs = layer.runs.iter().cloned();
-            joined.entry(first).or_default().extend(runs);
+            joined
+                .entry(first)
+                .or_default()
+                .extend_from_slice(&layer.runs);
         }
         let layers = joined.into_values().collect();
         self.with_layers(self.modules.layers(layers, names::names), |_| false)

@@ -85,8 +85,9 @@ impl Tree {
         if runs.iter().any(|run| run.component.is_some()) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
-                let calls = runs.chunks(period);
-                calls.map(|runs| self.add_call(runs, depth)).collect()
+                runs.chunks(period)
+                    .map(|runs| self.add_call(runs, depth))
+                    .collect()
             } else {
                 self.add_all(&runs, depth)
             };
@@ -150,8 +151,10 @@ impl Tree {
         // Returns the path components that all operations of `run` share.
         let shared_path = |run: &Node| {
             let first = &self.paths[run.operations.start];
-            let paths = self.paths[run.operations.clone()].iter();
-            let depth = paths.map(|path| shared(first, path)).min();
+            let depth = self.paths[run.operations.clone()]
+                .iter()
+                .map(|path| shared(first, path))
+                .min();
             &first[..depth.unwrap_or(0)]
         };
         let modules: Vec<&[Box<str>]> = runs.iter().map(shared_path).collect();

@@ -28,15 +28,19 @@ pub struct Lengths<'a> {
 
 impl<'a> Lengths<'a> {
     pub fn new<'r>(sums: &'a RunSums, runs: impl Iterator<Item = &'r Range<usize>>) -> Self {
-        let alike = counts(runs.map(|run| sums.likeness(run)));
-        Self { sums, alike }
+        Self {
+            sums,
+            alike: counts(runs.map(|run| sums.likeness(run))),
+        }
     }
 
     /// Returns the number of runs that have the same types of operations as `run`, each type
     /// equally often.
     fn alike(&self, run: &Range<usize>) -> usize {
-        let alike = self.alike.get(&self.sums.likeness(run));
-        alike.copied().unwrap_or(1)
+        self.alike
+            .get(&self.sums.likeness(run))
+            .copied()
+            .unwrap_or(1)
     }
 
     pub fn of(&self, run: &Range<usize>) -> f64 {
@@ -180,8 +184,9 @@ impl ForwardModules {
             .iter()
             .map(|&child| &self.tree.nodes[child])
             .filter_map(|part| part.component.as_deref());
-        let paths = &self.tree.paths[node.operations.clone()];
-        let mut inner = paths.iter().flat_map(|path| path.iter().skip(node.depth));
+        let mut inner = self.tree.paths[node.operations.clone()]
+            .iter()
+            .flat_map(|path| path.iter().skip(node.depth));
         names.any(|name| !name.starts_with(['/', '.'])) && inner.any(|part| part.starts_with('.'))
     }
 
@@ -192,8 +197,8 @@ impl ForwardModules {
         let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
         self.flow.is_empty()
             || pairs.all(|(run, next)| {
-                let mut users = self.users(run.start..next.start);
-                users.any(|to| next.contains(&to))
+                self.users(run.start..next.start)
+                    .any(|to| next.contains(&to))
             })
     }
 
@@ -217,9 +222,12 @@ impl ForwardModules {
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
-            let parts = nodes[sibling].children.iter().map(|&child| &nodes[child]);
-            let parts = parts.filter(|child| !child.is_own);
-            ascending(parts.map(|child| child.component.as_deref()))
+            let parts = nodes[sibling]
+                .children
+                .iter()
+                .map(|&child| &nodes[child])
+                .filter(|part| !part.is_own);
+            ascending(parts.map(|part| part.component.as_deref()))
         };
         let is_free =
             |&&sibling: &&usize| !nodes[sibling].children.is_empty() && !is_container[sibling];
@@ -333,12 +341,13 @@ impl ModuleLayers {
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<usize> {
         let tied: FxHashSet<&str> = tied.iter().copied().collect();
         let is_tied = |&set: &u32| tied.contains(model.label_of(set).weight_name());
-        let sets = (0..model.use_sets.len() as u32).filter(is_tied);
-        let users: FxHashSet<u32> = sets.flat_map(|set| model.use_sets.groups(set)).collect();
+        let users: FxHashSet<u32> = (0..model.use_sets.len() as u32)
+            .filter(is_tied)
+            .flat_map(|set| model.use_sets.groups(set))
+            .collect();
         let forward = &self.modules.forward;
-        let group = |at: usize| model.operations[forward[at]].group;
         (0..forward.len())
-            .filter(|&at| users.contains(&group(at)))
+            .filter(|&at| users.contains(&model.operations[forward[at]].group))
             .collect()
     }
 

@@ -101,8 +101,9 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
     // One entry per module: its numbers of runs (series of consecutive operations) before and after
     // the current place in the program.
     let mut sides = vec![[0u64; 2]; count];
-    let runs = modules.chunk_by(|a, b| a == b);
-    runs.for_each(|run| sides[run[0]][1] += 1);
+    for run in modules.chunk_by(|a, b| a == b) {
+        sides[run[0]][1] += 1;
+    }
     let mut sum: u64 = sides.iter().map(unevenness).sum();
     let (mut least, mut best) = (u64::MAX, Vec::new());
     for (place, &module) in modules.iter().enumerate() {

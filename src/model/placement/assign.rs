@@ -24,8 +24,7 @@ impl Placement {
         let out = layering.names.len() as u32;
         let mut sets = PlaceSets::default();
         let bytes = model.bytes_of_sets();
-        let found = FoundPlaces::new(model, layering);
-        let mut operations = found.operations(&mut sets);
+        let mut operations = FoundPlaces::new(model, layering).operations(&mut sets);
         let modules = layering.tree(model);
         if modules.run_several_times() {
             join_runs(model, &mut operations);
@@ -97,8 +96,9 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
-        let counted = of_users(model, &operations, &mut sets, is_layered);
+        let counted = of_users(model, &operations, &mut sets, |_, reason| {
+            reason != Reason::Pseudo
+        });
         let sharing = of_sets(model, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {

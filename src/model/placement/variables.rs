@@ -184,8 +184,7 @@ impl<'a> VariablePlaces<'a> {
     }
 
     fn of_cluster(&self, cluster: &ProgramCluster, sets: &mut PlaceSets) -> PlaceSet {
-        let used = cluster.sets.iter();
-        sets.used_places(used.map(|&set| self.counted[set as usize]))
+        sets.used_places(cluster.sets.iter().map(|&set| self.counted[set as usize]))
     }
 
     /// Returns the places of the code of each operation group. For groups without a place of their
@@ -219,8 +218,9 @@ fn owners(name: &str) -> impl Iterator<Item = &str> {
 /// Returns the places of the variables of each use set: the places (`of_group`) of all operation
 /// groups that use them.
 pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
-    let union = |places, group| sets.union(places, of_group[group as usize]);
-    model.use_sets.fold(NOWHERE, union)
+    model.use_sets.fold(NOWHERE, |places, group| {
+        sets.union(places, of_group[group as usize])
+    })
 }
 
 /// Returns the places of the variables of each use set: the places of all operations that use them

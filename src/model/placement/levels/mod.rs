@@ -240,8 +240,7 @@ impl<'a> Levels<'a> {
         let used = self.parameters_of(node).chain(stash);
         // A parameter or variable with several levels does not show the level of a node that uses
         // it.
-        let single = used.filter(|found| found.level().is_some());
-        let found = self.join(single);
+        let found = self.join(used.filter(|found| found.level().is_some()));
         if let Reach::At(level) = found
             && self.before[node].is_none_or(|before| level <= before)
         {
@@ -385,8 +384,7 @@ impl<'a> Levels<'a> {
         if mirrored.is_empty() {
             // The gradient of a pooling may use and make no variable of its own layer, so all
             // levels are tried.
-            let levels = levels.clone().filter(mirrors);
-            mirrored = levels.filter(can_be).collect();
+            mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
             return Reach::At(level);

@@ -70,14 +70,13 @@ impl Levels<'_> {
     /// and if several levels share each parameter that it shares with other nodes.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A state has several users, so a parameter with only one, such as a constant, is ignored.
-            let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
+            // A state has several users. A parameter with only one user, such as a constant, is
+            // ignored.
             let mut shared = self.parameters[node]
                 .iter()
-                .copied()
-                .filter(|&parameter| users(parameter) > 1)
+                .filter(|&&parameter| self.model.flow.parameters[parameter].1.len() > 1)
                 .peekable();
-            let is_shared = |parameter: usize| !self.shared[parameter].is_empty();
+            let is_shared = |&parameter: &usize| !self.shared[parameter].is_empty();
             if self.found[node].is_unknown() && shared.peek().is_some() && shared.all(is_shared) {
                 self.found[node] = Reach::Everywhere;
             }

@@ -15,11 +15,11 @@ impl Levels<'_> {
             .iter()
             .enumerate()
             .map(|(number, node)| {
-                let mut operations = node.operations.iter();
                 let is_backward = match by_context {
-                    Some(_) => {
-                        operations.any(|&own| self.model.operations[own as usize].is_backward)
-                    }
+                    Some(_) => node
+                        .operations
+                        .iter()
+                        .any(|&own| self.model.operations[own as usize].is_backward),
                     None => !self.outgoing(number).is_empty(),
                 };
                 match backward_start {
@@ -77,12 +77,10 @@ impl Levels<'_> {
 
     pub fn forward_sizes(&self) -> ForwardSizes {
         (0..self.found.len())
+            .filter(|&node| self.is_forward(node))
             .filter_map(|node| {
-                let level = self.found[node].level()?;
-                let is_forward = self.is_forward(node);
                 let used = self.inputs(node).map(|edge| edge.bytes).max()?;
-                let made = self.largest_made(node)?;
-                is_forward.then_some((level, used, made))
+                Some((self.found[node].level()?, used, self.largest_made(node)?))
             })
             .collect()
     }
