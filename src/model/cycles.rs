@@ -80,7 +80,7 @@ pub struct WorkCycles {
     /// All cycles of compute sets and exchanges, over the forward pass, the backward pass and the
     /// update.
     pub all: u64,
-    /// The cycles of exchanges, which `all` includes.
+    /// The part of all cycles that exchanges take; compute sets take the rest.
     pub exchange: u64,
     /// The cycles at or after the start of the backward pass, which `all` includes; 0 in inference.
     pub later: u64,
@@ -309,7 +309,7 @@ pub struct CyclesByLayer {
     /// Cycles that belong to no position: those of operations that are in every stage or in none,
     /// and those of compute sets and exchanges outside all operations.
     pub unplaced: u64,
-    /// The cycles of exchanges, which `unplaced` includes.
+    /// The part of the cycles without a position that exchanges take; compute sets take the rest.
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
     pub other: u64,

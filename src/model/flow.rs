@@ -39,7 +39,7 @@ pub struct DataFlow {
 /// results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNode {
-    /// The first liveness step of the node.
+    /// The first liveness step of the node (consecutive steps of one operation).
     pub first: u32,
     /// The operations that run in the node, as ascending indices into
     /// [`Model::operations`](super::Model); empty if the programs of the node belong to no

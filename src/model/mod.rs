@@ -127,7 +127,7 @@ pub struct Model {
     pub memory_peak: Option<MemoryPeak>,
     /// Warnings for the user about unusual content of the profile or the debug contexts.
     pub warnings: Vec<Warning>,
-    /// Contradictions between tables of the profile.
+    /// Contradictions that were found between tables of the profile.
     pub contradictions: Vec<Contradiction>,
     /// The regexes that the user gave for finding layers when the model was saved.
     pub layer_regexes: LayerRegexes,

@@ -50,20 +50,20 @@ pub fn name_all(
     Ok((operations, with_pairs.collect()))
 }
 
-/// Map from an operation in the body of an outlined function to the operation that it replaced,
-/// both as ids of debug contexts.
+/// Map from an operation in the body of an outlined function to the original operation that it
+/// replaced, both as ids of debug contexts. The original operation has the name that users know.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    /// The pairs of outlined and replaced operations that a debug context records, for all contexts
-    /// in `paired_contexts`.
+    /// Map from a debug context to the operations that were replaced when the compiler outlined
+    /// code, as far as the context records them.
     pairs: FxHashMap<Position, Pairs>,
-    /// One entry per call path (the Calls that lead to an operation): the debug contexts whose
-    /// pairs of outlined and replaced operations apply on the path, at most one per Call, that of
-    /// the outermost Call first.
+    /// One entry per call path (the Calls that lead to an operation): the debug contexts that
+    /// record which operations were replaced by operations of the called functions, that of the
+    /// outermost Call first. A Call has at most one such context.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -84,9 +84,9 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Finds the debug context that tells which operations the operations in the body of `call`
-    /// replaced: the first context with such pairs from the Call's context to the root. A Call
-    /// inside an outlined function may be a copy without its own pairs; then the contexts of the
+    /// Finds the debug context that records which operations were replaced by the operations in the
+    /// body of `call`: the first context with such records from the Call's context to the root. A
+    /// Call inside an outlined function may be a copy without records; then the contexts of the
     /// enclosing Calls, in `enclosing`, tell which context its context replaced.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self

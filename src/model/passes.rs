@@ -182,7 +182,7 @@ struct Uses {
     /// accumulator.
     has_parameter: bool,
     /// Whether the operation group uses a gradient accumulator, or a variable that is not a
-    /// parameter and that another operation group uses too.
+    /// parameter and that another operation group uses too, as a gradient is.
     has_other: bool,
     /// Bytes, over all tiles, of the variables that the operation group uses and that are live
     /// after its last step. Parameters do not count.

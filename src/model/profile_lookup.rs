@@ -48,7 +48,7 @@ pub struct NamedVariable {
 /// A lowered variable (the part of a tensor on one tile), without its name.
 #[derive(Debug, Clone, Copy)]
 pub struct TileVariable {
-    /// Index of the variable in the profile's list of variables.
+    /// Index of the variable in the profile's list of lowered variables.
     position: u32,
     /// Equivalence class of the variable, which determines at which steps the variable is live, as
     /// an index into the profile's classes.
@@ -63,7 +63,7 @@ pub struct TileVariable {
     pub category: u8,
 }
 
-/// The names of some variables, which [`ProfileLookup::names`] read from the profile.
+/// The result of [`ProfileLookup::names`]: the names of some variables, read from the profile.
 #[derive(Debug)]
 pub struct FetchedNames<'a> {
     lookup: &'a ProfileLookup,

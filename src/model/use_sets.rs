@@ -372,7 +372,8 @@ mod tests {
         let before = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), before);
         assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
-        // Half of the variables of use set 3 get a new use set.
+        // Half of the variables of use set 3 get a new use set, after which the index is computed
+        // again.
         let changed = set_of.iter_mut().filter(|set| **set == 3);
         changed.step_by(2).for_each(|set| *set = 7);
         index.renew(&profile, &set_of, 8, |set| set == 3);

@@ -82,10 +82,9 @@ impl VariableGroups {
         Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
-    /// Sorts and joins `count` groups of variables as [`new`](Self::new) does, but in parallel and
-    /// without a list of the groups. `tile` returns the tile (below `tiles`) of the group with a
-    /// given index, and `group` returns the group, or `None` to leave it out. All classes must be
-    /// below `classes`.
+    /// Sorts and joins `count` groups of variables as [`new`](Self::new) does, without a list of
+    /// the groups. `tile` returns the tile (below `tiles`) of the group with a given index, and
+    /// `group` returns the group, or `None` to leave it out. All classes must be below `classes`.
     pub(super) fn sorted(
         tiles: u32,
         classes: usize,

@@ -46,7 +46,7 @@ fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
     (0..operations.len()).filter(is_forward).collect()
 }
 
-/// Marks an operation that is not in the forward pass.
+/// Marks an operation that is not in the forward pass, in a list of indices into the forward pass.
 const NONE: usize = usize::MAX;
 
 /// Maximum number of parameters that are kept for each operation. Operations of real models use

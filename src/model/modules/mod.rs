@@ -176,8 +176,8 @@ impl ForwardModules {
             };
             (name.to_owned(), operation.window.unwrap_or_default())
         };
-        // Each operation makes one tensor, which is passed on to the last operation that uses the
-        // tensor.
+        // Each operation is taken to make one tensor, which is passed on to the last operation that
+        // uses the tensor.
         let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
         let tensors = tensors.map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);

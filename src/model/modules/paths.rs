@@ -175,9 +175,9 @@ pub fn full_paths<'a>(
         .collect();
     let path = |number: usize| {
         let scope = scopes[number];
-        // The nearest operations with a known path are compared: one after the operation, and one
-        // before it (or itself). If the scope shares equally many modules with both paths, the
-        // earlier operation is taken.
+        // The nearest operations with a known module path are compared: one before the operation
+        // (or itself) and one after it. The path that has more modules in common with the
+        // operation's scope is taken; of equal ones, the earlier.
         let next = known.partition_point(|&(other, _)| other <= number);
         let neighbours = &known[next.saturating_sub(1)..known.len().min(next + 1)];
         let best = neighbours
@@ -218,8 +218,8 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    // The distinct module paths of operations with the same scope (the modules that call an
-    // operation), each with its alignment to the name of a parameter.
+    // Map from a scope (the modules that call an operation) to the distinct module paths that it
+    // stands for, each with its place in the name of a parameter.
     let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
     for (scope, own) in scopes.iter().zip(&aligned) {
         if let Some(own) = own {
@@ -283,13 +283,13 @@ fn running<'a>(
     paths
 }
 
-/// The beginning of an operation's module path, derived from the path of another operation.
+/// The beginning of an operation's module path, as far as the path of a nearby operation shows it.
 #[derive(Default)]
 struct Beginning<'a> {
-    /// The path of the innermost module in which the operation and the other operation run; if both
-    /// are items of one list, the path of the list.
+    /// The path of the innermost module in which the operation and the nearby operation run; if
+    /// both are items of one list, the path of the list.
     path: &'a str,
-    /// One entry per module in which the operation and the other operation run: where the module's
+    /// One entry per module in which the operation and the nearby operation run: where the module's
     /// path ends, in bytes.
     ends: &'a [usize],
     separator: &'a str,
@@ -303,12 +303,12 @@ struct Beginning<'a> {
 }
 
 impl<'a> Beginning<'a> {
-    /// Derives the beginning of a module path from `other`, the alignment of an operation that runs
-    /// `distance` operations earlier. The scopes (the modules that call an operation) of both
-    /// operations begin with the same `count` modules.
+    /// Derives the beginning of an operation's module path from `other`, the known path of an
+    /// operation that runs `distance` operations earlier. The first `count` modules of both scopes
+    /// (the modules that call an operation) are equal.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `sibling` is the module that follows the common modules in the other operation's path,
+        // `sibling` is the module in the earlier operation's path that follows the common modules,
         // and `container` is the module or list around `sibling`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
@@ -406,9 +406,9 @@ impl Lookup {
         }
     }
 
-    /// Finds the longest beginning of an added path that `text` contains after fewer than
+    /// Finds the longest beginning of a known module path in `text`, after fewer than
     /// [`COMPONENTS_BEFORE`] other components. Returns the first and the last operation whose path
-    /// has this beginning; `None` if `text` contains no beginning of a path.
+    /// has this beginning; `None` if `text` contains no such beginning.
     pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let longest = |start: usize| {

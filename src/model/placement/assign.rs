@@ -138,7 +138,8 @@ struct FoundPlaces<'a> {
     /// computes with the group's variables, as for operations that the compiler adds.
     isolated: Vec<bool>,
     /// The operations from the first operation with a layer to the last operation with a layer
-    /// outside the backward pass, both inclusive.
+    /// outside the backward pass, both inclusive. Operations before or after this range may be in
+    /// In or Out.
     layers: std::ops::RangeInclusive<usize>,
     /// One entry per level (In, the layers in the order in which they run, Out): the index of its
     /// place (In, the layers in the order of the layering, Out).
@@ -214,8 +215,8 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
-                // An update of weights is at the place of its weights, but belongs to neither the
-                // forward nor the backward pass of this place.
+                // An update of weights is at the place (In, a layer or Out) of its weights, but
+                // belongs to neither the forward nor the backward pass there.
                 let is_update = operation.pass == Pass::Update
                     || operation.pass == Pass::Backward && !operation.is_backward;
                 let reason = match level {
@@ -261,9 +262,9 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives an operation that a module calls in several of its runs one place for all runs. Between
-/// two runs, data also flows back to an earlier layer, so the flow of data places only the
-/// operation of the first or the last run.
+/// Gives one place to an operation that a module calls in each of its runs. Data also flows back to
+/// an earlier layer between two runs of the module, so the flow of data places the operation only
+/// in the first or the last run.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();

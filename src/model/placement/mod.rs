@@ -68,12 +68,13 @@ impl Rules {
 /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
-    /// Run Out on the first IPU if In and Out share a weight, otherwise on the last.
+    /// Run Out (the operations after the last layer) on the first IPU if In and Out share a weight,
+    /// otherwise on the last IPU.
     #[default]
     Auto,
     /// Run Out on the first IPU, together with In (the operations before the first layer).
     First,
-    /// Run Out on the last IPU.
+    /// Run Out (the operations after the last layer) on the last IPU.
     Last,
 }
 
@@ -94,7 +95,7 @@ impl OutOn {
     }
 }
 
-/// Options for finding the places of operations.
+/// Options for finding the places (In, layers, Out) of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
     /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
@@ -163,7 +164,7 @@ impl fmt::Display for Reason {
 pub struct OperationPlace {
     /// The places of the operation (In, layers, Out), as an index into [`Placement::sets`].
     pub places: PlaceSet,
-    /// The rule by which the operation is at its places.
+    /// Why the operation is at its places (In, layers, Out).
     pub reason: Reason,
 }
 
@@ -182,7 +183,7 @@ impl OperationPlace {
 pub struct Placement {
     /// The rules, of the full or the classic model, by which places were determined.
     pub rules: Rules,
-    /// The names and the order of In, the layers and Out.
+    /// The names and the order of the positions: In, the layers and Out.
     pub positions: Positions,
     /// One entry per operation: its places (In, layers, Out), and the reason for them.
     pub operations: Vec<OperationPlace>,

@@ -15,11 +15,11 @@ pub type Level = u32;
 /// why it has no single level.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reach {
-    /// No level (In, a layer or Out) has been found yet.
+    /// No level (In, a layer or Out) has been found yet for the node or parameter.
     Unknown,
-    /// Exactly one level (In, a layer or Out).
+    /// The node or parameter is at exactly one level (In, a layer or Out).
     At(Level),
-    /// All levels that share a parameter, which is given as an index into
+    /// All levels (In, layers, Out) that share a parameter. The parameter is given as an index into
     /// [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(usize),
     /// No single level, because the operation works on variables of several levels.
@@ -186,9 +186,9 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// Finds the nearest levels before and after each node of the forward or the backward pass. In
-    /// the backward pass, a node without a level in its name may also get a level from the
-    /// variables that it uses.
+    /// Finds the nearest levels (In, a layer or Out) before and after each node of the forward or
+    /// the backward pass. In the backward pass, a node without a level in its name may also get a
+    /// level from the variables that it uses.
     fn spread(&mut self, phase: Phase) {
         let nodes: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase)
@@ -405,7 +405,7 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A node of the forward pass is itself one of the users of the variable. It has no
+            // A node of the forward pass is itself among the users of its variables. It has no
             // level yet, so it allows each level.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))

@@ -5,8 +5,9 @@ use super::{Levels, Phase, Reach, ends};
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Gives a level to nodes of the forward pass that use only parameters, such as a cast of a
-    /// weight: the level of all nodes that use the results, if this is a single level.
+    /// Gives a level (In, a layer or Out) to nodes of the forward pass that use only parameters,
+    /// such as a cast of a weight: the level of all nodes that use the results, if this is a single
+    /// level.
     pub fn made_of_parameters(&mut self) {
         // If no debug context distinguishes weights from inputs that the host writes, any parameter
         // may be a weight.
@@ -30,9 +31,10 @@ impl Levels<'_> {
         }
     }
 
-    /// Gives parameters the levels of the nodes that use them. If `is_forward`, only the forward
-    /// pass counts, and a parameter that it uses at several levels is shared by these levels.
-    /// Otherwise all passes count, but only for parameters that still have no level.
+    /// Gives parameters the levels (In, a layer or Out) of the nodes that use them. If
+    /// `is_forward`, only nodes of the forward pass count, and a parameter that they use at several
+    /// levels is shared by these levels. Otherwise all nodes count, but only for parameters that
+    /// still have no level.
     pub fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let users = nodes
@@ -54,8 +56,8 @@ impl Levels<'_> {
     }
 
     /// Returns whether only updates and copies from or to the host use a parameter, as with a
-    /// learning rate. Such users do not show the level of the parameter, because all updates may
-    /// share it.
+    /// learning rate. Such users do not show the level (In, a layer or Out) of the parameter,
+    /// because all updates may share it.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];

@@ -33,8 +33,8 @@ impl Levels<'_> {
 
     /// Finds the liveness step from which data flows down through the levels, that is, from Out to
     /// In, for models whose debug contexts do not mark the backward pass. Before this step, most
-    /// edges between layers lead up; from this step on, most lead down. Returns `None` if there is
-    /// no such step.
+    /// edges of the data flow lead up; from this step on, most lead down. Returns `None` if there
+    /// is no such step.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();

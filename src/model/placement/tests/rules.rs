@@ -92,7 +92,7 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
     let ones = training.case.operation_at(5, "ones of a loss grad");
-    // The user 7 is the gradient of layer 2.
+    // The operation with number 7 is the gradient of layer 2.
     training.case.passing(&[ones, 7], "");
     let placed = training.placed();
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
@@ -189,7 +189,7 @@ fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let ones = training.case.operation_at(5, "ones grad");
     let scale = training.case.operation_at(6, "scale grad");
     training.case.passing(&[ones, scale], "");
-    // The user 6 is the gradient of layer 3.
+    // The operation with number 6 is the gradient of layer 3.
     training.case.passing(&[scale, 6], "");
     let placed = training.placed();
     for operation in [5, 6] {
