@@ -112,8 +112,8 @@ pub struct OperationGroup {
     /// The liveness steps at which programs of the operation group copy from or to the host,
     /// ascending.
     pub host_copies: Vec<u32>,
-    /// The clusters of the group's programs. Programs form a cluster if they use the same variables
-    /// or variables of the same users. Empty if all programs would form a single cluster.
+    /// The clusters of the group's programs. Programs form a cluster if they use variables with the
+    /// same users (operation groups). Empty if all programs would form a single cluster.
     pub clusters: Vec<ProgramCluster>,
 }
 

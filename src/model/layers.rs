@@ -10,8 +10,7 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// The layers of a model (or other positions at which a pipeline can be split), and the layer of
-/// each operation.
+/// The layers of a model, at which a pipeline can be split, and the layer of each operation.
 #[derive(Debug, Clone)]
 pub struct Layering {
     /// The names of the layers, in their order. Entry 0 is empty and stands for operations without
