@@ -1,4 +1,4 @@
-//! Builds a [`Model`] from a profile and its debug contexts.
+//! Builds the [`Model`] of a compiled program from a Poplar profile and its debug contexts.
 
 use super::flow::FlowUses;
 use super::operations::UnnamedOperations;
@@ -15,11 +15,11 @@ use crate::profile::Profile;
 use crate::witnesses::{check_profile, recorded_totals};
 
 impl Model {
-    /// Builds the model of a profile and its debug contexts. Also returns a lookup of the profile's
-    /// lowered variables and of the program of each step, which takes some 20 bytes for each
-    /// lowered variable. `debug_info` is freed as soon as names and labels are read. With
-    /// `with_memory_peak`, the tile and step with the most live bytes are found, and the names of
-    /// the variables that are live there are read from the profile; otherwise
+    /// Builds the model of a compiled program from its profile and debug contexts. Also returns a
+    /// lookup of single variables of the profile, which takes some 20 bytes per lowered variable.
+    ///
+    /// If `with_memory_peak`, the tile and step with the most live bytes are found, and the names
+    /// of the variables that are live there are read from the profile. Otherwise,
     /// [`Model::memory_peak`] is `None`.
     ///
     /// # Errors
@@ -111,9 +111,10 @@ impl Model {
         Ok((model, lookup))
     }
 
-    /// Builds the operation groups with their code and clusters. Returns the groups; the use set of
-    /// each variable, together with all use sets; the use sets of each compute set and exchange
-    /// region; and, with one entry per program, the index of its cluster in its operation group.
+    /// Builds the operation groups (operations with one debug context) with their code, and finds
+    /// which groups use each variable. The last item of the result has one entry per program: the
+    /// index of the program's cluster (programs that use the same variables) in its operation
+    /// group.
     fn groups(
         profile: &Profile,
         found: &UnnamedOperations,

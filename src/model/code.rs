@@ -1,5 +1,5 @@
-//! Bytes, on each tile, of the code and vertex state of operation groups and of clusters. A cluster
-//! has the programs of a group that use the same variables (docs/model.md, "Code").
+//! Sums up the code and vertex state of operations on each tile, by which the memory that a
+//! pipeline stage needs for code is computed (docs/model.md, "Code").
 
 use super::operations::UnnamedGroup;
 use super::use_sets::UseSetIndex;
@@ -10,37 +10,37 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Bytes of code and vertex state of the programs of an operation group or cluster, on each tile.
+/// Bytes of code and vertex state on each tile, for the programs of one operation group or of one
+/// cluster (the programs of a group that use the same variables).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GroupCode {
-    /// The vertex types that the compute sets of the programs instantiate, as ascending indices
-    /// into [`Model::vertex_code`](super::Model::vertex_code). Each index comes with 1 on the tiles
-    /// that have an instance and 0 on all other tiles, since a pipeline stage has the code of a
-    /// vertex type only once.
+    /// The vertex types in the compute sets of the programs, as ascending indices into
+    /// [`Model::vertex_code`](super::Model::vertex_code). Each type comes with 1 on the tiles that
+    /// have a vertex of this type and 0 on all other tiles, since a pipeline stage has the code of
+    /// a vertex type only once.
     pub vertex_types: Vec<(u32, TileBytes)>,
-    /// Bytes of vertex state: for each vertex type, the number of its instances times its state
-    /// size, over all compute sets of the programs.
+    /// Bytes of vertex state, computed from the number of vertices and the state size of each
+    /// vertex type, over all compute sets of the programs.
     pub vertex_state: TileBytes,
-    /// Bytes of vertex state that the compiler recorded, summed over all distinct compute sets of
-    /// the programs. Equal to `vertex_state` if the profile does not record these bytes for one of
-    /// the compute sets.
+    /// Bytes of vertex state as the compiler recorded them, over all distinct compute sets of the
+    /// programs. If the profile lacks them for any compute set, this field is a copy of
+    /// `vertex_state`.
     pub vertex_memory: TileBytes,
     /// Bytes of code of exchanges between the tiles of an IPU, over all `DoExchange` programs.
     pub exchange_code: TileBytes,
-    /// Bytes of control code, over all programs that have no children in the program tree.
+    /// Bytes of control code of the programs that have no children in the program tree. The
+    /// original tool counts control code in this way.
     pub control_code: TileBytes,
-    /// Bytes of control code, summed over all programs, where the code of a program does not
-    /// include that of its children. The sum includes the code of loops, such as 24 bytes for a
-    /// `Repeat`, which the original tool does not count.
+    /// Bytes of control code of all programs, where the code of a program does not include that of
+    /// its children. The sum includes the code of loops, such as 24 bytes for a `Repeat`, which the
+    /// original tool does not count.
     pub own_control_code: TileBytes,
 }
 
 impl GroupCode {
-    /// Sums up the code of one operation group or cluster. `group` has the distinct indices of its
-    /// programs. `uid` is the id of the group's debug context, for error messages.
-    ///
-    /// # Errors
-    /// If a sum exceeds 4 GiB on a tile.
+    /// Sums up the code of an operation group or cluster (programs that use the same variables),
+    /// whose distinct programs are in `group`. `uid`, the id of the debug context, only appears in
+    /// error messages.
     fn new<'p>(
         programs: &'p Programs,
         group: &[u32],
@@ -86,7 +86,6 @@ impl GroupCode {
         })
     }
 
-    /// Iterates over the lists of bytes on each tile in all fields.
     pub(crate) fn all_bytes(&self) -> impl Iterator<Item = &TileBytes> {
         self.vertex_types.iter().map(|(_, tiles)| tiles).chain([
             &self.vertex_state,
@@ -98,27 +97,28 @@ impl GroupCode {
     }
 }
 
-/// All operations with one debug context, with their code and vertex state. The operations share
-/// this code: the programs of the group are those of its first operation in the walk over the
-/// program tree (docs/model.md, "Operations").
+/// An operation group: all operations with the same debug context, such as one operation in a
+/// function that is called several times. All operations of a group share the code of the first one
+/// (docs/model.md, "Operations").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationGroup {
     /// The id of the debug context that all operations of the group have.
     pub uid: u64,
-    /// The first and the last step of the first operation of the group, both inclusive; `None` if
-    /// this operation has no step.
+    /// The first and the last liveness step of the group's first operation, both inclusive; `None`
+    /// if this operation has no step.
     pub window: Option<(u32, u32)>,
-    /// Bytes of code and vertex state of the group's programs, on each tile.
+    /// Bytes of code and vertex state, on each tile, of the programs of the operation group.
     pub code: GroupCode,
-    /// The liveness steps at which programs of the group copy from or to the host, ascending.
+    /// The liveness steps at which programs of the operation group copy from or to the host,
+    /// ascending.
     pub host_copies: Vec<u32>,
-    /// The programs of the group, divided into clusters of programs that use variables of the same
-    /// use sets. Empty if there would be only one cluster.
+    /// The clusters of the group's programs. Programs form a cluster if they use variables with the
+    /// same users (operation groups). Empty if all programs would form a single cluster.
     pub clusters: Vec<ProgramCluster>,
 }
 
 impl OperationGroup {
-    /// Returns whether the operation group copies from or to the host and computes nothing.
+    /// Returns whether the operation group only copies from or to the host and computes nothing.
     pub fn only_streams(&self) -> bool {
         !self.host_copies.is_empty() && !self.computes()
     }
@@ -129,16 +129,13 @@ impl OperationGroup {
     }
 }
 
-/// Number of operation groups whose code is summed up in parallel between two checks of the
-/// [`Budget`]. With a larger number, the code could exceed the budget by far before it is checked.
+/// Number of operation groups whose code is summed up in parallel before the total size is checked
+/// against the [`Budget`]. A larger number would let the size exceed the budget by more.
 const AT_ONCE: usize = 16;
 
-/// Computes the code of operation groups or clusters. Each entry of `groups` has the id of a debug
-/// context and distinct indices of programs. Returns one entry per entry of `groups`, in the same
-/// order, and subtracts the size of these results from `budget`.
-///
-/// # Errors
-/// If a sum exceeds 4 GiB on a tile, or all code together exceeds `budget`.
+/// Sums up the code of operation groups or clusters (programs that use the same variables). Each
+/// entry of `groups` has the id of a debug context and distinct indices of programs. The size of
+/// the results counts against `budget`, which bounds the memory that a damaged profile can take.
 pub fn of_all(
     programs: &Programs,
     groups: &[(u64, &[u32])],
@@ -158,26 +155,25 @@ pub fn of_all(
     Ok(codes)
 }
 
-/// A cluster: the programs of one operation group that use variables of the same use sets.
+/// A cluster: programs of one operation group that use variables of the same use sets. A use set is
+/// the set of operation groups that use a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramCluster {
-    /// The use sets of the variables that the programs of the cluster use, ascending.
+    /// The use sets (sets of operation groups) of the variables that the cluster's programs use,
+    /// ascending.
     pub sets: Box<[u32]>,
-    /// Bytes of code and vertex state of the cluster's programs, on each tile.
+    /// Bytes of code and vertex state, on each tile, of the programs of the cluster (the programs
+    /// of an operation group that use the same variables).
     pub code: GroupCode,
 }
 
-/// Used in place of the index of a cluster for a program that is in no cluster.
+/// Marks a program that belongs to no cluster, because all programs of its operation group use
+/// variables with the same users (operation groups).
 pub const NO_CLUSTER: u32 = u32::MAX;
 
 /// Divides the programs of each operation group into clusters of programs that use variables of the
-/// same use sets. Returns two lists: one entry per group, with its clusters (none if all its
-/// programs use the same use sets), and one entry per program of the profile, with the index of its
-/// cluster in its group, or [`NO_CLUSTER`]. Subtracts the size of the clusters' code from `budget`.
-///
-/// # Errors
-/// If all clusters together have more use sets than [`limits::SETS_OF_CLUSTERS`], or if [`of_all`]
-/// fails.
+/// same use sets. Returns the clusters of each group (none if there would be only one), and the
+/// cluster of each program of the profile as an index within its group, or [`NO_CLUSTER`].
 pub fn clusters(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -224,13 +220,13 @@ pub fn clusters(
     Ok((found.collect(), cluster_of))
 }
 
-/// The programs of one operation group. A key is the use sets (ascending) of the variables that a
-/// program uses, and the value has the indices of the programs that use them.
+/// Map from the use sets of variables (ascending) to the programs of one operation group that use
+/// variables with exactly these use sets.
 type ProgramsBySets = BTreeMap<Box<[u32]>, Vec<u32>>;
 
-/// A bound on the size of the code of all operation groups and clusters, counted in runs. A run is
-/// a series of consecutive tiles with equally many bytes. `left` is the number of runs that may
-/// still be added.
+/// A bound on the memory for the code of all operation groups and clusters (programs that use the
+/// same variables), so that a damaged profile cannot exhaust memory. Code is counted in runs, that
+/// is, in series of consecutive tiles with equally many bytes.
 pub struct Budget {
     max: usize,
     left: usize,
@@ -262,8 +258,8 @@ impl Budget {
     }
 }
 
-/// Iterates over the vertex types of `set`. Each item has the number of instances of a vertex type
-/// on each tile, and the bytes of state of one instance.
+/// Iterates over the vertex types of a compute set. Each item has the number of vertices of one
+/// type on each tile, and the bytes of state of one such vertex.
 pub fn states<'a>(
     programs: &'a Programs,
     set: &'a ComputeSet,
@@ -278,9 +274,8 @@ fn runs<'a>(all: impl Iterator<Item = &'a TileBytes>) -> usize {
     all.map(|bytes| bytes.runs().len()).sum()
 }
 
-/// Returns one entry per distinct compute set in `compute_sets`: the bytes of its vertex state on
-/// each tile, as the profile records them. Returns `None` if the profile does not record these
-/// bytes for one of the compute sets.
+/// Returns the bytes of vertex state that the profile records for each distinct compute set; `None`
+/// if the profile lacks them for any of the compute sets.
 fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&'a TileBytes>> {
     let mut sets: Vec<&ComputeSet> = compute_sets.collect();
     sets.sort_unstable_by_key(|set| set.id);
@@ -288,8 +283,9 @@ fn exact<'a>(compute_sets: impl Iterator<Item = &'a ComputeSet>) -> Option<Vec<&
     sets.into_iter().map(|set| set.memory.as_ref()).collect()
 }
 
-/// Returns the vertex types (ascending) that have an instance in any of `compute_sets`. Each type
-/// comes with 1 on the tiles that have an instance, and 0 on all other tiles.
+/// Returns the vertex types of `compute_sets`, ascending, each with 1 on the tiles that have a
+/// vertex of this type and 0 on all other tiles. Numbers of vertices do not matter, since a tile
+/// has the code of a vertex type only once.
 fn instantiated<'a>(
     compute_sets: impl Iterator<Item = &'a ComputeSet>,
     tiles: u32,
@@ -298,7 +294,8 @@ fn instantiated<'a>(
     for (vertex_type, instances) in compute_sets.flat_map(|set| &set.vertices) {
         by_type.entry(*vertex_type).or_default().push(instances);
     }
-    // Only one list by tile exists at a time.
+    // Each vertex type's list with one number per tile is compressed before the next list is made,
+    // which saves memory.
     let on_any = |instances: Vec<&TileBytes>| {
         let mut any = vec![0; tiles as usize];
         for run in instances.iter().flat_map(|own| own.runs()) {

@@ -1,25 +1,19 @@
-//! Cycles of operations, and of layers by pass.
+//! Computes the cycles of operations, and of layers by pass (docs/model.md, "Time").
 //!
-//! Executed cycles and estimated cycles cover the same work: compute sets and exchanges between
-//! tiles, where each step is as long as its slowest tile. Stream copies wait for the host, and
-//! syncs wait for other tiles, so their executed cycles are kept apart and belong to no layer. The
-//! cycles of exchanges are also summed separately.
+//! Executed (measured) and estimated cycles cover the same work: compute sets and exchanges, where
+//! each step is as long as its slowest tile. Stream copies wait for the host and syncs wait for
+//! other tiles, so their executed cycles belong to no layer.
 //!
-//! If several operations run the same program (an outlined body), the cycles of the program are
-//! divided in proportion to how often each operation runs it in the walk over the program tree. The
+//! If several operations run the same program, as in a function that is called several times, the
+//! program's cycles are divided in proportion to how often each operation runs the program. The
 //! body of a Repeat runs as often as `program_type_repeat` records, or once if the count is not
 //! fixed. Bodies of `while` loops and all branches count as running once.
 //!
-//! Clusters, the programs of an operation that use the same variables, have separate sums. If an
-//! operation works on the whole model, the cycles of each of its clusters are attributed to the
-//! places of that cluster.
-//!
-//! If an operation runs both before and after the start of the backward pass, its cycles are
-//! divided in proportion to its numbers of steps before and after this start.
-//!
-//! The cycles of an operation are attributed to the positions (In, layers, Out) where it runs. An
-//! operation that runs after the backward pass and works on several layers, such as a norm of all
-//! gradients, counts as part of the update (docs/model.md, "Time").
+//! If an operation works on several layers, the cycles of each of its programs are attributed to
+//! the layers whose variables the program uses. If an operation runs both before and after the
+//! start of the backward pass, its cycles are divided in proportion to its liveness steps before
+//! and after this start. An operation that runs after the backward pass of all layers and works on
+//! several layers, such as a norm of all gradients, counts as part of the update.
 
 use super::code::NO_CLUSTER;
 use super::operations::{NO_OPERATION, UnnamedOperations};
@@ -37,10 +31,10 @@ use thiserror::Error;
 /// Whether the cycles of a model were measured or estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CycleSource {
-    /// Cycles were measured while the program ran.
+    /// Cycles were measured while the compiled program ran on IPUs.
     Executed {
-        /// Number of calls of `Engine::run` whose steps were measured (rows of the table `runs`). 0
-        /// if the profile does not record this number; then all steps count as one run.
+        /// Number of measured calls of `Engine::run` (rows of the table `runs`). If the profile
+        /// does not record the number, it is 0, and all steps count as one run.
         runs: u64,
     },
     /// Cycles are the compiler's estimates for one execution of each control program, since the
@@ -58,36 +52,37 @@ impl fmt::Display for CycleSource {
     }
 }
 
-/// The cycles of all operations of a model, and of everything that belongs to no operation.
+/// The cycles of all operations of a model, and the cycles of programs that belong to no operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OperationCycles {
-    /// Whether the cycles in all fields are executed or estimated.
+    /// Whether the cycles in all fields are executed (measured) or estimated by the compiler.
     pub source: CycleSource,
     /// One entry per operation, with the same index as in
     /// [`Model::operations`](super::Model::operations): the cycles of the operation. Executed
-    /// cycles are summed over all runs.
+    /// cycles are sums over all measured runs of the program.
     pub by_operation: Vec<WorkCycles>,
-    /// Cycles of each cluster: the programs of an operation that use variables of the same use
-    /// sets. A key is the operation, as an index into
-    /// [`Model::operations`](super::Model::operations), and the cluster, as an index into the
-    /// [clusters](super::OperationGroup::clusters) of the operation's group. These cycles are also
-    /// included in `by_operation`.
+    /// Cycles of each cluster, that is, of the programs of one operation that use the same
+    /// variables. A key has the index of the operation in
+    /// [`Model::operations`](super::Model::operations), and the index of the cluster in the
+    /// [clusters](super::OperationGroup::clusters) of the operation's group. The sums in
+    /// `by_operation` include the cycles of clusters.
     pub by_cluster: BTreeMap<(u32, u32), WorkCycles>,
     /// Cycles of compute sets and exchanges that belong to no operation.
     pub unexplained: WorkCycles,
-    /// Executed cycles of all programs that are neither compute sets nor exchanges: stream copies,
-    /// syncs and control flow. 0 if cycles are estimated.
+    /// Executed cycles of stream copies, syncs and control flow, which are neither compute sets nor
+    /// exchanges; 0 if cycles are estimated.
     pub other: u64,
 }
 
 /// Cycles of compute sets and exchanges. Sums saturate at `u64::MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkCycles {
-    /// All cycles of compute sets and exchanges, in all passes.
+    /// All cycles of compute sets and exchanges, over the forward pass, the backward pass and the
+    /// update.
     pub all: u64,
-    /// The part of `all` that exchanges take; compute sets take the rest.
+    /// The part of all cycles that exchanges take; compute sets take the rest.
     pub exchange: u64,
-    /// The part of `all` that is spent at or after the start of the backward pass; 0 in inference.
+    /// The cycles at or after the start of the backward pass, which `all` includes; 0 in inference.
     pub later: u64,
 }
 
@@ -98,8 +93,6 @@ impl WorkCycles {
         self.later = self.later.saturating_add(more.later);
     }
 
-    /// Returns these cycles minus `part`: each field minus the field of `part` with the same name,
-    /// but at least 0.
     fn without(self, part: Self) -> Self {
         Self {
             all: self.all.saturating_sub(part.all),
@@ -109,21 +102,16 @@ impl WorkCycles {
     }
 }
 
-/// Returns the share of `cycles` that belongs to `part` out of `whole`: `cycles * part / whole`,
-/// rounded down; 0 if `whole` is 0.
 fn share(cycles: u64, part: u64, whole: u64) -> u64 {
     let share = u128::from(cycles) * u128::from(part);
-    let share = share.checked_div(u128::from(whole)).unwrap_or(0);
-    u64::try_from(share).unwrap_or(u64::MAX)
+    u64::try_from(share.checked_div(u128::from(whole)).unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
 /// Sums up the cycles of each operation from executed steps or, if none were recorded, from the
-/// compiler's estimates. `cluster_of` has one entry per program: the index of its cluster in its
-/// group. `backward` has the steps of each program and the first step of the backward pass; it is
-/// `None` for inference. Returns `Ok(None)` if the profile has no cycles.
-///
-/// # Errors
-/// Returns a warning in place of the cycles if they exceed [`limits::CYCLES`].
+/// compiler's estimates. `cluster_of` has the cluster (programs that use the same variables) of
+/// each program within its operation group. `backward` has the liveness steps of each program and
+/// the first step of the backward pass; it is `None` for inference. Returns `Ok(None)` if the
+/// profile has no cycles, and a warning if the cycles exceed [`limits::CYCLES`].
 pub fn of_operations(
     programs: &Programs,
     cycles: &Cycles,
@@ -132,7 +120,8 @@ pub fn of_operations(
     backward: Option<(&StepIndex, u32)>,
 ) -> Result<Option<OperationCycles>, Warning> {
     let executions = found.walk.executions(programs, &cycles.repeats);
-    // One entry per program: how often it runs on all call paths together.
+    // One entry per program: how often the program runs, summed over all call paths (the sequences
+    // of Calls that lead to the program).
     let mut all_executions = vec![0u128; programs.all.len()];
     for (&(_, program), &count) in found.walk.visits.iter().zip(&executions) {
         all_executions[program as usize] += u128::from(count);
@@ -156,8 +145,9 @@ pub fn of_operations(
             sums.add((NO_OPERATION, NO_CLUSTER), kind, cycles, 0);
         }
     }
-    // The cycles of a program are divided among its visits (one for each call path), in proportion
-    // to how often the program runs on the path. No cycle is lost to rounding.
+    // If a program is reached by several sequences of Calls, its cycles are divided in proportion
+    // to how often the program runs on each of them. Shares are differences of cumulative sums, so
+    // that no cycle is lost to rounding.
     let mut earlier = vec![0u128; all_executions.len()];
     for (visit, &(path, number)) in found.walk.visits.iter().enumerate() {
         let program = number as usize;
@@ -177,9 +167,9 @@ pub fn of_operations(
     too_many(&sums).map_or(Ok(Some(sums)), Err)
 }
 
-/// Returns the source of the cycles; one entry per program: the cycles of all its executions; and
-/// the cycles without a program. Returns `None` if no compute set or exchange has cycles.
-/// `executions` has one entry per program: how often it runs.
+/// Returns whether cycles are executed or estimated, the cycles of each program over all its
+/// executions, and the cycles that belong to no program. Returns `None` if no compute set or
+/// exchange has cycles. `executions` has the number of executions of each program.
 fn recorded(
     programs: &Programs,
     cycles: &Cycles,
@@ -198,7 +188,7 @@ fn recorded(
         ));
     }
     let estimated = cycles.estimated.as_ref().filter(|all| has_any(all))?;
-    // An estimate is for one execution of a program. Other programs than compute sets and exchanges
+    // The compiler's estimate is for one execution of a compute set or exchange. Other programs
     // have no estimates.
     let all = |program: usize| {
         let once = u128::from(estimated[program]) * u128::from(is_work(program));
@@ -208,7 +198,6 @@ fn recorded(
     Some((CycleSource::Estimated, by_program, 0))
 }
 
-/// Returns a warning if all cycles together exceed [`limits::CYCLES`].
 fn too_many(sums: &OperationCycles) -> Option<Warning> {
     let total = sums
         .by_operation
@@ -231,8 +220,8 @@ fn too_many(sums: &OperationCycles) -> Option<Warning> {
     )))
 }
 
-/// Returns whether programs of kind `kind` compute or exchange data. Only the cycles of such
-/// programs are attributed to the layers of their operations.
+/// Returns whether programs of this kind are compute sets or exchanges. The cycles of all other
+/// programs, such as syncs, are attributed to no layer.
 fn is_work(kind: &ProgramKind) -> bool {
     matches!(
         kind,
@@ -240,11 +229,10 @@ fn is_work(kind: &ProgramKind) -> bool {
     )
 }
 
-/// Returns how many of `cycles`, the cycles of `program` on the call path `path`, are spent at or
-/// after the start of the backward pass: the same share as that of the program's steps on `path`.
-/// If no step of the program is on `path`, as for a function body that is listed once for several
-/// calls, all steps of the program are used instead. `steps` has the steps of each program, and
-/// `start` is the first step of the backward pass.
+/// Returns how many of the `cycles` of a program on a call path (the Calls that lead to the
+/// program) are spent in the backward pass: the share of the program's liveness steps on the path
+/// from the step `start` on. If no step is on the path, because the profile lists the body of a
+/// function only once for several calls, all steps of the program count.
 fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u64) -> u64 {
     let all = steps.of(program);
     let on_path: Vec<u32> = all
@@ -258,17 +246,13 @@ fn later((steps, start): (&StepIndex, u32), path: Path, program: u32, cycles: u6
 }
 
 impl OperationCycles {
-    /// Adds the cycles of a program of the kind `kind` to the sums of its operation and cluster,
-    /// whose indices are in `by`. `all` has the program's cycles in both passes, `later` its cycles
-    /// in the backward pass.
     fn add(&mut self, by: (u32, u32), kind: &ProgramKind, all: u64, later: u64) {
-        let exchange = match kind {
-            ProgramKind::DoExchange(_) => all,
-            _ => 0,
-        };
         let added = WorkCycles {
             all,
-            exchange,
+            exchange: match kind {
+                ProgramKind::DoExchange(_) => all,
+                _ => 0,
+            },
             later,
         };
         let (operation, cluster) = by;
@@ -297,7 +281,7 @@ pub struct PassCycles {
 }
 
 impl PassCycles {
-    /// Returns the sum over all passes; saturates at `u64::MAX`.
+    /// Returns the sum of the cycles of all passes; saturates at `u64::MAX`.
     pub fn total(self) -> u64 {
         [self.forward, self.backward, self.recomputed, self.update]
             .into_iter()
@@ -305,27 +289,27 @@ impl PassCycles {
     }
 }
 
-/// Cycles of one run of the program, for each position (In, each layer, Out). If several runs were
-/// measured, each number is the mean of the runs, rounded up.
+/// The cycles of one run of the program at each position (In, each layer, Out). Each number is the
+/// mean of all measured runs, rounded up.
 #[derive(Debug, Clone)]
 pub struct CyclesByLayer {
-    /// Whether the cycles in all fields are executed or estimated.
+    /// Whether the cycles in all fields are executed (measured) or estimated by the compiler.
     pub source: CycleSource,
     /// One entry per position (In, each layer, Out): its cycles in all passes.
     pub by_layer: Vec<u64>,
-    /// One entry per position (In, each layer, Out): the part of its cycles in `by_layer` that
-    /// exchanges take.
+    /// One entry per position (In, each layer, Out): the cycles of exchanges, which the position's
+    /// entry in `by_layer` includes.
     pub exchange_by_layer: Vec<u64>,
-    /// One entry per position (In, each layer, Out): its cycles broken down by pass. The sum over
-    /// all passes is the position's entry in `by_layer`.
+    /// One entry per position (In, each layer, Out): its cycles by pass. They add up to the
+    /// position's entry in `by_layer`.
     pub passes_by_layer: Vec<PassCycles>,
-    /// The part of the first position's cycles that belongs to Out (the operations after the last
-    /// layer) if Out runs on the first IPU; otherwise 0.
+    /// The cycles of Out (the operations after the last layer) if Out runs on the first IPU, where
+    /// the first position includes them; otherwise 0.
     pub out_in_first: PassCycles,
-    /// Cycles that belong to no position: the cycles of operations that are in every stage or in
-    /// none, and of compute sets and exchanges that belong to no operation.
+    /// Cycles that belong to no position: those of operations that are in every stage or in none,
+    /// and those of compute sets and exchanges outside all operations.
     pub unplaced: u64,
-    /// The part of `unplaced` that exchanges take; compute sets take the rest.
+    /// The part of the cycles without a position that exchanges take; compute sets take the rest.
     pub unplaced_exchange: u64,
     /// Executed cycles of stream copies, syncs and control flow, which belong to no operation.
     pub other: u64,
@@ -334,12 +318,12 @@ pub struct CyclesByLayer {
 }
 
 impl Model {
-    /// Sums up the cycles of each position (In, each layer, Out). `placement` tells the positions
-    /// of each operation. Returns `None` if the profile has no cycles ([`NoCycles`]).
+    /// Sums up the cycles of each position (In, each layer, Out). Returns `None` if the profile has
+    /// no cycles ([`NoCycles`]).
     ///
-    /// If an operation is at several positions, its cycles are divided. The cycles of programs that
-    /// use only variables of some of these positions go to those positions. All other cycles are
-    /// divided equally among all positions of the operation (docs/model.md, "Time").
+    /// The cycles of an operation at several positions are divided. The cycles of a program that
+    /// uses variables of only some of these positions go to those positions. All other cycles are
+    /// divided equally (docs/model.md, "Time").
     pub fn layer_cycles(&self, placement: &Placement) -> Option<CyclesByLayer> {
         let cycles = self.cycles.as_ref()?;
         let mut sums = LayerSums {
@@ -354,15 +338,17 @@ impl Model {
                 .zip(end)
                 .is_some_and(|((start, _), end)| start > end);
             let pass = match operation.pass {
-                // A backward operation that runs after the passes of all layers, and has no place
-                // by its own data, works on all gradients before the weights are updated.
+                // A backward operation that runs after the backward passes of all layers and
+                // belongs to no single layer, such as a norm of all gradients, prepares the update
+                // of weights.
                 Pass::Backward if is_after && !place.reason.is_own() => Pass::Update,
                 pass => pass,
             };
             let of = |counted| pass_sums(pass, counted, self.recording.recomputes);
             let places = |set| placement.sets.places(set);
             let mut left = all;
-            // If the operation is at several places, its clusters may be at fewer of them.
+            // If an operation is at several places (layers), some of its programs may use variables
+            // of only one of these places. Such programs form a cluster.
             if places(place.places).len() > 1 {
                 let of_cluster = &placement.of_cluster[operation.group as usize];
                 let own = (number as u32, 0)..=(number as u32, u32::MAX);
@@ -380,9 +366,8 @@ impl Model {
         Some(sums.means(cycles, self.made.clock_hertz.filter(|&clock| clock > 0)))
     }
 
-    /// Returns the last step of all backward operations that have cycles and whose place follows
-    /// from their own data ([`Reason::is_own`](super::placement::Reason)); `None` if there are no
-    /// such operations.
+    /// Returns the liveness step at which the backward passes of all layers have ended: the last
+    /// step of the backward operations that have cycles and a place of their own.
     fn end_of_passes(&self, cycles: &OperationCycles, placement: &Placement) -> Option<u32> {
         self.operations
             .iter()
@@ -396,16 +381,14 @@ impl Model {
     }
 }
 
-/// Cumulative cycles: items 0 to 3 have the cycles of the first one, two, three and all passes, in
-/// the order of the fields of [`PassCycles`]. Item 4 has the cycles of exchanges in all passes. If
-/// each cumulative number is divided and rounded up, the numbers stay ascending, and the
-/// differences between neighbours add up to the rounded total.
+/// Cumulative cycles: entries 0 to 3 have the cycles of the first one, two, three and all passes,
+/// in the order of the fields of [`PassCycles`]. Entry 4 has the cycles of exchanges. If cumulative
+/// cycles are divided and rounded up, the cycles of the passes still add up to the total.
 type PassSums = [u64; 5];
 
-/// Returns the cycles `counted` of an operation with the pass `pass`, as [`PassSums`]. If
-/// the operation runs in both the forward and the backward pass, its cycles before the start of the
-/// backward pass are forward cycles. Its later cycles are recomputed cycles if `is_recomputed` (the
-/// profile was recorded with recomputation), and backward cycles otherwise.
+/// Divides the cycles of an operation among the passes. If the operation runs in both the forward
+/// and the backward pass, its cycles in the backward pass are recomputation if the profile was
+/// recorded with recomputation.
 fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     let all = counted.all;
     let earlier = all.saturating_sub(counted.later);
@@ -419,19 +402,18 @@ fn pass_sums(pass: Pass, counted: WorkCycles, is_recomputed: bool) -> PassSums {
     [forward, backward, recomputed, all, counted.exchange]
 }
 
-/// Cycles summed over all runs of the program: one entry per position (In, each layer, Out) in
-/// `by_layer`, and the cycles of operations without a position in `unplaced`.
+/// Cycles over all runs of the program, for each position (In, each layer, Out), and in `unplaced`
+/// for operations without a position.
 #[derive(Default)]
 struct LayerSums {
     by_layer: Vec<PassSums>,
-    /// The part of the cycles of position 0 that belongs to Out, if Out runs on the first IPU.
+    /// The cycles of Out (the operations after the last layer), which position 0 includes if Out
+    /// runs on the first IPU.
     out: PassSums,
     unplaced: PassSums,
 }
 
 impl LayerSums {
-    /// Adds `sums` to the positions of the place set `set` in equal parts, or to `unplaced` if the
-    /// set has no places.
     fn add(&mut self, placement: &Placement, set: PlaceSet, sums: PassSums) {
         let places = placement.sets.places(set);
         if places.is_empty() {
@@ -439,12 +421,13 @@ impl LayerSums {
         }
         let count = places.len() as u64;
         for (&place, number) in places.iter().zip(0..) {
-            // If the cycles do not divide evenly, each of the first places gets one cycle more.
+            // If cycles do not divide evenly among several places, each of the first places gets
+            // one cycle more.
             let parts = sums.map(|sum| sum / count + u64::from(number < sum % count));
             add_all(&mut self.by_layer[place as usize], parts);
             if place == 0 {
-                // If Out runs on the first IPU, position 0 stands for In and Out, which are apart
-                // in `by_pass`. Otherwise, no place has the index `out`.
+                // If Out runs on the first IPU, In and Out share position 0, but `by_pass` has them
+                // as separate places, by which their shares of the cycles are found.
                 let out = placement.positions.len() as u32;
                 let places = placement.by_pass.sets.places(set);
                 let count = |place| u64::from(places.contains(&place));
@@ -457,9 +440,9 @@ impl LayerSums {
         }
     }
 
-    /// Divides all sums by the number of executed runs, rounding up, and adds the cycles from
-    /// `cycles` that belong to no operation. Rounding never makes a part of a sum, such as one
-    /// pass, larger than the sum.
+    /// Divides all cycles by the number of measured runs, rounding up, and adds the cycles that
+    /// belong to no operation. Because the sums are cumulative, rounding never makes one pass
+    /// longer than all passes.
     fn means(self, cycles: &OperationCycles, clock_hertz: Option<u64>) -> CyclesByLayer {
         let runs = match cycles.source {
             CycleSource::Executed { runs } => runs.max(1),

@@ -18,18 +18,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::hash_map::Entry;
 use std::iter::once;
 
-/// A graph of the data that flows through the program. A node is a run of consecutive steps of one
-/// operation or call. An edge stands for the variables that one node writes and later nodes use.
+/// The graph of the data that flows through the program. A node is a series of consecutive liveness
+/// steps of one operation or function call. An edge stands for variables that one node writes and
+/// later nodes use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFlow {
-    /// The nodes, in the order of their first steps.
+    /// The nodes of the graph, in the order of their first liveness steps.
     pub nodes: Vec<FlowNode>,
-    /// The edges, ascending by `from`, then by `to`. All live ranges with the same producer and the
-    /// same consumers are one edge.
+    /// The edges of the graph, ascending by `from`, then by `to`. Variables with the same producer
+    /// and the same consumers share one edge.
     pub edges: Vec<FlowEdge>,
-    /// The use sets of parameters, such as weights, in ascending order. Each use set comes with the
-    /// nodes that use its variables, as ascending indices into `nodes`. Parameters have no
-    /// producer.
+    /// The use sets of parameters, such as weights, ascending, each with the nodes (ascending
+    /// indices into `nodes`) that use its variables. Parameters have no producer in the program, so
+    /// they have no edges.
     pub parameters: Vec<(u32, Box<[u32]>)>,
 }
 
@@ -38,7 +39,7 @@ pub struct DataFlow {
 /// results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowNode {
-    /// The first liveness step of the node.
+    /// The first liveness step of the node (consecutive steps of one operation).
     pub first: u32,
     /// The operations that run in the node, as ascending indices into
     /// [`Model::operations`](super::Model); empty if the programs of the node belong to no
@@ -46,28 +47,27 @@ pub struct FlowNode {
     pub operations: Box<[u32]>,
 }
 
-/// An edge of the data flow: the variables that one node writes and later nodes use.
+/// An edge of the data flow, which stands for variables that one node writes and later nodes use.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FlowEdge {
-    /// Index into [`DataFlow::nodes`]: the node that writes the variables. It is [`NO_NODE`] if the
+    /// The node that writes the variables, as an index into [`DataFlow::nodes`]; [`NO_NODE`] if the
     /// producer is unknown, as for variables that the host writes.
     pub from: u32,
-    /// Ascending indices into [`DataFlow::nodes`]: the nodes that use the variables. All these
-    /// nodes come after `from`, unless `from` is [`NO_NODE`].
+    /// The nodes that use the variables, as ascending indices into [`DataFlow::nodes`]. They all
+    /// come after the producer, unless the producer is unknown.
     pub to: Box<[u32]>,
-    /// Bytes of the variables over all tiles. The bytes of a variable are added once for each of
-    /// its live ranges that belong to the edge.
+    /// Bytes, over all tiles, of the variables that the edge stands for. A variable with several
+    /// live ranges on the edge counts once for each range.
     pub bytes: u64,
 }
 
-/// Both ends of an edge of the data flow, as indices of nodes: the node that writes the variables,
-/// or [`NO_NODE`], and the nodes that use the variables, ascending.
+/// Both ends of an edge of the data flow: the node that writes the variables (or [`NO_NODE`]), and
+/// the nodes that use the variables, ascending.
 type EdgeEnds = (u32, Box<[u32]>);
 
-/// Used in place of the index of a node if the producer of an edge of the data flow is unknown.
+/// Stands for the unknown producer of an edge of the data flow, such as the host.
 pub const NO_NODE: u32 = u32::MAX;
 
-/// Returns the error for a profile whose steps use variables more often than in any real model.
 fn too_much() -> FileError {
     FileError::new(format!(
         "table `depth_first_steps` or `eq_class_step`: steps use variables more than {} times or \
@@ -77,8 +77,8 @@ fn too_much() -> FileError {
     ))
 }
 
-/// One use of the variables of a use set: the liveness step, the node of the data flow that
-/// contains the step, and how the step uses the variables.
+/// How one liveness step uses the variables of a use set, that is, variables that the same
+/// operation groups use.
 #[derive(Clone, Copy)]
 struct Use {
     step: u32,
@@ -86,20 +86,17 @@ struct Use {
     role: Role,
 }
 
-/// The nodes of the data flow, and one entry per use set with the uses of its variables, ascending
-/// by step.
+/// The nodes of the data flow, and for each use set (variables that the same operation groups use)
+/// the uses of its variables, ascending by liveness step.
 pub struct FlowUses {
     nodes: Vec<FlowNode>,
     by_set: Vec<Vec<Use>>,
 }
 
 impl FlowUses {
-    /// Collects the use sets that each step uses. `sets` is the number of all use sets. `sites` has
-    /// the Calls of functions that are called from several places; all steps of an outermost Call
-    /// of these form one node.
-    ///
-    /// # Errors
-    /// If steps use variables more often than in any real model.
+    /// Finds the nodes of the data flow, and for each use set (the operation groups that use a
+    /// variable) the steps that use its variables. All steps of an outermost Call in `sites` form
+    /// one node; `sites` has the Calls of functions that are called from several places.
     pub fn new(
         profile: &Profile,
         found: &UnnamedOperations,
@@ -108,8 +105,9 @@ impl FlowUses {
         sites: &CallSites,
         sets: usize,
     ) -> Result<Self, FileError> {
-        // For each program that has steps (by its index): the use sets of the program's variables,
-        // each with the role of these variables.
+        // Map from a program to its variables' use sets (the operation groups that use a variable),
+        // each with the role of the variables, such as destination of an exchange. Without the map,
+        // these would be computed again for every step of a program.
         let mut roles = FxHashMap::default();
         let has_roles = |program| {
             let roles = roles
@@ -146,11 +144,8 @@ impl FlowUses {
         Ok(uses)
     }
 
-    /// Builds the data flow from the live ranges of all data variables of `model`. Parameters get
-    /// no edges.
-    ///
-    /// # Errors
-    /// If the data flow is larger than that of any real model.
+    /// Builds the data flow from the live ranges of all data variables. Parameters, such as
+    /// weights, get no edges.
     pub fn flow(self, model: &Model) -> Result<DataFlow, FileError> {
         let mut edges: FxHashMap<EdgeEnds, u64> = FxHashMap::default();
         let mut parameters: Vec<u32> = Vec::new();
@@ -192,11 +187,10 @@ impl FlowUses {
     }
 }
 
-/// Returns the edges of one live range of variables. `users` has the uses of the variables in this
-/// range, ascending by step. Each edge comes with the number of uses that were examined to find it;
-/// the caller limits the sum of these numbers. The first user is the producer, unless it is a copy
-/// from or to the host. A later user that is the destination of an exchange is also a producer: the
-/// users after it depend on both producers.
+/// Returns the edges of one live range of variables. `users` has all uses in this range, ascending
+/// by step. The first user is the producer, unless it copies from or to the host. A later
+/// destination of an exchange is a further producer, and the users after it depend on both
+/// producers. The number with each edge is the cost of finding it, which the caller bounds.
 fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let first = users
         .first()
@@ -205,10 +199,10 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     let later = (1..)
         .zip(users)
         .skip(first.1)
-        .filter(|(_, user)| user.role == Role::Destination);
-    let writers = once(first).chain(later.map(|(after, user)| (user.node, after)));
+        .filter(|(_, user)| user.role == Role::Destination)
+        .map(|(after, user)| (user.node, after));
     let mut last = None;
-    writers.filter_map(move |(from, at)| {
+    once(first).chain(later).filter_map(move |(from, at)| {
         if last.replace(from) == Some(from) {
             return None;
         }
@@ -218,19 +212,16 @@ fn edges_of(users: &[Use]) -> impl Iterator<Item = (EdgeEnds, usize)> {
     })
 }
 
-/// A liveness step that uses variables, with its operation ([`NO_OPERATION`] if the step belongs to
-/// no operation).
+/// A liveness step that uses variables, and the operation that runs at this step ([`NO_OPERATION`]
+/// if there is none).
 struct UsedStep {
     step: u32,
     operation: u32,
-    /// The outermost Call that contains the step, among the Calls of functions that are called from
-    /// several places: the first step of this Call, and the operation of the Call program. `None`
-    /// if no such Call contains the step.
+    /// The outermost Call around the step whose function is called from several places, given by
+    /// the first step of the Call and the operation of the Call program; `None` outside such Calls.
     call: Option<(u32, u32)>,
 }
 
-/// Returns all steps of the profile for whose programs `is_wanted` is true, ascending. `sites` has
-/// the Calls of functions that are called from several places.
 fn used_steps(
     profile: &Profile,
     found: &UnnamedOperations,
@@ -264,8 +255,8 @@ fn used_steps(
     used
 }
 
-/// Extends each Call in `all` by the steps directly before and after it that belong to the
-/// operation of the Call program. These steps copy the arguments and results of the Call.
+/// Adds to each Call the neighbouring steps that belong to the operation of the Call program,
+/// because they copy the arguments and results of the Call.
 fn join_copies(all: &mut [UsedStep]) {
     let mut end = 0;
     while end < all.len() {
@@ -291,7 +282,8 @@ fn join_copies(all: &mut [UsedStep]) {
 mod tests {
     use super::*;
 
-    /// As where several operations copy their outputs into one tensor.
+    /// Tests a tensor into which several operations copy their outputs, as in a concatenation: its
+    /// users depend on each of these operations.
     #[test]
     fn what_follows_a_later_destination_depends_on_it_too() {
         let users = [
@@ -305,7 +297,7 @@ mod tests {
         });
         let edges: Vec<EdgeEnds> = edges_of(&users).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [1, 2].into()), (1, [2].into())]);
-        // A node that writes the variable in several steps has one edge.
+        // A node that writes a variable at two of its steps produces only one edge.
         let again = [users[0], users[0], users[2]];
         let edges: Vec<EdgeEnds> = edges_of(&again).map(|(edge, _)| edge).collect();
         assert_eq!(edges, [(0, [2].into())]);

@@ -1,17 +1,18 @@
 //! Finds the layer that a name stands for, in the forms in which frameworks print modules and
 //! people write them: `bert.encoder.layer.3`, `model.encoder.layer[3]`, `encoder/3`, `layer.3`.
 
-/// The layer that a name given by the user stands for, if there is exactly one.
+/// The layer that a name given by the user stands for, or why the name does not stand for exactly
+/// one layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Named {
-    /// The name stands for exactly one layer, which has this index.
+    /// The name stands for exactly one layer, given by its index.
     Layer(usize),
-    /// The name may stand for any of several layers (at least two), which have these indices.
+    /// The name may stand for any of several layers, given by their indices.
     Ambiguous(Vec<usize>),
-    /// The name stands for a part inside the layer with this index. Even if layers are divided, no
-    /// layer begins with this part.
+    /// The name stands for a part of the layer with this index, and no division of layers makes a
+    /// layer begin with this part.
     Inside(usize),
-    /// The name stands for no layer.
+    /// The name stands for no layer of the model.
     Unknown,
 }
 
@@ -24,8 +25,6 @@ impl Named {
         }
     }
 
-    /// Returns a copy in which each index of a layer is replaced by the result of calling `index`
-    /// with it.
     pub(crate) fn map(self, index: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::Layer(layer) => Self::Layer(index(layer)),
@@ -36,10 +35,9 @@ impl Named {
     }
 }
 
-/// Finds the layer that `text` stands for. `names` has the name of each layer, and `paths` the path
-/// of its module. A path is empty, or missing at the end of the list, if the module is unknown. If
-/// several layers match, the best match decides: first a match of the name, then of the [`WHOLE`]
-/// path, then of a [`PART`] of the path.
+/// Finds the layer that `text` stands for, by the name of each layer (`names`) and the path of its
+/// module (`paths`; empty or missing if unknown). Names take precedence over [`WHOLE`] paths, and
+/// these over a [`PART`] of a path.
 pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     if let Some(layer) = names.iter().position(|name| name == text) {
         return Named::Layer(layer);
@@ -47,8 +45,8 @@ pub fn lookup(text: &str, names: &[String], paths: &[String]) -> Named {
     lookup_path(text, paths, &[WHOLE, PART].concat())
 }
 
-/// Finds which of `paths` (of layers or modules) `text` stands for. The entries of `ways` are tried
-/// in order, and the first way in which any path matches decides.
+/// Finds which of `paths` (of layers or modules) `text` stands for. The first of `ways` in which
+/// any path matches the text decides.
 pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     let wanted = modules(text);
     for agrees in ways {
@@ -64,25 +62,24 @@ pub fn lookup_path(text: &str, paths: &[String], ways: &[Way]) -> Named {
     Named::Unknown
 }
 
-/// A way in which a text matches a path. The arguments of the function are the modules of the path
-/// and the modules of the text.
+/// A way to compare a text with a module path, such as by its end. The arguments are the modules of
+/// the path and the modules of the text.
 pub type Way = fn(&[&str], &[&str]) -> bool;
 
-/// Ways in which a text stands for a whole path: the text is the path, or it is one root module
-/// followed by the path.
+/// Ways in which a text stands for a whole module path: the text is the path, or the path after one
+/// more module, which is the model itself.
 pub const WHOLE: [Way; 2] = [
     |path, text| path == text,
     |path, text| !path.is_empty() && path.len() + 1 == text.len() && text.ends_with(path),
 ];
 
-/// Ways in which a text stands for a part of a module path: the text is the end of the path, or a
-/// scope of the path. A scope lacks modules that are never called, such as a list of blocks.
+/// Ways in which a text stands for a part of a module path: the text is the end of the path, or it
+/// lacks modules that are never called, such as a list of blocks.
 pub const PART: [Way; 2] = [
     |path, text| !text.is_empty() && path.ends_with(text),
     has_scope,
 ];
-/// Splits a module path into the names of its modules: `a.b/c[3]` is split into `a`, `b`, `c` and
-/// `3`.
+/// Splits a module path into names of modules: `a.b/c[3]` into `a`, `b`, `c` and `3`.
 fn modules(path: &str) -> Vec<&str> {
     path.split(['.', '/', '[', ']'])
         .map(|module| module.trim_matches(['"', '\'', ' ']))
@@ -90,9 +87,9 @@ fn modules(path: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Returns whether `wanted` is a scope of the module path `path`: it must have at least two modules
-/// of `path`, in the same order and including the last one. A root in `wanted` before the first
-/// module of `path` is ignored.
+/// Returns whether `wanted` consists of at least two modules of `path`, in order and including the
+/// last one. `wanted` may have one more module before the first module of `path`, which is the
+/// model itself.
 fn has_scope(path: &[&str], wanted: &[&str]) -> bool {
     let is_part = |wanted: &[&str]| {
         let mut left = path.iter();

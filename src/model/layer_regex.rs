@@ -7,10 +7,10 @@ use regex::{Captures, Regex};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fmt;
 
-/// The rule that gave an operation its layer, or the reason why the operation has none.
+/// The rule that gave an operation its layer, or the reason why the operation has no layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Note {
-    /// The name of the operation contains its layer.
+    /// The operation has a layer, because its name contains the layer.
     Name,
     /// The operation only creates a tensor, so it has no layer.
     TensorFilter,
@@ -22,8 +22,8 @@ pub enum Note {
     /// The inputs of the operation match the regex for inputs of the first layer, so it belongs to
     /// the first layer.
     InputsRegexLayer0,
-    /// The operation has no layer, because its inputs contain this number of layers: none, or more
-    /// than one.
+    /// The operation has no layer, because its inputs contain this number of layers: none or
+    /// several.
     InputLayers(usize),
 }
 
@@ -50,24 +50,24 @@ pub enum LayerOrder {
     Steps,
 }
 
-/// The index of a layer that means "no layer". Index 0 of
-/// [`Layering::names`](super::Layering::names) is reserved for it.
+/// The index that means "no layer", for which entry 0 of
+/// [`Layering::names`](super::Layering::names) is reserved.
 pub const NO_LAYER: u32 = 0;
 
-/// The texts of the capture groups of one match of the layer regex. Matches with equal texts belong
-/// to the same layer.
+/// The texts of the capture groups of one match of the layer regex. They identify a layer: matches
+/// with equal texts belong to the same layer.
 pub type CaptureGroups = Vec<String>;
 
 /// Finds the layer of each operation by searching for `layer_regex` in the names and inputs of
-/// operations. Returns three lists. The first two have one entry per operation: the number of its
-/// layer (from 1, or [`NO_LAYER`]), and the rule that gave it this layer. The third has the capture
-/// groups of each layer, in the order of layer numbers.
+/// operations. Returns the layer of each operation (from 1, or [`NO_LAYER`]), the rule that gave
+/// the layer, and the capture groups of each layer in the order of layers.
 pub fn assign(
     operations: &[Operation],
     layer_regex: &Regex,
     options: &LayerOptions,
 ) -> (Vec<u32>, Vec<Note>, Vec<CaptureGroups>) {
-    // Map from capture groups to the number of their layer, in the order of first operations.
+    // Map from capture groups to the number of their layer. Layers are numbered in the order of
+    // their first operations.
     let mut found: FxHashMap<CaptureGroups, u32> = FxHashMap::default();
     let mut number = |groups: CaptureGroups| {
         let next = found.len() as u32 + 1;
@@ -99,9 +99,9 @@ pub fn assign(
     (layers, notes, names)
 }
 
-/// Renumbers `layers` (one entry per operation) in the `order` of layers, and adds the layers that
-/// `notes` derive from other layers. `found` has the number of each layer in `layers`, which rises
-/// in the order of first operations. Returns the capture groups of each layer, in the new order.
+/// Renumbers the layers of operations in the required `order`. Also gives a layer to each operation
+/// whose note says that its layer follows from another operation. Returns the capture groups of
+/// each layer in the new order.
 fn in_order(
     found: FxHashMap<CaptureGroups, u32>,
     layers: &mut [u32],
@@ -137,8 +137,7 @@ fn in_order(
 /// matches in the text. A capture group that matches nothing is empty. If the regex has no capture
 /// groups, the whole match is the only group.
 pub fn matches(regex: &Regex, text: &str) -> Vec<CaptureGroups> {
-    // A set of all matches so far finds repeated matches fast: long lists of inputs can contain
-    // many layers.
+    // Long lists of inputs can contain many layers, and the set finds repeated matches fast.
     let mut seen: FxHashSet<CaptureGroups> = FxHashSet::default();
     let groups = |captures: Captures<'_>| -> CaptureGroups {
         captures

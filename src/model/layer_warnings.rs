@@ -8,12 +8,12 @@ use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
 impl Model {
-    /// Returns warnings about layers that do not fit the model; empty if all layers fit. With the
-    /// classic `rules`, layers are not compared with modules.
+    /// Returns warnings about layers that do not fit the model, such as layers whose names were
+    /// lost when the compiler outlined code. With the classic `rules`, layers are not compared with
+    /// modules.
     pub fn layer_warnings(&self, layering: &Layering, rules: Rules) -> Vec<Warning> {
-        let better = better_modules(self, layering);
         [
-            better.filter(|_| rules == Rules::Full),
+            better_modules(self, layering).filter(|_| rules == Rules::Full),
             outlined_across_layers(self, layering),
             lost_in_functions(self, layering),
         ]
@@ -24,7 +24,7 @@ impl Model {
 }
 
 /// Returns a warning if the modules of the model describe it better than the layers that the user's
-/// regex finds. Returns `None` if they do not, or if no regex found the layers.
+/// regex finds; `None` if the user gave no regex.
 fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     let regex = layering.regex()?;
     let modules = ModuleLayers::new(model);
@@ -52,10 +52,9 @@ fn better_modules(model: &Model, layering: &Layering) -> Option<Warning> {
     )))
 }
 
-/// Returns a part of a sentence that says how many of `modules` would be in In and how many in Out,
-/// because they run before the first or after the last operation with a layer. In or Out is left
-/// out if fewer than two modules would be there. `layers` has one entry per operation: the number
-/// of its layer from 1, or 0 for none.
+/// Returns the part of a warning that says how many modules the user's layers leave to In (before
+/// the first layer) and to Out (after the last layer). An end with fewer than two modules is not
+/// mentioned. `layers` has the layer of each operation: from 1, or 0 for none.
 fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
     ["In", "Out"]
         .into_iter()
@@ -67,8 +66,8 @@ fn outside(modules: &ModuleLayers, layers: &[u32]) -> String {
         .collect()
 }
 
-/// Returns a warning if a Call has inputs of several layers, which shows that the called code was
-/// outlined across layers.
+/// Returns a warning if a Call has inputs of several layers, because the compiler then outlined
+/// code across layers.
 fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning> {
     let mut operations = model.operations.iter().zip(&layering.notes);
     let (operation, _) = operations.find(|(operation, note)| {
@@ -83,9 +82,9 @@ fn outlined_across_layers(model: &Model, layering: &Layering) -> Option<Warning>
     )))
 }
 
-/// Returns a warning if names of layers were lost because a function that is called from several
-/// places keeps only the names of one of these places. Names count as lost if no operation outside
-/// functions has the layer of the function, and the function has more calls than there are layers.
+/// Returns a warning if names of layers were lost, because a function that is called from several
+/// places keeps the names of only one of these places. Names count as lost if a layer occurs only
+/// inside a function that has more calls than there are layers.
 fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     let calls = counts(&model.calls);
     let (outside, inside): (Vec<usize>, Vec<usize>) = (0..model.operations.len())
@@ -119,9 +118,9 @@ fn lost_in_functions(model: &Model, layering: &Layering) -> Option<Warning> {
     })
 }
 
-/// Returns the part of a warning that tells how to compile without outlining, or how to use `regex`
-/// so that code of different layers is not outlined together. The names of options come from the
-/// sources of the frameworks.
+/// Returns the advice in a warning: how to compile without outlining, or with the outliner regex
+/// `regex`, so that code of different layers is not outlined together. The names of options come
+/// from the sources of the frameworks.
 fn without_outlining(framework: Framework, regex: &str) -> String {
     let off = match framework {
         Framework::Popart => "enableOutlining to False in popart.SessionOptions",

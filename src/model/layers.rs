@@ -10,41 +10,40 @@ use regex::Regex;
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;
 
-/// The layers of a model, and the layer of each operation.
+/// The layers of a model, at which a pipeline can be split, and the layer of each operation.
 #[derive(Debug, Clone)]
 pub struct Layering {
-    /// The names of the layers, in their order. Index 0 stands for operations without a layer and
-    /// has an empty name.
+    /// The names of the layers, in their order. Entry 0 is empty and stands for operations without
+    /// a layer.
     pub names: Vec<String>,
-    /// One entry per operation: the index into `names` of its layer; [`NO_LAYER`] (0) if it has no
-    /// layer.
+    /// One entry per operation: its layer, as an index into `names`; [`NO_LAYER`] (0) if the
+    /// operation has no layer.
     pub layers: Vec<u32>,
-    /// One entry per operation: the rule that gave it its layer, or the reason why it has no layer.
+    /// One entry per operation: the rule that gave the operation its layer, or the reason why it
+    /// has none.
     pub notes: Vec<Note>,
-    /// One entry per layer (entry 0 is for the layer with index 1 in `names`): the full path of the
-    /// layer's module, such as `bert.encoder.layer.3`; empty if the module is unknown.
+    /// One entry per layer, without an entry for "no layer": the full path of the layer's module,
+    /// such as `bert.encoder.layer.3`; empty if the module is unknown.
     pub(crate) modules: Vec<String>,
-    /// The modules of the model that are the layers. If a regex found the layers, these are modules
-    /// that could be layers instead, and they are computed when first needed
-    /// ([`tree`](Self::tree)).
+    /// The modules of the model, if they are the layers. If a regex found the layers instead, the
+    /// modules that could be layers are computed when first needed ([`tree`](Self::tree)).
     tree: OnceLock<ModuleLayers>,
-    /// Texts of the user that stand for modules or operations that are not layers. In this list,
-    /// [`Named::Layer`] and [`Named::Inside`] have the index of the first operation in place of the
-    /// index of a layer.
+    /// Texts given by the user that stand for modules or operations that are not layers. The index
+    /// in [`Named::Layer`] or [`Named::Inside`] is that of an operation here, not of a layer.
     named: Vec<(String, Named)>,
     finder: Finder,
 }
 
-/// How to find the layer that a text, such as the name of a variable, contains.
+/// How to find the layer in a text, such as the name of a variable.
 #[derive(Debug, Clone)]
 enum Finder {
-    /// No text contains a layer, because names in the model do not contain the layers.
+    /// No text contains a layer, because the caller gave the layer of each operation and names do
+    /// not contain the layers.
     Nothing,
     /// The layer regex, and a map from the capture groups of a match to the index of the layer in
     /// [`Layering::names`].
     Regex(Regex, FxHashMap<CaptureGroups, u32>),
-    /// The modules of the model ([`Layering::tree`]): a text that contains the path of a module
-    /// stands for the layer that the module belongs to.
+    /// A text that contains the path of a module stands for the layer that the module belongs to.
     Modules,
 }
 
@@ -54,9 +53,9 @@ impl Layering {
         Self::find(&model.operations, options, || ModuleLayers::new(model))
     }
 
-    /// Finds the layers from the names of operations only, for a program whose data flow and bytes
-    /// are unknown. With [`LayerSource::Best`], takes the layers of the default regex if it finds
-    /// any layer, since layers cannot be compared with modules without data flow and bytes.
+    /// Finds the layers from names of operations only, for a program whose data flow and bytes are
+    /// unknown. Layers and modules cannot be compared without data flow and bytes, so
+    /// [`LayerSource::Best`] takes the layers of the default regex if it finds any.
     pub fn of_names(operations: &[Operation], options: &LayerOptions) -> Self {
         if let LayerSource::Best = options.source {
             let by_regex = Self::by_default(operations, options);
@@ -91,7 +90,7 @@ impl Layering {
         }
     }
 
-    /// Finds the layers as the original tool does: with the default regex and default options.
+    /// Finds the layers as the original tool does, with the default regex and default options.
     pub fn original(operations: &[Operation]) -> Self {
         Self::by_default(operations, &LayerOptions::default())
     }
@@ -101,28 +100,25 @@ impl Layering {
     }
 
     /// Finds the layers that `regex` matches in names and inputs of operations. All matches with
-    /// the same capture groups are one layer. `options.source` has no effect.
+    /// the same capture groups are one layer. The field `options.source` has no effect.
     pub fn by_regex(operations: &[Operation], regex: &Regex, options: &LayerOptions) -> Self {
         let (layers, notes, keys) = assign(operations, regex, options);
         let mut names = vec![String::new()];
         names.extend(keys.iter().map(|groups| {
-            let texts: Vec<&str> = groups
+            groups
                 .iter()
                 .filter(|text| !text.is_empty())
                 .map(String::as_str)
-                .collect();
-            texts.join(options.separator)
+                .collect::<Vec<_>>()
+                .join(options.separator)
         }));
-        let positions = keys.into_iter().zip(1..).collect();
         Self {
             notes,
-            finder: Finder::Regex(regex.clone(), positions),
+            finder: Finder::Regex(regex.clone(), keys.into_iter().zip(1..).collect()),
             ..Self::of(names, layers)
         }
     }
 
-    /// Builds the layering in which each of `modules.layers` is a layer. `operations` are all
-    /// operations of the model.
     fn by_modules(operations: &[Operation], modules: ModuleLayers) -> Self {
         let layers: Vec<u32> = modules
             .layers(operations)
@@ -136,19 +132,22 @@ impl Layering {
         };
         let names = modules.layers.iter().map(|layer| layer.name.clone());
         let names = [String::new()].into_iter().chain(names).collect();
-        let paths = modules.layers.iter().map(|layer| layer.path.clone());
         Self {
             notes: operations.iter().zip(&layers).map(note).collect(),
-            modules: paths.collect(),
+            modules: modules
+                .layers
+                .iter()
+                .map(|layer| layer.path.clone())
+                .collect(),
             finder: Finder::Modules,
             tree: modules.into(),
             ..Self::of(names, layers)
         }
     }
 
-    /// Builds a layering. `names` has the names of its layers (index 0 is empty), and `layers` has
-    /// one entry per operation: the index into `names` of its layer, or 0 for none. Variables get
-    /// no layer by their names, since these layers are found in no text.
+    /// Builds a layering from given layers. `names` has the names of the layers, after an empty
+    /// entry 0. `layers` has one entry per operation: an index into `names`, or 0 for no layer.
+    /// Names of variables do not contain these layers.
     pub fn of(names: Vec<String>, layers: Vec<u32>) -> Self {
         Self {
             notes: vec![Note::Name; layers.len()],
@@ -170,8 +169,8 @@ impl Layering {
     }
 
     /// Divides the layers for which `is_wanted` is true into their submodules, which become layers.
-    /// `is_wanted` is called with the index into `names`. Returns `None` if no wanted layer has
-    /// submodules, or if the layers are not modules.
+    /// `is_wanted` is called with the index of a layer in `names`. Returns `None` if no layer can
+    /// be divided.
     pub(crate) fn refined(
         &self,
         operations: &[Operation],
@@ -185,31 +184,30 @@ impl Layering {
         Some(Self::by_modules(operations, refined?))
     }
 
-    /// Returns a value for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX`. With
-    /// this value, code of different layers is not outlined together. If the modules of the model
-    /// give no such value, the layer regex itself is returned.
+    /// Returns a regex for PopART's environment variable `POPART_POPLINER_OUTLINER_REGEX`, which
+    /// keeps PopART from outlining code of different layers together. If modules give no such
+    /// regex, the layer regex is returned.
     pub(crate) fn outliner_regex(&self, operations: &[Operation]) -> String {
-        let modules = self.modules();
-        let by_modules = modules.and_then(|modules| modules.outliner_regex(operations));
-        let regex = || {
-            self.regex()
-                .map_or(DEFAULT_LAYER_REGEX, Regex::as_str)
-                .to_string()
-        };
-        by_modules.unwrap_or_else(regex)
+        self.modules()
+            .and_then(|modules| modules.outliner_regex(operations))
+            .unwrap_or_else(|| {
+                self.regex()
+                    .map_or(DEFAULT_LAYER_REGEX, Regex::as_str)
+                    .to_string()
+            })
     }
 
     /// Moves operations at both ends of the model that use a weight named in `tied` from their
-    /// layer to In or Out. Returns `None` if the layers are not modules, or if no layer has such an
-    /// operation.
+    /// layers to In or Out, so that the weight does not force these layers onto one IPU. Returns
+    /// `None` if no operation moves.
     pub(crate) fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let modules = self.modules()?.without_tied_ends(model, tied)?;
         Some(Self::by_modules(&model.operations, modules))
     }
 
-    /// Divides layers further until each of `names` stands for a layer. A name may be that of a
-    /// layer, of a part of a layer, of a module or of an operation. Names that stand for nothing in
-    /// the model are ignored.
+    /// Divides layers further until each of `names` (given by the user) stands for a layer. A name
+    /// may be that of a layer, of a part of a layer, of a module or of an operation. Unknown names
+    /// are ignored.
     pub(crate) fn with_named(self, model: &Model, names: &[&str]) -> Self {
         names.iter().fold(self, |layers, name| {
             if layers.names.iter().any(|own| own == name) {
@@ -221,7 +219,7 @@ impl Layering {
                 return layers.with_modules(&model.operations, part);
             }
             let at_module = |ways| layers.tree(model).first_of_module(name, ways);
-            // Whole paths of layers and modules take precedence over parts of layers' paths.
+            // A name that is the whole path of a layer or module is not searched in parts of paths.
             for way in WHOLE.chunks(1) {
                 if let Named::Layer(_) = lookup_path(name, &layers.modules, way) {
                     return layers;
@@ -244,22 +242,22 @@ impl Layering {
         })
     }
 
-    /// Returns the layer that `name` stands for. The index in the result is the index into the
-    /// field `names` minus 1.
     fn named_by(&self, name: &str) -> Named {
         lookup(name, &self.names[1..], &self.modules)
     }
 
-    /// Iterates over the places that `name` stands for. A place is the index into
-    /// [`names`](Self::names) for a layer, 0 for In, and the number of names for Out.
+    /// Iterates over the places that `name` (given by the user) stands for, as indices: 0 for In,
+    /// the index of a layer in [`names`](Self::names), or the number of names for Out.
     pub(crate) fn places_named(&self, name: &str) -> impl Iterator<Item = usize> {
         let own = self.named_by(name).map(|layer| layer + 1);
-        let known = self.named_places().filter(move |(text, _)| *text == name);
-        let known = known.map(|(_, named)| named);
+        let known = self
+            .named_places()
+            .filter(move |(text, _)| *text == name)
+            .map(|(_, named)| named);
         [own].into_iter().chain(known).filter_map(Named::layer)
     }
 
-    /// Replaces the layers by `modules`, but keeps the field `named`.
+    /// Replaces the layers by `modules`, but keeps what the user's texts stand for.
     fn with_modules(self, operations: &[Operation], modules: ModuleLayers) -> Self {
         Self {
             named: self.named,
@@ -267,9 +265,9 @@ impl Layering {
         }
     }
 
-    /// Returns the texts that stand for a place (0 for In, the index of a layer, or the number of
-    /// names for Out) or for a part inside a place, each with the place. Names and paths of layers
-    /// are left out.
+    /// Iterates over the user's texts that are neither names nor paths of layers. Each text comes
+    /// with its place, or with the place that contains the part for which it stands: 0 for In, the
+    /// index of a layer, or the number of names for Out.
     pub(crate) fn named_places(&self) -> impl Iterator<Item = (&str, Named)> {
         let layers = self.layers_by_name();
         self.named.iter().map(move |(text, named)| {
@@ -278,9 +276,8 @@ impl Layering {
         })
     }
 
-    /// Returns the place of `operation` in the order of the program: 0 for In, the index of a
-    /// layer, or the number of names for Out. `layers` has one entry per operation: the index of
-    /// the layer that its name contains.
+    /// Returns the place of an operation in the order of the program: 0 for In, the index of a
+    /// layer, or the number of names for Out. `layers` has the layer in the name of each operation.
     fn place(&self, operation: usize, layers: &[u32]) -> usize {
         let first = layers.iter().position(|&layer| layer != NO_LAYER);
         match layers[operation] {
@@ -288,9 +285,9 @@ impl Layering {
             layer => layer as usize,
         }
     }
-    /// Divides layers until one begins with `operation`. `name` is the user's text that stands for
-    /// the operation. Records what `name` stands for then: the layer, Out, or a part of a layer, of
-    /// In or of Out.
+    /// Divides layers until one begins with `operation`, to which the user gave the name `name`.
+    /// Records whether `name` then stands for a layer, for Out, or for a part of a layer, In or
+    /// Out.
     fn beginning_with(self, model: &Model, name: &str, operation: usize) -> Self {
         let operation = self
             .tree(model)
@@ -310,9 +307,9 @@ impl Layering {
         layers
     }
 
-    /// Returns whether `operation` is the first operation of its layer, or of the first module that
-    /// begins in its layer or in Out. Returns false for operations in In, and `None` for operations
-    /// in Out that run before the first module that begins there.
+    /// Returns whether a layer, or the first module that begins in a layer or in Out, begins with
+    /// `operation`. The result is false for operations in In, and `None` for operations in Out
+    /// before its first module.
     fn begins_place(&self, model: &Model, operation: usize) -> Option<bool> {
         let by_name = self.layers_by_name();
         let place = self.place(operation, &by_name);
@@ -332,26 +329,26 @@ impl Layering {
         let first = by_name.iter().position(|&layer| layer as usize == place);
         Some([first, begun].contains(&Some(operation)))
     }
-    /// Returns one entry per position (In, each layer, Out): the modules of the model's code that
-    /// the position calls.
+    /// Returns the modules of the model's code that each position (In, each layer, Out) calls.
     pub(crate) fn module_calls(&self, model: &Model) -> Vec<ModuleCalls> {
-        let layers = self.layers_by_name();
-        let mut calls = self.tree(model).calls(&layers, self.names.len() - 1);
+        let mut calls = self
+            .tree(model)
+            .calls(&self.layers_by_name(), self.names.len() - 1);
         if model.recording.framework != Framework::Tensorflow {
             calls.iter_mut().for_each(|calls| calls.top.clear());
         }
         calls
     }
 
-    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`,
-    /// the path of a layer. Modules can be missing only in names of PopTorch, so other frameworks
-    /// are not checked and the result is true.
+    /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
+    /// Only names of PopTorch can lack modules, so the result is always true for other frameworks.
     pub(crate) fn has_module(&self, model: &Model, path: &str) -> bool {
         let is_torch = model.recording.framework == Framework::Poptorch;
         !is_torch || self.tree(model).has_module(path)
     }
 
-    /// Returns the modules of the model, even if a regex found the layers.
+    /// Returns the modules of the model. If a regex found the layers, the modules are computed by
+    /// the first call.
     pub(crate) fn tree(&self, model: &Model) -> &ModuleLayers {
         self.tree.get_or_init(|| ModuleLayers::new(model))
     }
@@ -364,17 +361,16 @@ impl Layering {
         }
     }
 
-    /// Returns the index of the layer that `operation` has by its name, by its inputs or, if it is
-    /// a Call, by the operation after it; `None` if it has no such layer. An operation whose inputs
-    /// match only the regex for inputs of the first layer runs before the layers, so `None` is
-    /// returned for it too.
+    /// Returns the layer of an operation by its name, by its inputs or, for a Call, by the
+    /// operation after it; `None` if there is none. The result is also `None` if only the regex for
+    /// inputs of the first layer matches, since such an operation runs before the layers.
     pub fn own_layer(&self, operation: usize) -> Option<u32> {
         let is_own = self.notes[operation] != Note::InputsRegexLayer0;
         Some(self.layers[operation]).filter(|&layer| is_own && layer != NO_LAYER)
     }
 
-    /// Returns one entry per operation: the index of the layer that its name contains, or
-    /// [`NO_LAYER`].
+    /// Returns one entry per operation: the index of the layer that the operation's name contains,
+    /// or [`NO_LAYER`] even if its inputs contain a layer.
     pub(crate) fn layers_by_name(&self) -> Vec<u32> {
         self.layers
             .iter()
@@ -386,17 +382,13 @@ impl Layering {
             .collect()
     }
 
-    /// Returns the index of the layer of the variable with the label `label`. The tensor id in the
-    /// label gives the layer, or else the name in the label. Such a text gives a layer by its only
-    /// match of the layer regex, or by the path of the layer's module. Returns `None` if neither
-    /// text gives exactly one layer.
+    /// Returns the layer of a variable by the tensor id in its label or, if that contains no layer,
+    /// by the name in its label. A text contains a layer if it has exactly one match of the layer
+    /// regex, or the path of the layer's module.
     pub fn layer_in(&self, label: &Label) -> Option<u32> {
         let layer = |text: &str| match &self.finder {
             Finder::Nothing => None,
-            Finder::Regex(regex, positions) => {
-                let groups = only(matches(regex, text))?;
-                positions.get(&groups).copied()
-            }
+            Finder::Regex(regex, positions) => positions.get(&only(matches(regex, text))?).copied(),
             Finder::Modules => Some(self.tree.get()?.layer_of(text)? as u32 + 1),
         };
         layer(&label.tensor).or_else(|| layer(&label.name))
@@ -417,31 +409,31 @@ impl Layering {
 #[cfg(test)]
 mod tests;
 
-/// The regex by which the original tool finds layers in names of operations.
+/// The regex with which the original tool finds layers in names of operations.
 pub const DEFAULT_LAYER_REGEX: &str = r"(?:^|\/)(?:[L|l]ayer|blocks|encoder)[\/_\.]?(\d+)";
 
-/// The regex by which the original tool finds inputs of the first layer.
+/// The regex with which the original tool finds inputs of the first layer.
 pub const DEFAULT_INPUTS_REGEX: &str = r"(word_embeddings|Embedding_Dict)";
 
 /// Where layers come from: from a regex, or from the modules of the model.
 #[derive(Debug, Clone, Default)]
 pub enum LayerSource {
-    /// Take layers from the default regex if these layers describe the model at least as briefly as
-    /// the modules of the model do; otherwise, take the modules.
+    /// Take the layers of the default regex or the modules of the model, whichever describe the
+    /// model more briefly; if both do equally, the layers of the regex.
     #[default]
     Best,
     /// Take modules of the model as layers, such as the blocks that its PyTorch code calls.
     Modules,
     /// Find layers with [`DEFAULT_LAYER_REGEX`] only, as the original tool does.
     Original,
-    /// Find layers with this regex in names and inputs of operations.
+    /// Find layers by searching for this regex in the names and inputs of operations.
     Regex(Regex),
 }
 
 /// Options that determine what the layers of a model are.
 #[derive(Debug, Clone)]
 pub struct LayerOptions {
-    /// Whether layers come from a regex or from modules.
+    /// Where layers come from: a regex, or the modules of the model.
     pub source: LayerSource,
     /// A regex that matches inputs of the first layer. An operation with such an input belongs to
     /// the first layer if neither its name nor its inputs contain a layer.
@@ -449,13 +441,11 @@ pub struct LayerOptions {
     /// The order in which layers from a regex are numbered; modules keep the order of the program.
     pub order: LayerOrder,
     /// The text between the capture groups of the layer regex in the name of a layer: a dot, or
-    /// nothing in the classic memory model, as in the original tool (in Python).
+    /// nothing in the classic memory model, as in the original tool.
     pub separator: &'static str,
 }
 
 impl Default for LayerOptions {
-    /// Returns options that take layers from the default regex or from modules, whichever describes
-    /// the model more briefly, and that number layers in the order of their first operations.
     fn default() -> Self {
         Self {
             source: LayerSource::default(),
@@ -467,7 +457,7 @@ impl Default for LayerOptions {
 }
 
 impl LayerOptions {
-    /// Returns options with which the layers are modules of the model.
+    /// Returns default options, except that the layers are modules of the model.
     pub fn modules() -> Self {
         Self {
             source: LayerSource::Modules,
@@ -476,7 +466,7 @@ impl LayerOptions {
     }
 }
 
-/// Compiles a regex that is a constant in the source code of this program.
+/// Compiles a regex from the source code of this program, which is always valid.
 pub fn own_regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a regex of this program")
 }

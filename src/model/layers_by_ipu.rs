@@ -1,5 +1,5 @@
-//! Which layers run on each IPU of a compiled pipeline (docs/model.md, "A compiled
-//! pipeline").
+//! Finds which layers run on each IPU of a pipeline that was already compiled (docs/model.md, "A
+//! compiled pipeline").
 
 use super::{LayerOptions, Layering, names, operations};
 use crate::debug_info::DebugInfo;
@@ -11,15 +11,14 @@ use crate::profile::{Ipus, Programs};
 pub struct LayersByIpu {
     /// The names of all layers, in the order in which they run.
     pub names: Vec<String>,
-    /// One entry per IPU: the layers that run on it, as ascending indices into `names`. A layer
-    /// belongs to the IPU that has most of the vertices of the layer's operations.
+    /// One entry per IPU: the layers that run on the IPU, as ascending indices into `names`. A
+    /// layer belongs to the IPU that has most of the vertices of the layer's operations.
     pub ipus: Vec<Vec<usize>>,
 }
 
 impl LayersByIpu {
-    /// Finds the layers in the names of operations, as `options` require. The tiles of a layer's
-    /// vertices give its IPU; `ipus` has the tiles of each IPU. Layers without vertices are on no
-    /// IPU.
+    /// Finds the layers in the names of operations, and the IPU of each layer by the tiles of its
+    /// vertices. `ipus` has the tiles of each IPU. Layers without vertices are on no IPU.
     ///
     /// # Errors
     /// If the program tree is cyclic or too large.
@@ -32,8 +31,8 @@ impl LayersByIpu {
         let found = operations::find(programs, debug_info)?;
         let (operations, _) = names::name_all(&found, programs, debug_info)?;
         let layering = Layering::of_names(&operations, options);
-        // One entry per layer, with one number per IPU: how many vertices of the layer's operations
-        // are on the IPU.
+        // One entry per layer, which has one number per IPU: how many vertices of the layer's
+        // operations are on the IPU.
         let mut vertices = vec![vec![0u64; ipus.count as usize]; layering.len() - 1];
         for (index, operation) in found.operations.iter().enumerate() {
             let Some(layer) = layering.own_layer(index) else {
@@ -51,8 +50,8 @@ impl LayersByIpu {
         }
         let mut by_ipu = vec![Vec::new(); ipus.count as usize];
         for (layer, vertices) in vertices.iter().enumerate() {
-            // If several IPUs have the most vertices, the first is taken, since the search goes
-            // from last to first.
+            // If several IPUs have equally many vertices of a layer, the first IPU is taken, which
+            // the search from last to first finds last.
             let most = vertices.iter().enumerate().rev().max_by_key(|ipu| ipu.1);
             if let Some((ipu, 1..)) = most {
                 by_ipu[ipu].push(layer);

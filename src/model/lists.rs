@@ -1,9 +1,8 @@
-//! Small functions on lists.
+//! Functions on lists that several parts of the model need.
 
 use rustc_hash::FxHashMap;
 use std::hash::Hash;
 
-/// Returns the distinct values in `all`, in ascending order.
 pub fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     let mut all: Vec<T> = all.into_iter().collect();
     all.sort_unstable();
@@ -11,9 +10,9 @@ pub fn ascending<T: Ord>(all: impl IntoIterator<Item = T>) -> Box<[T]> {
     all.into()
 }
 
-/// Returns one entry per item in a list of `count` items, and one more entry for the end: the sum
-/// of the values that earlier items make and that this or a later item uses. Each entry of `passed`
-/// has the index of the item that makes a value, the index of the last item that uses it, and the
+/// Returns how much passes each point between `count` items: one entry per item, and one for the
+/// end, with the sum of the values that earlier items make and that this or a later item uses. Each
+/// entry of `passed` has the item that makes a value, the last item that uses the value, and the
 /// value.
 pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>) -> Vec<i64> {
     let mut changes = vec![0; count + 1];
@@ -27,7 +26,6 @@ pub fn crossing(count: usize, passed: impl Iterator<Item = (usize, usize, i64)>)
     changes
 }
 
-/// Returns how often each item of `all` occurs.
 pub fn counts<T: Hash + Eq>(all: impl IntoIterator<Item = T>) -> FxHashMap<T, usize> {
     let mut counts = FxHashMap::default();
     for item in all {

@@ -68,52 +68,53 @@ use serde::{Deserialize, Serialize};
 /// The model of one compiled program: its operations with their code, and the variables that
 /// operations use. The model does not depend on the choice of layers.
 ///
-/// A deserialized model may have indices that are too large for the lists to which they refer; the
-/// module `saved` checks for such indices.
+/// The indices in a deserialized model may be too large for the lists to which they refer. The
+/// module `saved` checks them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
     /// The IPUs that the program was compiled for, with their number of tiles and the memory of a
     /// tile.
     pub target: Target,
-    /// All operations, in the order of their first programs in the walk over the program tree.
+    /// All operations, in the order in which a walk over the program tree reaches their first
+    /// programs.
     pub operations: Vec<Operation>,
-    /// All operation groups. A group has all operations with the same debug context, such as the
-    /// operations of all calls of an outlined body.
+    /// All operation groups. A group has all operations with the same debug context, such as one
+    /// operation in all calls of an outlined function.
     pub operation_groups: Vec<OperationGroup>,
-    /// The equivalence classes of variables, and the steps at which the variables of each class are
-    /// live.
+    /// The equivalence classes of variables. All variables of a class are live at the same liveness
+    /// steps.
     pub classes: LiveClasses,
-    /// The lowered variables that hold data, including those that no operation uses. On each tile,
-    /// the variables with the same equivalence class and use set are one group. This field has most
-    /// of the model's size.
+    /// The lowered variables that hold data, including those that no operation uses. Variables on
+    /// one tile with the same equivalence class and the same use set (the operation groups that use
+    /// a variable) are stored as one group. This field has most of the model's size.
     pub variables: VariableGroups,
-    /// The lowered variables that hold code or vertex state and are used by an operation, because a
-    /// program copies code to them.
+    /// The lowered variables that hold code or vertex state and that an operation uses, which
+    /// happens if a program copies code to them.
     pub code_variables: VariableGroups,
     /// One entry per [`CodeKind`](crate::profile::CodeKind): the bytes, on each tile, of all
     /// lowered variables that hold this kind of code.
     pub recorded_code: [TileBytes; 4],
-    /// The use sets (sets of operation groups that use a variable) of all variables.
+    /// The use sets of all variables. A use set is the set of operation groups that use a variable.
     pub use_sets: UseSets,
-    /// Labels of weights and other persistent variables. `use_sets` refers to them by index. The
-    /// first label is empty and stands for variables without a label.
+    /// Labels of weights and other persistent variables, to which `use_sets` refers by index. The
+    /// first label is empty, for variables without a label.
     pub labels: Vec<Label>,
     /// One entry per call of a function that is called from several places: the called function, as
-    /// the index of its body among the profile's programs. Calls whose debug contexts tell which
-    /// operations they replaced have no entry.
+    /// the index of its body among the profile's programs. Calls for which debug contexts tell what
+    /// each operation of the body replaced have no entry.
     pub calls: Vec<u32>,
     /// The graph of the data that flows through variables from operations to later operations.
     pub flow: DataFlow,
-    /// One entry per vertex type, with the same index as in the profile: the bytes of the vertex
-    /// type's code on each tile.
+    /// One entry per vertex type of the profile: the bytes of the vertex type's code on each tile.
     pub vertex_code: Vec<TileBytes>,
-    /// The programs with vertex state or exchange code, each with its operation group.
+    /// The programs that have vertex state or exchange code, each with its operation group.
     pub programs: Vec<OwnedProgram>,
-    /// The bytes on each tile that the compiler recorded for the whole program.
+    /// The bytes on each tile that the compiler recorded for the program as a whole.
     pub recorded: Recorded,
     /// The liveness step at which the backward pass begins; `None` for inference.
     pub backward_start: Option<u32>,
-    /// Properties of the recorded compilation that the memory of a pipeline depends on.
+    /// Properties of the recorded compilation, such as recomputation, on which the memory of a
+    /// pipeline depends.
     pub recording: Recording,
     /// The cycles of the operations; `None` if the profile has no cycles.
     pub cycles: Option<OperationCycles>,
@@ -121,32 +122,34 @@ pub struct Model {
     pub version: FormatVersion,
     /// Versions and options of the software that made the profile.
     pub made: BuildInfo,
-    /// The tile and step with the most live bytes; `None` unless [`Model::build`] looked for it.
+    /// The tile and the liveness step with the most live bytes; `None` unless [`Model::build`] was
+    /// asked to find them.
     pub memory_peak: Option<MemoryPeak>,
     /// Warnings for the user about unusual content of the profile or the debug contexts.
     pub warnings: Vec<Warning>,
-    /// Places where tables of the profile contradict each other.
+    /// Contradictions that were found between tables of the profile.
     pub contradictions: Vec<Contradiction>,
-    /// The regexes for layers that the user gave when the model was saved.
+    /// The regexes that the user gave for finding layers when the model was saved.
     pub layer_regexes: LayerRegexes,
 }
 
-/// The regexes for layers that the user gave. A field is `None` if the user did not give its regex.
+/// The regexes that the user gave for finding layers. A field is `None` if the user did not give
+/// its regex.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerRegexes {
     /// The value of `--layer-name-regex`: a regex, or `auto`.
     pub names: Option<String>,
-    /// The value of `--inputs-regex-layer-0`.
+    /// The value of `--inputs-regex-layer-0`, the regex for inputs of the first layer.
     pub inputs: Option<String>,
 }
 
-/// Sums of bytes, over all tiles, of the variables of one use set.
+/// Sums of bytes, over all tiles, of the variables of one use set, that is, of variables that the
+/// same operation groups use.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SetBytes {
     pub(crate) all: u64,
-    /// Bytes of those variables of the use set that are parameters: live on the first and on the
-    /// last step, or marked by their debug context as a variable of the framework (docs/model.md,
-    /// "Variables").
+    /// Bytes of parameters: variables that are live on the first and the last step, or that their
+    /// debug context marks as variables of the framework (docs/model.md, "Variables").
     pub(crate) parameters: u64,
 }
 
@@ -166,26 +169,26 @@ impl Model {
             .any(|label| label.kind == TensorKind::Variable)
     }
 
-    /// Returns the label (name, tensor and kind) of the variables that have use set `set`.
+    /// Returns the framework's label (name, tensor and kind) of the variables with the use set
+    /// `set` (the operation groups that use a variable), an index into [`Model::use_sets`].
     pub fn label_of(&self, set: u32) -> &Label {
         &self.labels[self.use_sets.label(set) as usize]
     }
 
-    /// Returns whether variables with equivalence class `class` and use set `set` are parameters:
-    /// live on the first and on the last step, or marked by their debug context as a variable of
-    /// the framework (docs/model.md, "Variables").
+    /// Returns whether variables with the equivalence class `class` and the use set `set` (the
+    /// operation groups that use a variable) are parameters, such as weights: live on the first and
+    /// the last step, or marked by their debug context as variables of the framework
+    /// (docs/model.md, "Variables").
     pub(crate) fn is_parameter(&self, class: u32, set: u32) -> bool {
         self.classes.lasts(class) || self.label_of(set).kind == TensorKind::Variable
     }
 
-    /// Returns one entry per operation group: whether `is_wanted` is true for any operation of the
-    /// group.
+    /// Returns one entry per operation group (operations with one debug context): whether
+    /// `is_wanted` is true for any operation of the group.
     pub(crate) fn groups_with(&self, is_wanted: impl Fn(&Operation) -> bool) -> Vec<bool> {
         self.groups_of_any(self.operations.iter().map(is_wanted))
     }
 
-    /// Returns one entry per operation group: whether any of its operations is wanted. `are_wanted`
-    /// has one item per operation.
     fn groups_of_any(&self, are_wanted: impl Iterator<Item = bool>) -> Vec<bool> {
         let mut has_any = vec![false; self.operation_groups.len()];
         for (operation, is_wanted) in self.operations.iter().zip(are_wanted) {
@@ -194,32 +197,29 @@ impl Model {
         has_any
     }
 
-    /// Returns one entry per use set: the number of operation groups that update weights and use
-    /// its variables, where 2 means two or more.
+    /// Returns one entry per use set (variables that the same operations use): how many operation
+    /// groups update weights with the set's variables, where 2 means two or more.
     pub(crate) fn updates_by_set(&self) -> Vec<u8> {
         let is_update = self.groups_with(|operation| operation.is_update);
         self.users_by_set(|group| is_update[group])
     }
 
-    /// Returns one entry per use set: the number of operation groups that use its variables and for
-    /// which `counts` is true, where 2 means two or more. `counts` is called with the index of the
-    /// group.
+    /// Returns one entry per use set (variables that the same operations use): for how many of the
+    /// operation groups that use the set's variables `counts` is true, where 2 means two or more.
     pub(crate) fn users_by_set(&self, counts: impl Fn(usize) -> bool) -> Vec<u8> {
         self.use_sets.fold(0, |sum: u8, group| {
             (sum + u8::from(counts(group as usize))).min(2)
         })
     }
 
-    /// Returns one entry per use set: whether `is_wanted` is true for all operation groups that use
-    /// its variables. The entry is also true if no group uses them. `is_wanted` is called with the
-    /// index of the group.
+    /// Returns one entry per use set (variables that the same operations use): whether `is_wanted`
+    /// is true for all operation groups that use the set's variables, or no group uses them.
     pub(crate) fn sets_of_only(&self, is_wanted: impl Fn(usize) -> bool) -> Vec<bool> {
         self.use_sets.fold(true, |are_wanted, group| {
             are_wanted && is_wanted(group as usize)
         })
     }
 
-    /// Returns one entry per use set: the bytes of its variables over all tiles.
     pub(crate) fn bytes_of_sets(&self) -> Vec<SetBytes> {
         let mut sums = vec![SetBytes::default(); self.use_sets.len()];
         for item in self.variables.uses() {
@@ -232,23 +232,24 @@ impl Model {
         sums
     }
 
-    /// Iterates over the use sets of weights, each with the bytes of its weights. `bytes` has one
-    /// entry per use set. A weight is a variable that its debug context marks as a variable of the
-    /// framework. In profiles without such contexts, a weight is a variable that is live on the
-    /// first and the last step, and that either exactly one update uses, or no update uses but the
-    /// host both writes and reads. In the latter case the variable must have the bytes of a tensor,
-    /// unlike a learning rate. Variables that the forward pass does not use are not weights, but
+    /// Iterates over the use sets of weights (the operation groups that use each weight), each with
+    /// the bytes of its weights.
+    ///
+    /// If debug contexts mark variables of the framework, a weight is a marked variable. Otherwise,
+    /// a weight is an always-live variable that exactly one update uses, or that the host both
+    /// writes and reads and no update uses. In the latter case the variable must have the bytes of
+    /// a tensor, unlike a learning rate. Variables that the forward pass does not use are
     /// accumulators or optimizer state.
     pub(crate) fn weights(&self, bytes: &[SetBytes]) -> impl Iterator<Item = (u32, u64)> {
         let has_kinds = self.has_weight_labels();
         let updates = self.updates_by_set();
-        // The host writes and reads weights. It never reads inputs back, and it never copies
+        // The host both writes and reads weights. It never reads inputs back, and it never copies
         // constants.
         let streams = |group: usize| self.operation_groups[group].only_streams();
         let copies = self.users_by_set(streams);
         let is_forward =
             self.groups_with(|operation| matches!(operation.pass, Pass::Forward | Pass::Both));
-        // Weights are read in the forward pass, accumulators and state of an optimizer are not.
+        // The forward pass reads weights, but neither accumulators nor optimizer state.
         let reads = self.users_by_set(|group| is_forward[group] && !streams(group));
         (0u32..)
             .zip(bytes)
@@ -259,7 +260,8 @@ impl Model {
                 TensorKind::Constant => false,
                 _ => match updates[set as usize] {
                     0 => copies[set as usize] == 2 && parameters >= self.min_tensor_bytes(),
-                    // A variable that several updates use, such as a learning rate, is no weight.
+                    // Several updates use a learning rate, so a variable of several updates is not
+                    // a weight.
                     updates => updates == 1,
                 },
             })
@@ -273,10 +275,9 @@ impl Model {
             .peak(on_tile.map(|group| (group.class, group.bytes)))
     }
 
-    /// Returns one entry per tile: the bytes of the whole model as one pipeline stage. These are
-    /// the bytes of all code, of the data variables that are live at the tile's fullest step, and
-    /// the recorded bytes that no variable explains. The result depends neither on layers nor on
-    /// options.
+    /// Returns one entry per tile: the bytes that the whole model needs as a single pipeline stage.
+    /// They are the bytes of all code, of the data variables at the tile's fullest step, and of
+    /// recorded memory that no variable explains. Neither layers nor options change the result.
     fn totals_in_one_stage(&self) -> Vec<u64> {
         let mut taken: Vec<u64> = (0..self.variables.tiles())
             .into_par_iter()

@@ -10,12 +10,9 @@ use crate::profile::Programs;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// Returns all operations with names, in the order of `found.operations`. Also returns the call
-/// paths on which outlined operations (operations in the body of a called function) take the names
-/// of the operations that they replaced.
-///
-/// # Errors
-/// If all names and inputs together are longer than [`limits::TEXT`].
+/// Returns all operations with their names. Also returns the call paths (sequences of Calls) on
+/// which operations in the body of a function take the names of the operations that they replaced
+/// when the compiler outlined code.
 pub fn name_all(
     found: &UnnamedOperations,
     programs: &Programs,
@@ -53,20 +50,20 @@ pub fn name_all(
     Ok((operations, with_pairs.collect()))
 }
 
-/// Map from the id of the debug context of an outlined operation (an operation in the body of a
-/// called function) to the context id of the operation that it replaced.
+/// Map from an operation in the body of an outlined function to the original operation that it
+/// replaced, both as ids of debug contexts. The original operation has the name that users know.
 type Pairs = FxHashMap<u64, u64>;
 
 struct Namer<'a> {
     debug_info: &'a DebugInfo,
     layer: Option<SoftwareLayer>,
     programs: &'a Programs,
-    /// Map from a debug context to its pairs of outlined and replaced operations. It contains all
-    /// contexts in `paired_contexts`.
+    /// Map from a debug context to the operations that were replaced when the compiler outlined
+    /// code, as far as the context records them.
     pairs: FxHashMap<Position, Pairs>,
-    /// One entry per call path: the contexts whose pairs of outlined and replaced operations apply
-    /// on the path. Each Call of the path has at most one such context; the context of the
-    /// outermost Call is first.
+    /// One entry per call path (the Calls that lead to an operation): the debug contexts that
+    /// record which operations were replaced by operations of the called functions, that of the
+    /// outermost Call first. A Call has at most one such context.
     paired_contexts: Vec<Vec<Position>>,
 }
 
@@ -87,13 +84,10 @@ impl<'a> Namer<'a> {
         namer
     }
 
-    /// Finds the context whose pairs of outlined and replaced operations apply in the body of
-    /// `call`. This is the first context with pairs on the way from the context of the Call to the
-    /// root of the contexts. But if the pairs of an enclosing Call record that this context
-    /// replaced another context, the replaced context is taken; if the way has no context with
-    /// pairs, each context on it may be such a replacement, because a Call in an outlined body may
-    /// be a copy without pairs. Returns `None` if no context with pairs is found. `enclosing` has
-    /// the contexts whose pairs apply to the Call, that of the outermost Call first.
+    /// Finds the debug context that records which operations were replaced by the operations in the
+    /// body of `call`: the first context with such records from the Call's context to the root. A
+    /// Call inside an outlined function may be a copy without records; then the contexts of the
+    /// enclosing Calls, in `enclosing`, tell which context its context replaced.
     fn paired_context(&mut self, enclosing: &[Position], call: u32) -> Option<Position> {
         let chain: Vec<Position> = self
             .debug_info
@@ -113,8 +107,8 @@ impl<'a> Namer<'a> {
         context.filter(|&context| self.has_pairs(context))
     }
 
-    /// Returns whether `context` records pairs of outlined and replaced operations: which
-    /// operations the operations in the body of a called function replaced.
+    /// Returns whether a debug context records which operations were replaced by operations in the
+    /// body of an outlined function.
     fn has_pairs(&mut self, context: Position) -> bool {
         let pairs = || {
             self.debug_info
@@ -158,9 +152,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns two values: whether an operation's context or `name` marks it as part of the
-    /// backward pass, and whether its context or name marks it as an update of weights
-    /// (docs/model.md, "Passes").
+    /// Returns whether the debug context or the name marks an operation as part of the backward
+    /// pass, and whether they mark the operation as an update of weights (docs/model.md, "Passes").
     fn is_backward_or_update(&self, context: Position, name: &str) -> (bool, bool) {
         let text = |field| self.debug_info.text(context, field);
         match self.layer {
@@ -180,10 +173,9 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Returns the name of the operation from its debug contexts. If the operation is outlined and
-    /// replaced another operation, the contexts of the replaced operation give the name; if several
-    /// Calls record a replaced operation, the innermost Call decides. Returns `None` if the
-    /// contexts have no name.
+    /// Returns the name of an operation from its debug contexts; `None` if they have no name. An
+    /// operation in an outlined function has the name of the operation that it replaced, which the
+    /// innermost Call with such a record tells.
     fn context_name(&self, operation: &UnnamedOperation) -> Option<&'a str> {
         let uid = self.debug_info.id(operation.context.position);
         let named_by = *self.paired_contexts[operation.path as usize]
@@ -215,8 +207,8 @@ impl<'a> Namer<'a> {
         }
     }
 
-    /// Calls `text` for the contexts of the software layer `layer` on the way from the context with
-    /// id `named_by` to the root, and returns the first text that is not empty.
+    /// Returns the first non-empty result of `text` for the debug contexts of one software layer,
+    /// on the way from the context with id `named_by` to the root.
     fn first_text(
         &self,
         named_by: u64,
@@ -246,11 +238,11 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// A TensorFlow operation is in the backward pass if a component (between slashes) of its name is
-/// one of these texts.
+/// A TensorFlow operation is in the backward pass if its name has one of these texts between
+/// slashes.
 const GRADIENTS: [&str; 2] = ["gradients", "gradient_tape"];
 /// A TensorFlow operation is taken as an update of weights if a component (between slashes) of its
-/// name begins with one of these texts. This is an assumption.
+/// name begins with one of these texts. TensorFlow does not guarantee such names.
 const UPDATES: [&str; 2] = ["update_", "ResourceApply"];
 
 /// Returns the beginning of a TensorFlow operation's name up to the part that marks an update of
@@ -303,9 +295,9 @@ pub fn op_type(opid: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(_, name)| name)
 }
 
-/// Returns the name of an operation that is a Call or a tensor, or that has no `name`. The name
-/// consists of the type (`Call`, `Tensor` or `Anonymous`), the `instance` number in parentheses (if
-/// given), and a slash and the id of the `tensor` (if given).
+/// Returns the name of an operation that is a Call or a tensor, or that has no name: its type
+/// (`Call`, `Tensor` or `Anonymous`), the number `instance` in parentheses, and the id of the
+/// tensor after a slash, as far as they are known.
 fn plain_name(name: &str, instance: Option<&str>, tensor: Option<&str>) -> String {
     let kind = match tensor {
         _ if !name.is_empty() => name,

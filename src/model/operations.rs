@@ -1,4 +1,4 @@
-//! Sorts the programs of a profile into operations (docs/model.md, "Contexts and names" and
+//! Groups the programs of a profile into operations (docs/model.md, "Contexts and names" and
 //! "Operations"), and lists the programs that have vertex state or exchange code.
 
 use super::code::states;
@@ -14,8 +14,8 @@ use std::fmt;
 /// function is called twice, each operation in its body counts as two operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Operation {
-    /// Index into [`Model::operation_groups`](super::Model::operation_groups) of the group that
-    /// this operation belongs to: all operations with the same debug context share a group.
+    /// The operation's group (all operations with the same debug context), as an index into
+    /// [`Model::operation_groups`](super::Model::operation_groups).
     pub group: u32,
     /// Full name from the debug contexts, such as `encoder/layer/0/MatMul` (docs/model.md,
     /// "Contexts and names").
@@ -32,19 +32,21 @@ pub struct Operation {
     /// Whether the debug context or the name marks the operation as part of the backward pass
     /// (docs/model.md, "Passes").
     pub is_backward: bool,
-    /// Whether the operation updates weights. Names and debug contexts determine this. If they mark
-    /// no operation of the model as an update, the variables that each operation uses determine it.
+    /// Whether the operation updates weights, as its name or debug context tells. If no name or
+    /// context in the model marks an update, the variables that an operation uses tell whether it
+    /// is one.
     pub is_update: bool,
     /// The pass of the training step in which the operation runs.
     pub pass: Pass,
-    /// Whether the operation is in the body of a function.
+    /// Whether the operation is in the body of a function, that is, below a Call in the program
+    /// tree.
     pub is_nested: bool,
     /// The first and the last liveness step of the operation, both inclusive; `None` if it has no
     /// step. If the profile lists the steps of a function body separately for each call, only the
     /// steps of the call that this operation is part of are included.
     pub window: Option<(u32, u32)>,
-    /// Index into [`Model::calls`](super::Model::calls) of the function call that the operation is
-    /// part of, or [`NO_CALL`](super::NO_CALL).
+    /// The function call that the operation is part of, as an index into
+    /// [`Model::calls`](super::Model::calls); [`NO_CALL`](super::NO_CALL) if there is none.
     pub call: u32,
 }
 
@@ -83,14 +85,15 @@ impl fmt::Display for Pass {
     }
 }
 
-/// The debug context that identifies the operation of a program (docs/model.md, "Contexts and
+/// The debug context of the operation that a program belongs to (docs/model.md, "Contexts and
 /// names").
 #[derive(Clone, Copy)]
 pub struct OperationContext {
-    /// Position of the context in [`DebugInfo`]. The context's id is the uid of the operation.
+    /// Position of the debug context in [`DebugInfo`]. The id of the context identifies the
+    /// operation.
     pub position: Position,
-    /// Whether the compiler made the operation. If so, no context on the way to the root is of the
-    /// software layer that defines operations, and the framework gave the operation no name.
+    /// Whether the compiler made the operation, so that no debug context of the framework gives it
+    /// a name.
     pub is_anonymous: bool,
 }
 
@@ -107,9 +110,9 @@ pub fn operation_layer(debug_info: &DebugInfo) -> Option<SoftwareLayer> {
     .find(|&layer| debug_info.has_layer(layer))
 }
 
-/// Returns the operation context of a program with debug id `debug_id`. Returns `None` if the id is
-/// 0 (no context) or missing in `debug.cbor`. `layer` is the software layer that defines the
-/// operations ([`operation_layer`]).
+/// Returns the debug context of the operation that a program belongs to; `None` if the program's
+/// `debug_id` is 0 (no context) or missing in `debug.cbor`. `layer` is the software layer that
+/// defines operations.
 fn operation_context(
     debug_info: &DebugInfo,
     layer: Option<SoftwareLayer>,
@@ -133,47 +136,49 @@ fn operation_context(
 /// All operations before they get names, and the walk over the program tree that found them.
 pub struct UnnamedOperations {
     pub walk: Walk,
-    /// One entry per visit in `walk.visits`: the operation that the visited program belongs to, as
-    /// an index into `operations`, or [`NO_OPERATION`].
+    /// One entry per visit in the walk over the program tree: the operation of the visited program,
+    /// as an index into `operations`, or [`NO_OPERATION`]. A program is visited once for each
+    /// sequence of Calls that leads to it.
     pub operation_of: Vec<u32>,
     pub operations: Vec<UnnamedOperation>,
     pub groups: Vec<UnnamedGroup>,
 }
 
-/// Value instead of an index of an operation, for a program that belongs to no operation.
+/// Marks a program or a liveness step that belongs to no operation.
 pub const NO_OPERATION: u32 = u32::MAX;
 
-/// An operation before it gets its name, identified by its call path and its operation context.
+/// An operation before it gets its name. It is identified by the Calls that lead to its programs,
+/// and by their debug context.
 pub struct UnnamedOperation {
     pub path: Path,
     pub context: OperationContext,
-    /// The operation's group, as an index into [`UnnamedOperations::groups`].
     pub group: u32,
-    /// The programs of the operation, as indices into `Programs::all`, in the order of the walk
-    /// over the program tree. Each program is listed once.
+    /// The distinct programs of the operation, as indices into `Programs::all`, in the order of the
+    /// walk over the program tree.
     pub programs: Vec<u32>,
 }
 
-/// All operations with the same debug context, before they get names. The programs of the group are
-/// those of its first operation in the walk over the program tree.
+/// All operations with the same debug context, before they get names. They share the programs of
+/// the first operation in the walk over the program tree.
 pub struct UnnamedGroup {
     pub uid: u64,
-    /// Index into [`UnnamedOperations::operations`] of the first operation of the group.
     pub first: u32,
     pub programs: Vec<u32>,
 }
 
-/// Walks the program tree and assigns each visit of a program to an operation, by the debug
-/// contexts in `debug_info`. Operations are in the order of their first programs in this walk.
+/// Walks the program tree and assigns each program, separately for each sequence of Calls that
+/// leads to it, to an operation by its debug context. Operations are in the order of their first
+/// programs.
 ///
 /// # Errors
-/// If the program tree is cyclic, or unfolds to too many visits.
+/// If the program tree is cyclic, or has too many programs when all Calls are expanded.
 pub fn find(programs: &Programs, debug_info: &DebugInfo) -> Result<UnnamedOperations, FileError> {
     let layer = operation_layer(debug_info);
     let walk = walk(programs)?;
     let mut operations: Vec<UnnamedOperation> = Vec::new();
     let mut groups: Vec<UnnamedGroup> = Vec::new();
-    // Map from a debug id, which many programs may share, to its operation context.
+    // Many programs may have the same debug id, so the operation context of each debug id is found
+    // only once.
     let mut contexts = FxHashMap::default();
     let (mut by_key, mut by_context) = (FxHashMap::default(), FxHashMap::default());
     let operation_of = |&(path, program): &(Path, u32)| {
@@ -244,8 +249,7 @@ pub enum OwnedKind {
     DoExchange,
 }
 
-/// Lists all programs with vertex state or exchange code, in the order of the profile. `groups` are
-/// all operation groups.
+/// Lists all programs with vertex state or exchange code, in the order of the profile.
 pub fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<OwnedProgram> {
     let mut group_of = vec![None; programs.all.len()];
     for (number, group) in (0u32..).zip(groups) {
@@ -278,8 +282,6 @@ pub fn owned_programs(programs: &Programs, groups: &[UnnamedGroup]) -> Vec<Owned
         .collect()
 }
 
-/// Returns the name of the compute set that `program` runs; if it runs none, the name of the
-/// program.
 pub fn name_of<'p>(programs: &'p Programs, program: &'p Program) -> &'p str {
     let set = programs.set_of(program);
     set.map_or(&program.name, |set| &set.name)

@@ -1,10 +1,9 @@
-//! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes"). Debug
-//! contexts mark operations as backward, and the backward pass starts at the first step of the
-//! first marked operation. If contexts mark no operation, the start is derived from the order in
-//! which modules run. All other operations are forward or backward by their steps. This includes
-//! operations of functions that are called several times, since contexts inside the body of a
-//! function do not distinguish its calls. If no name marks updates of weights, updates are
-//! recognised by the variables that operations use.
+//! Finds the pass of each operation: forward, backward or update (docs/model.md, "Passes"). The
+//! backward pass starts at the first step of the first operation that debug contexts mark as
+//! backward. If none is marked, the order in which modules run gives the start. Unmarked operations
+//! are forward or backward by their steps. This also holds for operations in functions that are
+//! called several times, since debug contexts do not distinguish the calls. If no name marks
+//! updates of weights, the variables that operations use show the updates.
 
 mod module_order;
 
@@ -14,11 +13,12 @@ use crate::limits;
 use crate::witnesses::Contradiction;
 use rustc_hash::FxHashSet;
 
-/// Sets the pass of each operation. Returns the first step of the backward pass. In inference,
-/// returns `None` and leaves all operations in the forward pass.
+/// Sets the pass of each operation, and returns the first step of the backward pass. Inference has
+/// no backward pass: `None` is returned and all operations are in the forward pass.
 pub fn find(operations: &mut [Operation]) -> Option<u32> {
     let calls = counts(operations.iter().map(|operation| operation.group));
-    // Operations of the main graph, and of functions that are called only once.
+    // Operations in functions that are called several times are left out, because they run at
+    // several places in the program.
     let single: Vec<&Operation> = operations
         .iter()
         .filter(|own| !own.is_nested || calls[&own.group] == 1)
@@ -48,9 +48,9 @@ pub fn find(operations: &mut [Operation]) -> Option<u32> {
     Some(backward_start)
 }
 
-/// Removes the mark of an update from operations whose scope, such as `update_block`, also runs
-/// before the backward pass. No weights are updated before the backward pass, so such a scope is a
-/// module whose name only looks like that of an update.
+/// Removes the mark of an update from operations in a scope, such as `update_block`, that also runs
+/// before the backward pass. No weight is updated before the backward pass, so the scope is a
+/// module that is only named like an update.
 fn unmark_updates(operations: &mut [Operation], backward_start: u32) {
     let scope =
         |operation: &Operation| update_scope(&unwrapped(&operation.name)).map(str::to_owned);
@@ -85,11 +85,11 @@ fn pass(operation: &Operation, backward_start: u32) -> Pass {
 /// operations as updates. An update meets the four conditions below. Variables with fewer bytes
 /// than a tensor (`Model::min_tensor_bytes`) may violate the last two conditions, unless the
 /// operation is marked as backward:
-/// - It begins in the backward pass and uses a parameter that is not an accumulator.
+/// - The operation begins in the backward pass and uses a parameter that is not an accumulator.
 /// - It also uses an accumulator, or a variable that is not a parameter and that another operation
 ///   group uses too.
 /// - It uses no result of the forward pass except parameters.
-/// - Of the variables that it uses, only parameters are live after its last step.
+/// - Of the variables that the operation uses, only parameters are live after its last step.
 pub fn mark_updates(model: &mut Model, backward_start: u32) {
     if model.operations.iter().any(|operation| operation.is_update) {
         return;
@@ -97,8 +97,8 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
     let found = Uses::of_groups(model, backward_start);
     let number = model.min_tensor_bytes();
     for operation in &mut model.operations {
-        // A backward operation may compute gradients that are single numbers, so the last two
-        // conditions have no exception for it.
+        // A backward operation may compute gradients that are single numbers, so small variables
+        // are no exception if an operation is marked as backward.
         let tolerated = if operation.is_backward { 1 } else { number };
         if found[operation.group as usize].are_of_update(tolerated) {
             operation.is_update = true;
@@ -111,14 +111,15 @@ pub fn mark_updates(model: &mut Model, backward_start: u32) {
 /// Returns a contradiction if a model without a backward pass updates most bytes of the parameters
 /// that it reads, since only training does so.
 ///
-/// An operation whose only results are parameters changes these parameters. Such an operation is an
-/// update if it begins after half of the bytes of parameters were read, and uses nothing that was
-/// made before that step. This excludes operations of inference that write a cache or running
-/// statistics, because each layer writes its own cache before the next layer begins. A parameter
-/// does not count as updated if an operation that changes parameters but is no update also uses it.
-/// If the last update uses at most two parameters (a weight and a bias), these do not count either,
-/// because it may be the head of a language model: the result of the head goes to the host, and its
-/// weight is also the weight of the embedding.
+/// An operation is taken as an update if its only results are parameters, it begins after half of
+/// the bytes of parameters were read, and it uses nothing that was made before that step. Inference
+/// that writes a cache or running statistics does not match, because each layer writes its own
+/// before the next layer begins. A parameter does not count as updated if another operation that is
+/// no update changes it too.
+///
+/// If the last update uses at most two parameters (a weight and a bias), they do not count as
+/// updated: the operation may be the head of a language model, whose weight is also the weight of
+/// the embedding.
 pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     const UPDATED: u8 = 1;
     const CHANGED: u8 = 2;
@@ -151,10 +152,9 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
         rest <= read / 2
     });
     let updates = updates(half?.0);
-    let last_step = |&group: &usize| groups[group].window.map(|(_, last)| last);
     let last = (0..groups.len())
         .filter(|&group| updates[group])
-        .max_by_key(last_step);
+        .max_by_key(|&group| groups[group].window.map(|(_, last)| last));
     let changes = sets.fold(0, |changes, group| {
         changes
             | match without_results[group as usize] {
@@ -174,36 +174,37 @@ pub fn updates_without_backward(model: &Model) -> Option<Contradiction> {
     (updated > read / 2).then(|| Contradiction::without_backward(read, updated))
 }
 
-/// Properties of the variables that one operation group of the backward pass uses.
+/// Properties of the variables that one operation group of the backward pass uses, by which updates
+/// of weights are recognised.
 #[derive(Clone, Default)]
 struct Uses {
-    /// Whether the operation group uses a parameter that is not an accumulator.
+    /// Whether the operation group uses a parameter, such as a weight, that is not a gradient
+    /// accumulator.
     has_parameter: bool,
-    /// Whether the operation group uses an accumulator, or a variable that is not a parameter and
-    /// that another group uses too.
+    /// Whether the operation group uses a gradient accumulator, or a variable that is not a
+    /// parameter and that another operation group uses too, as a gradient is.
     has_other: bool,
-    /// Bytes, over all tiles, of the non-parameter variables that the group uses and that are live
-    /// after the last step of the group.
+    /// Bytes, over all tiles, of the variables that the operation group uses and that are live
+    /// after its last step. Parameters do not count.
     outliving: u64,
-    /// Bytes, over all tiles, of the non-parameter variables that the group uses and that are live
-    /// across the start of the backward pass. An operation that uses such variables computes
-    /// gradients, so it is not an update.
+    /// Bytes, over all tiles, of the variables that the operation group uses and that are live
+    /// across the start of the backward pass. Parameters do not count. A group with such variables
+    /// computes gradients, so it is not an update.
     from_forward: u64,
 }
 
 impl Uses {
-    /// Returns whether an operation group whose variables have these properties updates a
-    /// parameter. It may use fewer than `tolerated` bytes that are live after the group, and fewer
-    /// than `tolerated` bytes that come from the forward pass.
+    /// Returns whether an operation group with these variables updates a parameter. Fewer than
+    /// `tolerated` bytes may be live after the group, and fewer than `tolerated` bytes may come
+    /// from the forward pass.
     fn are_of_update(&self, tolerated: u64) -> bool {
         let is_last = self.outliving < tolerated && self.from_forward < tolerated;
         self.has_parameter && self.has_other && is_last
     }
 
-    /// Returns one entry per operation group: the properties of the variables that it uses. All
-    /// properties are zero or false for groups that begin before the backward pass, run no
-    /// vertices, or copy from or to the host. If there are more uses than [`limits::ENTRIES`], this
-    /// holds for all groups.
+    /// Returns the properties of the variables that each operation group uses. They are zero or
+    /// false for groups that cannot be updates, because they begin before the backward pass, run no
+    /// vertices, or copy from or to the host.
     fn of_groups(model: &Model, backward_start: u32) -> Vec<Self> {
         let (groups, sets) = (&model.operation_groups, &model.use_sets);
         let last_steps: Vec<Option<u32>> = groups
@@ -229,8 +230,8 @@ impl Uses {
             let is_accumulator = model.label_of(set).is_accumulator();
             let is_of_others = sets.groups(set).nth(1).is_some();
             for group in sets.groups(set) {
-                // Only a profile that was made to take long to analyse exceeds the limit. In such a
-                // profile, no operation counts as an update.
+                // Only a profile that was made to take long to analyse exceeds this limit. No
+                // operation in such a profile counts as an update.
                 let Some(rest) = left.checked_sub(1) else {
                     return vec![Self::default(); groups.len()];
                 };

@@ -1,4 +1,5 @@
-//! Looks up single variables and programs of a profile after the model is built.
+//! Looks up single variables and programs of a profile after the model is built, because the model
+//! keeps variables only in groups.
 
 use super::operations::{NO_OPERATION, UnnamedOperations, name_of};
 use crate::message::FileError;
@@ -7,24 +8,26 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 
-/// The lowered variables of the profile, so that the variables of single tiles can be looked up,
-/// and the program of each liveness step.
+/// Looks up the lowered variables of single tiles and the program of each liveness step, because
+/// the model keeps variables only in groups.
 #[derive(Debug)]
 pub struct ProfileLookup {
     pub(super) variables: Variables,
-    /// One entry per variable of the profile: the index of its use set in the model.
+    /// One entry per variable of the profile: its use set (the set of operation groups that use the
+    /// variable), as an index into the model's use sets.
     pub(super) set_of: Vec<u32>,
     pub(super) names: VariableNames,
-    /// The program that runs at each liveness step, with the operations of the program.
+    /// The program that runs at each liveness step, with the operations that the program belongs
+    /// to.
     pub programs: StepPrograms,
 }
 
-/// A tile and a liveness step. Some variables are live on the tile at this step.
+/// A tile and a liveness step at which some variables are live on the tile.
 #[derive(Debug, Clone, Copy)]
 pub struct LivePlace {
-    /// Index of the tile.
+    /// Index of the tile on which the variables are live.
     pub tile: u32,
-    /// Index of the liveness step.
+    /// Index of the liveness step at which the variables are live.
     pub step: u32,
 }
 
@@ -45,27 +48,29 @@ pub struct NamedVariable {
 /// A lowered variable (the part of a tensor on one tile), without its name.
 #[derive(Debug, Clone, Copy)]
 pub struct TileVariable {
-    /// Index of the variable in the profile's list of variables.
+    /// Index of the variable in the profile's list of lowered variables.
     position: u32,
-    /// Equivalence class of the variable (which determines the steps at which it is live), as an
-    /// index into the profile's classes.
+    /// Equivalence class of the variable, which determines at which steps the variable is live, as
+    /// an index into the profile's classes.
     pub class: u32,
-    /// Index of the variable's use set in the model.
+    /// The use set of the variable (the set of operation groups that use it), as an index into the
+    /// model's use sets.
     pub set: u32,
     /// Size of the variable in bytes.
     pub bytes: u64,
-    /// Category of the variable, as an index into [`ProfileLookup::category_names`].
+    /// Category of the variable (what it holds), as an index into
+    /// [`ProfileLookup::category_names`].
     pub category: u8,
 }
 
-/// The names of some variables, as a result of [`ProfileLookup::names`].
+/// The result of [`ProfileLookup::names`]: the names of some variables, read from the profile.
 #[derive(Debug)]
 pub struct FetchedNames<'a> {
     lookup: &'a ProfileLookup,
     by_position: FxHashMap<u32, String>,
 }
 
-/// The largest variables of some tiles, as a result of [`ProfileLookup::on_tiles`].
+/// The largest variables of some tiles, which [`ProfileLookup::on_tiles`] found.
 #[derive(Debug)]
 pub struct TileLists<'a> {
     lookup: &'a ProfileLookup,
@@ -76,11 +81,11 @@ pub struct TileLists<'a> {
 
 impl ProfileLookup {
     /// Finds the largest variables of some tiles, without variables that are never live. Each entry
-    /// of `wanted` is a tile and the maximum number of variables to find on it. This takes one pass
-    /// over all variables of the profile; a large model has 10^7 variables.
+    /// of `wanted` has a tile and the maximum number of variables to find on it. The search is one
+    /// pass over all variables of the profile; a large model has 10^7 variables.
     pub fn on_tiles(&self, wanted: &[(u32, usize)]) -> TileLists<'_> {
         let tiles = wanted.iter().map(|&(tile, _)| tile as usize + 1).max();
-        // One entry per tile: the maximum number of variables, and the variables.
+        // One entry per tile: how many variables to find, and the largest variables so far.
         let mut by_tile: Vec<(usize, Vec<u32>)> = vec![(0, Vec::new()); tiles.unwrap_or(0)];
         for &(tile, max_count) in wanted {
             let (known, _) = &mut by_tile[tile as usize];
@@ -92,9 +97,9 @@ impl ProfileLookup {
             else {
                 continue;
             };
-            // After the list first reached `max_count` entries, its first `max_count` entries are
-            // the largest variables when it was last sorted, the largest first. Further entries
-            // follow unsorted until `keep_largest` sorts the list again.
+            // The list of a tile is sorted whenever its length is a multiple of `max_count`, which
+            // leaves the `max_count` largest variables so far. Variables found later follow
+            // unsorted. A variable that is not larger than the last sorted one is skipped.
             let is_too_small = |&last: &u32| bytes[position] <= bytes[last as usize];
             if largest.get(max_count - 1).is_some_and(is_too_small)
                 || classes[position] == NEVER_LIVE
@@ -116,17 +121,18 @@ impl ProfileLookup {
         }
     }
 
-    /// Returns the name of the category of a variable, such as `variable`.
+    /// Returns the name of the category of a variable (what it holds), such as `variable`.
     pub fn category_of(&self, variable: &TileVariable) -> &str {
         &self.variables.category_names[usize::from(variable.category)]
     }
 
-    /// Returns the names of all categories; [`TileVariable::category`] is an index into them.
+    /// Returns the names of all categories of variables; [`TileVariable::category`] is an index
+    /// into this list.
     pub fn category_names(&self) -> &[String] {
         &self.variables.category_names
     }
 
-    /// Reads the names of the variables `all` from the profile.
+    /// Reads the names of some variables from the profile.
     ///
     /// # Errors
     /// If the profile cannot be read again, or has changed since it was read.
@@ -144,8 +150,6 @@ impl ProfileLookup {
         })
     }
 
-    /// Sorts `positions` (indices of variables) by the bytes of the variables, the largest first,
-    /// and keeps only the first `max_count` entries.
     fn keep_largest(&self, positions: &mut Vec<u32>, max_count: usize) {
         positions.sort_by_key(|&position| Reverse(self.variables.bytes[position as usize]));
         positions.truncate(max_count);
@@ -153,9 +157,9 @@ impl ProfileLookup {
 }
 
 impl TileLists<'_> {
-    /// Returns the largest variables of `tile` that are live at any step, the largest first, as
-    /// many as were requested. Variables of equal size are in the order of the profile. Returns
-    /// nothing if the tile was not requested.
+    /// Returns the largest variables of a tile, as many as were requested, the largest first.
+    /// Variables of equal size are in the order of the profile. Returns nothing if the tile was not
+    /// requested.
     pub fn of(&self, tile: u32) -> impl Iterator<Item = TileVariable> {
         let variables = &self.lookup.variables;
         self.by_tile
@@ -176,8 +180,8 @@ impl TileLists<'_> {
 }
 
 impl FetchedNames<'_> {
-    /// Returns `variable` with its name and the name of its category. The name must have been read
-    /// by [`ProfileLookup::names`].
+    /// Returns a variable with its name and the name of its category. [`ProfileLookup::names`] must
+    /// have read the name.
     pub fn of(&self, variable: &TileVariable) -> NamedVariable {
         let name = self.by_position.get(&variable.position);
         NamedVariable {
@@ -192,12 +196,11 @@ impl FetchedNames<'_> {
 /// The program that runs at each liveness step, with its name and operations.
 #[derive(Debug)]
 pub struct StepPrograms {
-    /// One entry per step: the program that the step runs, as an index into `programs`.
     of_step: Vec<u32>,
     programs: Vec<StepProgram>,
 }
 
-/// A program of the profile, with its name and the operations that it belongs to.
+/// A program of the profile, with its name and the operations to which the program belongs.
 #[derive(Debug)]
 pub struct StepProgram {
     /// Type of the program, such as `OnTileExecute` (table `program_types`).
@@ -216,18 +219,21 @@ pub struct StepProgram {
 
 impl StepPrograms {
     pub(super) fn new(programs: &Programs, steps: &[Step], found: &UnnamedOperations) -> Self {
-        let all = programs.all.iter().map(|program| StepProgram {
-            kind: match &program.kind {
-                ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
-                ProgramKind::DoExchange(_) => "DoExchange".into(),
-                ProgramKind::Call(_) => "Call".into(),
-                ProgramKind::Other(kind) => kind.clone(),
-            },
-            name: name_of(programs, program).into(),
-            operation: None,
-            operations: 0,
-        });
-        let mut all: Vec<StepProgram> = all.collect();
+        let mut all: Vec<StepProgram> = programs
+            .all
+            .iter()
+            .map(|program| StepProgram {
+                kind: match &program.kind {
+                    ProgramKind::OnTileExecute(_) => "OnTileExecute".into(),
+                    ProgramKind::DoExchange(_) => "DoExchange".into(),
+                    ProgramKind::Call(_) => "Call".into(),
+                    ProgramKind::Other(kind) => kind.clone(),
+                },
+                name: name_of(programs, program).into(),
+                operation: None,
+                operations: 0,
+            })
+            .collect();
         for (number, operation) in (0..NO_OPERATION).zip(&found.operations) {
             for &program in &operation.programs {
                 let step_program = &mut all[program as usize];
@@ -241,7 +247,8 @@ impl StepPrograms {
         }
     }
 
-    /// Returns the program that the step with index `step` runs; `None` if there is no such step.
+    /// Returns the program that runs at the liveness step with index `step`; `None` if there is no
+    /// such step.
     pub fn at(&self, step: u32) -> Option<&StepProgram> {
         let program = *self.of_step.get(step as usize)?;
         Some(&self.programs[program as usize])

@@ -1,5 +1,5 @@
-//! Facts that the debug contexts record: the framework's labels of variables, and the properties of
-//! the compilation that affect a pipeline (docs/model.md, "Passes").
+//! Collects facts that the debug contexts record: the framework's labels of variables, and the
+//! properties of the compilation that affect a pipeline (docs/model.md, "Passes").
 
 use super::names::op_type;
 use super::operations::{Operation, Pass, UnnamedOperations, operation_layer};
@@ -9,38 +9,38 @@ use crate::profile::VariableLabel;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The kind of tensor that a variable holds, as the framework wrote it to the debug contexts.
+/// The kind of tensor that a variable is part of, as the framework's debug contexts record it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TensorKind {
-    /// The debug contexts do not record the kind.
+    /// The debug contexts do not record whether the tensor is a weight or another kind of tensor.
     #[default]
     Unknown,
-    /// A weight, or other state that training changes.
+    /// The tensor is a weight, or other state that training changes.
     Variable,
-    /// A tensor that never changes.
+    /// The tensor is a constant, which never changes.
     Constant,
-    /// A tensor of any other kind, such as an activation.
+    /// The tensor is of any other kind, such as an activation.
     Other,
 }
 
-/// The framework's label of a tensor. All lowered variables that are parts of this tensor have this
-/// label.
+/// The framework's label of a tensor, which all lowered variables that are parts of the tensor
+/// share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// The name of the variables in the profile, without the number of the part of the tensor (`#`
-    /// and digits).
+    /// The name of the tensor's variables in the profile, without the number of the part of the
+    /// tensor (`#` and digits).
     pub name: Box<str>,
-    /// The id of the tensor in the framework; empty if no context records it.
+    /// The id of the tensor in the framework; empty if no debug context records it.
     pub tensor: Box<str>,
-    /// The kind of tensor: a weight, a constant, or another.
+    /// The kind of tensor, such as a weight or a constant.
     pub kind: TensorKind,
-    /// Bytes of one element of the tensor; `None` if no context records the element type.
+    /// Bytes of one element of the tensor; `None` if no debug context records the element type.
     pub element_bytes: Option<u8>,
 }
 
 impl Label {
-    /// Builds the label from `label`, which the profile has, and the debug contexts that `label`
-    /// refers to.
+    /// Builds the framework's label of a tensor from its label in the profile, and from the debug
+    /// contexts to which that label refers.
     pub(super) fn new(label: &VariableLabel, debug_info: &DebugInfo) -> Self {
         let tensor = label
             .debug_ids
@@ -64,8 +64,8 @@ impl Label {
         }
     }
 
-    /// Returns the name by which labels are compared with names of weights. This is the id of the
-    /// tensor or, if the id is unknown, the name of the variables without a `#` at its end.
+    /// Returns the name by which the tensor is compared with weights: the id of the tensor or, if
+    /// the id is unknown, the name of its variables without a `#` at the end.
     pub fn weight_name(&self) -> &str {
         if self.tensor.is_empty() {
             self.name.trim_end_matches('#')
@@ -163,12 +163,11 @@ pub struct Recording {
     pub gathers_state: bool,
 }
 
-/// PopART's name of the part of the program that runs once, after all micro-batches.
+/// PopART's name of the part of the program that runs once, after all micro-batches, to update
+/// weights.
 pub const UPDATE_CONTEXT: &str = "AccumulateOuterFragment";
 
 impl Recording {
-    /// Finds the properties of the compilation by the debug contexts, the names and passes of
-    /// operations, and the labels of variables.
     pub(super) fn new(
         debug_info: &DebugInfo,
         found: &UnnamedOperations,
@@ -182,14 +181,16 @@ impl Recording {
                 .filter_map(move |own| debug_info.text(own.context.position, field))
         };
         let names = || labels.iter().map(Label::weight_name);
-        // Operations that the compiler made are ignored, because they may run in both passes even
-        // without recomputation.
+        // Operations that the compiler made may run in both passes even without recomputation, so
+        // they are ignored.
         let runs_twice = |operation: &Operation| {
             operation.pass == Pass::Both && !operation.is_nested && !operation.is_anonymous
         };
         let marks_checkpoint = |operation: &Operation| {
-            let mut parts = operation.name.split('/');
-            parts.any(|part| part.starts_with("Checkpoint"))
+            operation
+                .name
+                .split('/')
+                .any(|part| part.starts_with("Checkpoint"))
         };
         Self {
             framework: Framework::of(debug_info),

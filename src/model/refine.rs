@@ -1,6 +1,7 @@
-//! Divides use sets by the labels and the partners of their variables (docs/model.md, "Variables").
-//! This is needed because all variables of a use set are at the same places, but the name or the
-//! partner of a variable may determine its places.
+//! Divides use sets (the operation groups that use each variable) by the labels and the partners of
+//! their variables (docs/model.md, "Variables"). All variables of a use set are at the same places,
+//! but the places of a variable may depend on its name, or on its partner, such as the weight that
+//! an optimizer's moment belongs to.
 
 use super::OperationGroup;
 use super::operations::UnnamedGroup;
@@ -9,11 +10,11 @@ use crate::profile::Profile;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-/// Divides use sets so that all variables of a set have the same label and the same partner, which
-/// is a variable whose places they may take ([`UseSets::partner`]). Returns the new use sets of the
-/// variables of each compute set and region. `groups` has the programs of each operation group, and
-/// `with_code` its code. The last parameter, which is updated, has the use set of each variable,
-/// and all use sets.
+/// Divides use sets (the operation groups that use each variable) so that all variables of a set
+/// have the same label and the same partner ([`UseSets::partner`]), that is, a variable whose
+/// places they may take. The last parameter, which has the use set of each variable and all use
+/// sets, is updated. Returns the new use sets of the variables of each compute set and memory
+/// region.
 pub fn refine(
     profile: &Profile,
     groups: &[UnnamedGroup],
@@ -25,8 +26,7 @@ pub fn refine(
         .enumerate()
         .filter_map(|(variable, &set)| {
             let label = profile.variables.label(variable as u32);
-            // The label of a variable that no operation uses is ignored, because such a variable is
-            // in every stage.
+            // A variable that no operation uses is in every stage, so its label does not matter.
             (set != NO_USERS && label != 0).then_some((variable as u32, label))
         });
     let labels = labels.collect();
@@ -50,10 +50,10 @@ pub fn refine(
     use_set_index
 }
 
-/// Moves all variables with the same use set and the same value to a new use set, which has the
-/// same operation groups. Each entry of `values` is a variable and its value (a label, or the use
-/// set of a partner). `set_of` has one entry per variable: its use set. `mark` is called with the
-/// label of the old set and the value, and returns the label and the partner of the new set.
+/// Moves variables with the same use set and the same value (a label, or the use set of a partner)
+/// to a new use set with the same operation groups. Each entry of `values` is a variable and its
+/// value. `mark` gets the label of the old set and the value, and returns the label and the partner
+/// of the new set.
 fn split_sets(
     values: Vec<(u32, u32)>,
     set_of: &mut [u32],
@@ -74,38 +74,42 @@ fn split_sets(
 /// weight that the moment belongs to.
 type VariablePartner = (u32, u32);
 
-/// Minimum number of use sets by which a compute set is taken to work on the whole model. Counted
-/// are use sets with whose variables several operations compute; a compute set of a layer mostly
-/// uses fewer of them.
+/// A compute set is taken to work on the whole model if the variables that other operations compute
+/// with too have at least this many use sets. A compute set of a layer mostly uses fewer.
 const MIN_PARTNERS: usize = 8;
 
-/// Minimum number of compute sets by which an operation is taken to work on the whole model, with
-/// one compute set for each weight. An operation of a layer has fewer compute sets.
+/// An operation is taken to work on the whole model, with one compute set for each weight, if it
+/// has at least this many compute sets. An operation of a layer has fewer.
 const MIN_COMPUTE_SETS: usize = 8;
 
-/// The data that the search for partners of variables reads.
+/// What the search for partners of variables reads. The partner of an optimizer's moment is the
+/// weight that the moment belongs to.
 struct Pairing<'a> {
     profile: &'a Profile,
     set_of: &'a [u32],
-    /// One entry per use set: the number of operation groups that compute with its variables.
+    /// One entry per use set (variables that the same operations use): how many operation groups
+    /// compute with its variables.
     users: Vec<u8>,
     use_set_index: &'a UseSetIndex,
 }
 
 impl Pairing<'_> {
-    /// Finds partners of variables with which only one operation computes, in compute sets that
-    /// work on the whole model. Such a variable may be a moment of an optimizer. Its partner is a
-    /// variable on the same tile that has equally many elements and with which other operations
-    /// compute too, such as the weight. `groups` has the programs of each operation group. Returns
-    /// the variables with exactly one partner and the use sets of these partners, ascending by
-    /// variable.
+    /// Finds partners for variables with which only one operation computes, in compute sets that
+    /// work on the whole model. Such a variable may be an optimizer's moment. Its partner, such as
+    /// a weight, is a variable on the same tile with equally many elements with which other
+    /// operations compute too. Returns the variables with exactly one partner, ascending, and the
+    /// use sets of the partners.
     fn partners(&self, groups: &[UnnamedGroup]) -> Vec<VariablePartner> {
         let programs = &self.profile.programs;
-        // Compute sets, each with the number of compute sets of its operation.
+        // Each compute set, with the number of compute sets of its operation: an operation with
+        // many of them may work on the whole model.
         let mut compute_sets: Vec<(u32, usize)> = Vec::new();
         for group in groups {
-            let own = group.programs.iter().copied();
-            let own = own.filter(|&program| programs.compute_set(program).is_some());
+            let own = group
+                .programs
+                .iter()
+                .copied()
+                .filter(|&program| programs.compute_set(program).is_some());
             let count = own.clone().count();
             compute_sets.extend(own.map(|program| (program, count)));
         }
@@ -115,8 +119,8 @@ impl Pairing<'_> {
             .collect();
         pairs.par_sort_unstable();
         pairs.dedup();
-        // A variable such as a norm, which has different partners in several compute sets, gets no
-        // partner.
+        // A norm may have different partners in several compute sets. Such a variable belongs to no
+        // single weight, so it gets no partner.
         pairs
             .chunk_by(|a, b| a.0 == b.0)
             .filter_map(|pairs| <[VariablePartner; 1]>::try_from(pairs).ok())
@@ -124,8 +128,8 @@ impl Pairing<'_> {
             .collect()
     }
 
-    /// Finds the partners of the variables of `program` with which no operation computes except the
-    /// operation of the program. `compute_sets` is the number of compute sets of this operation.
+    /// Finds the partners of the variables of a program with which no other operation computes.
+    /// `compute_sets` is the number of compute sets of the program's operation.
     fn of_compute_set(&self, program: u32, compute_sets: usize) -> Vec<VariablePartner> {
         let sets = self.use_set_index.of_program(self.profile, program);
         let (others, unshared): (Vec<u32>, Vec<u32>) =
@@ -145,7 +149,6 @@ impl Pairing<'_> {
         }
     }
 
-    /// Returns whether several operation groups compute with the variables of the use set `set`.
     fn is_shared(&self, set: u32) -> bool {
         self.users[set as usize] > 1
     }
@@ -154,8 +157,6 @@ impl Pairing<'_> {
         self.is_shared(self.set_of[variable as usize])
     }
 
-    /// Iterates over the variables that `program` uses, as indices into the variables of the
-    /// profile.
     fn used(&self, program: u32) -> impl Iterator<Item = u32> {
         self.profile
             .variables_of(&[program])
@@ -164,17 +165,15 @@ impl Pairing<'_> {
             .copied()
     }
 
-    /// Returns the tile and the bytes of a variable.
     fn place(&self, variable: u32) -> TileAndBytes {
         let (tiles, bytes) = (&self.profile.variables.tiles, &self.profile.variables.bytes);
         (tiles[variable as usize], bytes[variable as usize])
     }
 
-    /// Finds partners for the variables of `program` with which no operation computes except the
-    /// operation of the program. Candidates are the other variables of the program on the same
-    /// tile. If several variables have the same tile and size, the candidates are assigned to them
-    /// in turn. Variables with a label (state) and variables without a label (temporaries) are
-    /// paired separately.
+    /// Finds partners for the variables of a program with which no other operation computes.
+    /// Candidates are the program's other variables on the same tile. Several variables with the
+    /// same tile and size get the candidates in turn. State (variables with a label) and
+    /// temporaries (without a label) are paired separately.
     fn pair(&self, program: u32) -> Vec<VariablePartner> {
         let (others, unshared): (Vec<u32>, Vec<u32>) =
             self.used(program).partition(|&v| self.has_shared_set(v));
@@ -184,7 +183,8 @@ impl Pairing<'_> {
             .map(|variable| (self.place(variable), self.set_of[variable as usize]))
             .collect();
         others.sort_unstable();
-        // A variable with a label is state, such as a moment; a temporary has no label.
+        // A variable with a label is state, such as an optimizer's moment. Temporaries have no
+        // label.
         let is_state = |&variable: &u32| self.profile.variables.label(variable) != 0;
         let (state, temporaries): (Vec<u32>, Vec<u32>) = unshared.into_iter().partition(is_state);
         let mut pairs = Vec::new();
@@ -207,32 +207,33 @@ impl Pairing<'_> {
     }
 }
 
-/// The tile of a variable, and its bytes.
+/// The tile and the size in bytes of a variable.
 type TileAndBytes = (u16, u32);
 
-/// The tile and the bytes of a variable, and the use set of the variable.
+/// The tile and the size in bytes of a variable, and the variable's use set.
 type PlacedVariable = (TileAndBytes, u32);
 
-/// Possible ratios of the bytes of one element of a variable to the bytes of one element of its
-/// partner, as fractions: an element of a moment is as wide as an element of its weight, or twice
-/// or half as wide.
+/// Possible ratios of the element size of a variable to that of its partner, as fractions: an
+/// element of an optimizer's moment is as wide as an element of its weight, or twice or half as
+/// wide.
 const WIDTHS: [(u32, u32); 3] = [(1, 1), (2, 1), (1, 2)];
 
-/// Returns the ratios of [`WIDTHS`], the ratio that finds partners for the most variables first,
-/// since an unrelated weight on the tile may have the right size by chance. `unshared` has the
-/// places of the variables, and `others` (sorted) the candidates for partners.
+/// Returns the possible ratios of element sizes ([`WIDTHS`]), first the one that finds partners for
+/// the most variables. Other ratios are less likely, since an unrelated weight on the tile may have
+/// the right size by chance. `others` (sorted) has the candidates for partners.
 fn widths(unshared: &[(TileAndBytes, u32)], others: &[PlacedVariable]) -> [(u32, u32); 3] {
     let mut widths = WIDTHS;
     widths.sort_by_cached_key(|&width| {
-        let places = unshared.iter().map(|&(place, _)| place);
-        let without = |&place: &TileAndBytes| of_elements(others, place, width).is_empty();
-        places.filter(without).count()
+        unshared
+            .iter()
+            .filter(|&&(place, _)| of_elements(others, place, width).is_empty())
+            .count()
     });
     widths
 }
 
-/// Returns the entries of `others` (sorted) that are on `tile` and have as many elements as a
-/// variable of `bytes` bytes whose elements are `times / parts` as wide as the elements of these
+/// Returns the entries of `others` (sorted) on a tile that have as many elements as a variable of
+/// `bytes` bytes, if an element of the variable is `times / parts` as wide as an element of the
 /// entries.
 fn of_elements(
     others: &[PlacedVariable],

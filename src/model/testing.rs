@@ -1,18 +1,19 @@
-//! Builds small models for tests.
+//! Builds small models for unit tests.
 
 use super::{Label, Model, NO_CALL, Operation, Pass, UseSets, VariableGroups};
 use crate::analysis::Analysis;
 use crate::profile::{LiveClasses, Recorded, Target};
 use std::path::Path;
 
-/// Reads the profile and contexts of a fixture, and builds its model.
+/// Reads the profile and the debug contexts of a recorded fixture, and builds its model.
 pub(crate) fn fixture(name: &str) -> Model {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
     read.expect(name).model
 }
 
-/// Returns an operation of operation group `group`, with default values for all that contexts give.
+/// Returns an operation of the operation group `group`, with default values for all properties that
+/// come from debug contexts.
 pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     Operation {
         group,
@@ -29,8 +30,8 @@ pub(crate) fn operation(group: u32, name: &str, inputs: &str) -> Operation {
     }
 }
 
-/// Returns a model without operations and variables, on one IPU with `tiles` tiles of
-/// `bytes_per_tile` bytes.
+/// Returns a model without operations and variables, on one IPU with `tiles` tiles that have
+/// `bytes_per_tile` bytes each.
 pub(crate) fn model(tiles: u32, bytes_per_tile: u64) -> Model {
     Model {
         target: Target {

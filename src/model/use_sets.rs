@@ -1,5 +1,5 @@
-//! Finds which operation groups use which lowered variables, and the use sets of the variables of
-//! each compute set and region.
+//! Finds the use set of each lowered variable, that is, the set of operation groups that use the
+//! variable. Also finds the use sets of the variables of each compute set and memory region.
 
 use super::ascending;
 use super::operations::UnnamedGroup;
@@ -12,28 +12,28 @@ use serde::{Deserialize, Serialize};
 use std::iter::successors;
 
 /// All use sets. A use set is the set of operation groups that use a variable, together with the
-/// label of the variable and its partner ([`partner`](Self::partner)). Variables with different
-/// operation groups, labels or partners have different use sets. Set 0 has no operation groups. Any
-/// other set is stored as a smaller set plus one operation group, whose index is above the indices
-/// of all groups of the smaller set.
+/// variable's label and its partner ([`partner`](Self::partner)).
+///
+/// Set 0 has no operation groups. Any other set is stored as a smaller set plus one operation
+/// group, whose index is above those of all groups of the smaller set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UseSets {
-    /// One entry per use set: the use set without its last operation group, and this last group.
+    /// One entry per use set (variables that the same operations use): the smaller set that it
+    /// extends, and the operation group that it adds.
     nodes: Vec<(u32, u32)>,
-    /// One entry per use set: the label of its variables, as an index into
-    /// [`Model::labels`](super::Model::labels).
+    /// One entry per use set (variables that the same operations use): the label (name, tensor and
+    /// kind) of its variables, as an index into [`Model::labels`](super::Model::labels).
     labels: Vec<u32>,
-    /// One entry per use set: the use set of the partners of its variables
-    /// ([`partner`](Self::partner)), or [`NO_USERS`] if they have no partners.
+    /// One entry per use set (variables that the same operations use): the use set of its
+    /// variables' partners, such as the weight of an optimizer's moment; [`NO_USERS`] if they have
+    /// no partners.
     partners: Vec<u32>,
 }
 
-/// Index of the use set without operation groups. Variables that no operation uses have this use
-/// set.
+/// The use set (a set of operation groups) of variables that no operation uses, as an index.
 pub const NO_USERS: u32 = 0;
 
 impl Default for UseSets {
-    /// Returns a list that contains only the empty use set.
     fn default() -> Self {
         Self {
             nodes: vec![(NO_USERS, u32::MAX)],
@@ -44,9 +44,9 @@ impl Default for UseSets {
 }
 
 impl UseSets {
-    /// Adds the use set that contains `group` and all groups of the use set `smaller`, and returns
-    /// its index. The added set has the empty label and no partner. `smaller` must exist, and the
-    /// index `group` must be above the indices of all groups of `smaller`.
+    /// Adds the use set that consists of the groups of the set `smaller` and of the operation group
+    /// `group`, and returns its index. The new set has the empty label and no partner. The index of
+    /// `group` must be above those of all groups of `smaller`.
     pub fn push(&mut self, smaller: u32, group: u32) -> u32 {
         self.nodes.push((smaller, group));
         self.labels.push(0);
@@ -54,8 +54,8 @@ impl UseSets {
         self.nodes.len() as u32 - 1
     }
 
-    /// Adds a use set with the operation groups of the use set `set`, the label `label` and the
-    /// partner `partner` (both as for [`mark`](Self::mark)). Returns the index of the added set.
+    /// Adds a use set with the same operation groups as `set`, but with another label and partner,
+    /// and returns its index.
     pub(super) fn push_alike(&mut self, set: u32, label: u32, partner: u32) -> u32 {
         let (smaller, group) = self.nodes[set as usize];
         let added = self.push(smaller, group);
@@ -63,31 +63,29 @@ impl UseSets {
         added
     }
 
-    /// Sets the label and the partner of the variables with use set `set`. `label` is an index into
-    /// [`Model::labels`](super::Model::labels), and `partner` is a use set or [`NO_USERS`].
     pub(crate) fn mark(&mut self, set: u32, label: u32, partner: u32) {
         self.labels[set as usize] = label;
         self.partners[set as usize] = partner;
     }
 
-    /// Returns the label of the variables with use set `set`, as an index into
+    /// Returns the label (name, tensor and kind) of the variables with the use set `set` (the
+    /// operation groups that use a variable), as an index into
     /// [`Model::labels`](super::Model::labels).
     pub fn label(&self, set: u32) -> u32 {
         self.labels[set as usize]
     }
 
-    /// Returns the use set of the partners of the variables with use set `set`; `None` if they have
-    /// no partners. For example, the partner of an optimizer's moment is its weight. A partner is a
-    /// variable on the same tile with equally many elements, in a compute set that works on the
-    /// whole model.
+    /// Returns the use set of the partners of the variables with the use set `set` (the operation
+    /// groups that use a variable); `None` if they have no partners. For example, the partner of an
+    /// optimizer's moment is its weight. A partner is a variable on the same tile with equally many
+    /// elements, in a compute set that works on the whole model.
     pub fn partner(&self, set: u32) -> Option<u32> {
         Some(self.partners[set as usize]).filter(|&partner| partner != NO_USERS)
     }
 
     /// Returns whether use sets that were read from a file are consistent. Set 0 must be empty.
-    /// Each other set must consist of an earlier set and a group whose index is above those of all
-    /// groups of the earlier set and below `groups`. Each set must have a label below `labels` and
-    /// an existing partner.
+    /// Each other set must extend an earlier set by an operation group with a higher index. There
+    /// are `groups` operation groups and `labels` labels.
     pub(crate) fn is_sound(&self, groups: usize, labels: usize) -> bool {
         let sets = self.nodes.len();
         let follows = |(set, &(smaller, group)): (usize, &(u32, u32))| {
@@ -106,14 +104,13 @@ impl UseSets {
             && (self.labels[0], self.partners[0]) == (0, NO_USERS)
     }
 
-    /// Returns the number of use sets, including the empty use set.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Iterates over all use sets except the empty set, so that each set comes after the smaller
-    /// set that it extends. Each item is a set, the set without its last operation group, and this
-    /// last group.
+    /// Iterates over all use sets (sets of operation groups) except the empty one, smaller sets
+    /// before the sets that extend them. Each item is a set, the smaller set that it extends, and
+    /// the operation group that it adds.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u32, u32, u32)> + '_ {
         (0..self.nodes.len() as u32)
             .zip(&self.nodes)
@@ -121,9 +118,9 @@ impl UseSets {
             .map(|(set, &(smaller, group))| (set, smaller, group))
     }
 
-    /// Returns one entry per use set: a computed value. The value of the empty set is `start`. For
-    /// any other set, `grow` computes the value from the value of the set without its last
-    /// operation group, and this last group.
+    /// Computes a value for each use set. The empty set has the value `start`. For any other set,
+    /// `grow` computes the value from that of the smaller set that it extends and from the
+    /// operation group that it adds.
     pub(crate) fn fold<T: Copy>(&self, start: T, mut grow: impl FnMut(T, u32) -> T) -> Vec<T> {
         let mut of_set = vec![start; self.len()];
         for (set, smaller, group) in self.iter() {
@@ -132,7 +129,7 @@ impl UseSets {
         of_set
     }
 
-    /// Iterates over the operation groups of the use set `set`, the last group first.
+    /// Iterates over the operation groups in the use set `set`, the last one first.
     pub fn groups(&self, set: u32) -> impl Iterator<Item = u32> + '_ {
         successors(Some(set), |&set| Some(self.nodes[set as usize].0))
             .take_while(|&set| set != NO_USERS)
@@ -140,15 +137,13 @@ impl UseSets {
     }
 }
 
-/// The index of the use set of each variable of the profile (one entry per variable), and all use
-/// sets.
+/// The use set (the operation groups that use a variable) of each variable of the profile, and all
+/// use sets.
 pub type Users = (Vec<u32>, UseSets);
 
-/// Finds the use set of each variable of the profile. The use sets have no labels and partners yet.
-/// They are numbered in the order in which the uses by operation groups create them.
-///
-/// # Errors
-/// If variables have more uses or sets than in any real model ([`limits`]).
+/// Finds the use set (the operation groups that use a variable) of each variable of the profile.
+/// The use sets get labels and partners later. They are numbered in the order in which uses by
+/// operation groups create them.
 pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileError> {
     let count = profile.variables.len();
     let max = (limits::SETS.of(count), limits::USES.of(count));
@@ -156,8 +151,8 @@ pub fn find(profile: &Profile, groups: &[UnnamedGroup]) -> Result<Users, FileErr
     of_variables(count, groups.len() as u32, lists, max)
 }
 
-/// Finds the use sets of `count` variables, which `groups` operation groups use. For an operation
-/// group, `lists` returns the lists of variables that the group uses.
+/// Finds the use sets (the operation groups that use each variable) of `count` variables. `lists`
+/// returns the lists of variables that an operation group uses.
 ///
 /// # Errors
 /// If there are more than `max_sets` use sets, or more than `max_uses` uses in all lists.
@@ -169,8 +164,9 @@ fn of_variables<'a>(
 ) -> Result<Users, FileError> {
     let mut set_of = filled(NO_USERS, count);
     let mut sets = UseSets::default();
-    // One entry per use set: the operation group that was last added to the set, and the set that
-    // resulted from this addition.
+    // One entry per use set (variables that the same operations use): the operation group that
+    // extended it last, and the resulting set. So all variables that the same operations use share
+    // one set.
     let mut grown = vec![(u32::MAX, NO_USERS)];
     let mut uses = 0;
     for group in 0..groups {
@@ -205,21 +201,19 @@ fn of_variables<'a>(
     Ok((set_of, sets))
 }
 
-/// The use sets of the variables of each compute set and of each region (a part of memory that an
-/// exchange or copy names). They are computed once from the lists of variables, which are some
-/// thousand times longer than the lists of use sets.
+/// The use sets of the variables of each compute set and of each memory region that an exchange or
+/// copy names. A use set is the set of operation groups that use a variable. The lists of variables
+/// are some thousand times longer, so this index saves going through them again.
 pub struct UseSetIndex {
-    /// One entry per list in [`Profile::compute_set_variables`]: the use sets of the variables in
-    /// this list, ascending.
+    /// One entry per compute set in [`Profile::compute_set_variables`]: the use sets (the operation
+    /// groups that use each variable) of its variables, ascending.
     of_compute_sets: Vec<Box<[u32]>>,
-    /// One entry per list in [`Profile::region_variables`]: the use sets of the variables in this
-    /// list, ascending.
+    /// One entry per memory region in [`Profile::region_variables`]: the use sets (the operation
+    /// groups that use each variable) of its variables, ascending.
     of_regions: Vec<Box<[u32]>>,
 }
 
 impl UseSetIndex {
-    /// Builds the index of use sets. `set_of` has one entry per variable of the profile: its use
-    /// set. `sets` is the number of use sets.
     pub fn new(profile: &Profile, set_of: &[u32], sets: usize) -> Self {
         let mut index = Self {
             of_compute_sets: vec![Box::default(); profile.compute_set_variables.len()],
@@ -229,9 +223,9 @@ impl UseSetIndex {
         index
     }
 
-    /// Computes a list of use sets again if it is empty or contains a set for which `is_changed` is
-    /// true. `set_of` has one entry per variable: its new use set. `sets` is the new number of use
-    /// sets.
+    /// Computes the lists of use sets again in which a variable's use set (the operation groups
+    /// that use the variable) changed, and lists that are empty. `set_of` has the new use set of
+    /// each variable, and `sets` is the new number of use sets.
     pub fn renew(
         &mut self,
         profile: &Profile,
@@ -252,8 +246,8 @@ impl UseSetIndex {
                     |seen, (position, sets)| {
                         let members = lists.members(position as u32).iter();
                         let used = members.map(|&variable| set_of[variable as usize]);
-                        // `seen` avoids a long list of equal use sets. All its entries are false
-                        // again at the end.
+                        // `seen` keeps a list from containing a use set several times, and is
+                        // cleared after each list.
                         let is_new = |&set: &u32| !std::mem::replace(&mut seen[set as usize], true);
                         *sets = ascending(used.filter(is_new));
                         sets.iter().for_each(|&set| seen[set as usize] = false);
@@ -264,9 +258,9 @@ impl UseSetIndex {
         renew(&profile.region_variables, &mut self.of_regions);
     }
 
-    /// Returns the use sets of the variables that a program uses, ascending, each with the role of
-    /// its variables; `program` is the index of the program. If the variables of a set have several
-    /// roles, the first of them in the order of [`Role`] is taken.
+    /// Returns the use sets (the operation groups that use each variable) of the variables that a
+    /// program uses, ascending, each with the role of its variables, such as destination of an
+    /// exchange. If they have several roles, the first in the order of [`Role`] is taken.
     pub fn roles(&self, profile: &Profile, program: u32) -> Box<[(u32, Role)]> {
         let (of_sets, _) = profile.lists_of(&[program]);
         let Program { kind, regions, .. } = &profile.programs.all[program as usize];
@@ -291,14 +285,13 @@ impl UseSetIndex {
         sets.into()
     }
 
-    /// Returns the use sets of the variables that the program with index `program` uses, ascending.
     pub fn of_program(&self, profile: &Profile, program: u32) -> Vec<u32> {
         let roles = self.roles(profile, program).into_iter();
         roles.map(|(set, _)| set).collect()
     }
 }
 
-/// How a program uses a variable.
+/// How a program uses a variable, which tells who writes the variable and who reads it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// Vertices of the program read or write the variable.
@@ -337,7 +330,7 @@ mod tests {
                 let expected: Vec<u32> = (0..used.len() as u32).filter(uses).collect();
                 prop_assert_eq!(groups, expected);
             }
-            // Numbers are in the order of the first use, and no set is there twice.
+            // Use sets are numbered in the order of their first use, and no use set occurs twice.
             let nodes: Vec<_> = sets.iter().map(|(_, smaller, group)| (smaller, group)).collect();
             prop_assert!(nodes.iter().is_sorted_by_key(|node| node.1));
             let mut distinct = nodes.clone();
@@ -351,7 +344,8 @@ mod tests {
         }
     }
 
-    /// By program: the sets of its variables, looked up one by one.
+    /// Returns the use sets of the variables of each program. They are looked up variable by
+    /// variable, to test the index.
     fn plain(profile: &Profile, set_of: &[u32]) -> Vec<Vec<u32>> {
         let of_program = |program: u32| -> Vec<u32> {
             let used = profile.variables_of(&[program]).into_iter().flatten();
@@ -378,7 +372,8 @@ mod tests {
         let before = plain(&profile, &set_of);
         assert_eq!(indexed(&profile, &index), before);
         assert!(before.iter().any(Vec::is_empty) && before.iter().any(|list| list.len() == 7));
-        // Half of a set becomes a new set.
+        // Half of the variables of use set 3 get a new use set, after which the index is computed
+        // again.
         let changed = set_of.iter_mut().filter(|set| **set == 3);
         changed.step_by(2).for_each(|set| *set = 7);
         index.renew(&profile, &set_of, 8, |set| set == 3);

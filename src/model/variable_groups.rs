@@ -1,8 +1,8 @@
-//! The lowered variables of all tiles, in groups. The variables on one tile with the same
+//! Stores the lowered variables of all tiles in groups. The variables on one tile with the same
 //! equivalence class and the same use set form one group.
 //!
-//! There are millions of variables and some hundred thousand uses (pairs of class and use set), so
-//! a value that depends only on the class and the use set is computed once for each use.
+//! There are millions of variables, but only some hundred thousand pairs of class and use set. So a
+//! value that depends only on the class and the use set is computed once for each pair.
 
 use crate::parallel::{by_parts, equal_parts, filled, split_by};
 use rayon::prelude::*;
@@ -10,60 +10,66 @@ use rustc_hash::FxHashMap;
 use std::iter::zip;
 use std::ops::Range;
 
-/// All lowered variables of one tile that have the same equivalence class and use set.
+/// All lowered variables of one tile that have the same equivalence class and the same use set (the
+/// set of operation groups that use a variable).
 #[derive(Debug, Clone, Copy)]
 pub struct VariableGroup {
     /// Equivalence class of the variables (which determines the steps at which they are live), as
     /// an index into the profile's classes.
     pub class: u32,
-    /// The set of operation groups that use the variables, as an index into
+    /// The use set of the variables (the set of operation groups that use them), as an index into
     /// [`UseSets`](super::UseSets); [`NO_USERS`](super::NO_USERS) if no operation group uses them.
     pub set: u32,
-    /// Bytes on the tile of all variables of the group.
+    /// Bytes, on the tile, of all variables of the group.
     pub bytes: u32,
 }
 
-/// A combination of an equivalence class and a use set that at least one variable has.
+/// A pair of an equivalence class and a use set (the set of operation groups that use a variable)
+/// that at least one variable has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VariableUse {
     /// The equivalence class (which determines the steps at which the variables are live), as an
     /// index into the profile's classes.
     pub class: u32,
-    /// The set of operation groups that use the variables, as an index into
+    /// The use set of the variables (the set of operation groups that use them), as an index into
     /// [`UseSets`](super::UseSets).
     pub set: u32,
-    /// Bytes over all tiles of the variables with this class and use set.
+    /// Bytes, over all tiles, of the variables with this equivalence class and use set (the
+    /// operation groups that use a variable).
     pub bytes: u64,
 }
 
-/// The bytes on one tile of the variables with the same equivalence class and the same use set.
+/// The bytes on one tile of the variables with the same equivalence class and the same use set (the
+/// set of operation groups that use a variable).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TileUse {
-    /// Index into [`VariableGroups::uses`](super::VariableGroups::uses) of the pair of class and
-    /// use set.
+    /// The pair of equivalence class and use set (the operation groups that use a variable), as an
+    /// index into [`VariableGroups::uses`](super::VariableGroups::uses).
     pub number: u32,
-    /// Bytes that the variables with this class and use set take on the tile.
+    /// Bytes on the tile of the variables with this equivalence class and use set (the operation
+    /// groups that use a variable).
     pub bytes: u32,
 }
 
-/// The lowered variables of all tiles, in groups with the same tile, class and use set.
+/// The lowered variables of all tiles, in groups of variables with the same tile, equivalence class
+/// and use set (the operation groups that use a variable).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableGroups {
-    /// All pairs of an equivalence class and a use set that some variables have; each pair occurs
-    /// once. Ascending by class, then by set.
+    /// The pairs of equivalence class and use set (the operation groups that use a variable) of all
+    /// variables, each pair once; ascending by class, then by use set.
     uses: Vec<VariableUse>,
-    /// One entry per tile: the index in `groups` at which the groups of the tile start. One more
-    /// entry has the length of `groups`.
+    /// One entry per tile: the index in `groups` of the tile's first group. One more entry has the
+    /// length of `groups`.
     starts: Vec<u32>,
-    /// The groups of all tiles, tile after tile. On each tile, they are ascending by
-    /// [`TileUse::number`].
+    /// The groups of variables of all tiles, tile after tile. On each tile, they are ascending by
+    /// class and use set.
     groups: Vec<TileUse>,
 }
 
 impl VariableGroups {
-    /// Sorts groups of variables by tile, class and use set, and joins groups with the same tile,
-    /// class and use set unless their bytes would exceed 4 GiB. Each item of `groups` is a tile
-    /// (below `tiles`) and a group on it.
+    /// Sorts groups of variables by tile, equivalence class and use set. Groups with the same tile,
+    /// class and use set are joined, unless their bytes would exceed 4 GiB. Each item of `groups`
+    /// is a tile (below `tiles`) and a group on this tile.
     pub fn new(tiles: u32, groups: impl Iterator<Item = (u16, VariableGroup)>) -> Self {
         let groups: Vec<_> = groups.collect();
         let classes = groups
@@ -76,9 +82,9 @@ impl VariableGroups {
         Self::sorted(tiles, classes, groups.len(), tile, group)
     }
 
-    /// Sorts and joins `count` groups of variables as [`new`](Self::new) does. For an index below
-    /// `count`, `tile` returns the tile of a group, and `group` returns the group, or `None` to
-    /// leave the group out. All tiles must be below `tiles`, and all classes below `classes`.
+    /// Sorts and joins `count` groups of variables as [`new`](Self::new) does, without a list of
+    /// the groups. `tile` returns the tile (below `tiles`) of the group with a given index, and
+    /// `group` returns the group, or `None` to leave it out. All classes must be below `classes`.
     pub(super) fn sorted(
         tiles: u32,
         classes: usize,
@@ -87,7 +93,7 @@ impl VariableGroups {
         group: impl Fn(usize) -> Option<VariableGroup> + Sync,
     ) -> Self {
         let at = |position| Some((tile(position), group(position)?));
-        // Returns two empty results: the number of groups per tile, and the bytes per pair of class
+        // Empty sums: the number of groups of variables per tile, and the bytes per pair of class
         // and use set.
         let none = || (vec![0u32; tiles as usize], ByUse::new(classes));
         let add = |positions: Range<usize>| {
@@ -106,11 +112,10 @@ impl VariableGroups {
             }
             (counts, bytes)
         };
-        // As many parts as threads, or fewer if the values by class of a part would be many compared
-        // with the part's variables.
+        // Variables are divided into one part per thread. If there are many classes, fewer parts
+        // are made, because each part has one sum per class.
         let parts = (count / (4 * classes.max(1))).clamp(1, rayon::current_num_threads());
-        let sums = by_parts(count, parts, add, join);
-        let (counts, bytes) = sums.unwrap_or_else(none);
+        let (counts, bytes) = by_parts(count, parts, add, join).unwrap_or_else(none);
         let mut uses: Vec<VariableUse> = bytes
             .into_all()
             .map(|((class, set), bytes)| VariableUse { class, set, bytes })
@@ -135,11 +140,10 @@ impl VariableGroups {
         }
     }
 
-    /// Builds the groups from sorted lists. `uses` has the distinct pairs of class and use set,
-    /// ascending. `counts` has one entry per tile: the number of its groups. `groups` has the
-    /// groups of all tiles, tile after tile; on each tile they are ascending by
-    /// [`TileUse::number`], an index into `uses`. Returns `None` if the counts do not add up, a
-    /// list is not ascending, or a group refers to a pair that does not exist.
+    /// Builds the groups of variables from sorted lists. `uses` has the distinct pairs of class and
+    /// use set, `counts` the number of groups on each tile, and `groups` the groups tile after
+    /// tile, which refer to `uses` by index. Returns `None` if the counts do not add up, a list is
+    /// not ascending, or a pair does not exist.
     pub(crate) fn from_numbered(
         uses: &[(u32, u32)],
         counts: &[u32],
@@ -173,14 +177,15 @@ impl VariableGroups {
         })
     }
 
-    /// Returns all distinct pairs of class and use set with their bytes over all tiles, ascending
-    /// by class, then by set.
+    /// Returns all pairs of equivalence class and use set (the operation groups that use a
+    /// variable) with the bytes of their variables over all tiles, ascending by class, then by use
+    /// set.
     pub fn uses(&self) -> &[VariableUse] {
         &self.uses
     }
 
-    /// Returns the index into [`uses`](Self::uses) of the pair of `class` and `set`; `None` if no
-    /// variable has this pair.
+    /// Returns the index into [`uses`](Self::uses) of the pair of equivalence class and use set
+    /// (the operation groups that use a variable); `None` if no variable has this pair.
     pub fn number(&self, class: u32, set: u32) -> Option<u32> {
         let key = |numbered: &VariableUse| (numbered.class, numbered.set);
         self.uses
@@ -189,12 +194,13 @@ impl VariableGroups {
             .map(|number| number as u32)
     }
 
-    /// Returns the number of tiles.
+    /// Returns the number of tiles on which variables are stored.
     pub fn tiles(&self) -> u32 {
         self.starts.len() as u32 - 1
     }
 
-    /// Iterates over the groups of variables on `tile`, ascending by class, then by use set.
+    /// Iterates over the groups of variables on a tile, ascending by equivalence class, then by use
+    /// set (the operation groups that use a variable).
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableGroup> + '_ {
         let group = |&TileUse { number, bytes }: &TileUse| {
             let VariableUse { class, set, .. } = self.uses[number as usize];
@@ -203,17 +209,16 @@ impl VariableGroups {
         self.uses_on_tile(tile).iter().map(group)
     }
 
-    /// Returns the groups of variables on `tile`, each with its bytes on this tile, ascending by
-    /// the index of its class and use set in [`uses`](Self::uses).
+    /// Returns the groups of variables on a tile with their bytes, ascending by the index of their
+    /// class and use set (the operation groups that use a variable) in [`uses`](Self::uses).
     pub fn uses_on_tile(&self, tile: u32) -> &[TileUse] {
         let tile = tile as usize;
         &self.groups[self.starts[tile] as usize..self.starts[tile + 1] as usize]
     }
 }
 
-/// Returns one entry per tile: the index at which the groups of the tile start in a list of the
-/// groups of all tiles. One more entry has the length of this list. `counts` has one entry per
-/// tile: the number of its groups.
+/// Returns where the groups of each tile start in a list of the groups of all tiles; the last entry
+/// is the length of this list. `counts` has the number of groups on each tile.
 fn starts(counts: &[u32]) -> Vec<u32> {
     let mut end = 0;
     let ends = counts.iter().map(|&count| {
@@ -223,9 +228,9 @@ fn starts(counts: &[u32]) -> Vec<u32> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// Sorts `count` groups of variables by tile, without changing the order of the groups of one tile.
-/// `tile` and `group` return the tile and the group for an index, as in [`VariableGroups::sorted`].
-/// The result has the groups of tile `t` at the indices `starts[t]..starts[t + 1]`.
+/// Sorts `count` groups of variables by tile, and keeps their order on each tile. `tile` and
+/// `group` return the tile and the group with a given index, as in [`VariableGroups::sorted`].
+/// `starts` has the index in the result at which the groups of each tile start.
 fn by_tile(
     starts: &[u32],
     count: usize,
@@ -257,10 +262,9 @@ fn by_tile(
     sorted
 }
 
-/// Sorts the groups of each tile by [`TileUse::number`], and joins groups with equal numbers unless
-/// their bytes would exceed 4 GiB. `starts` has one entry per tile, the index in `groups` at which
-/// the groups of the tile start, and one more entry for the end. `starts` is updated for the joined
-/// groups.
+/// Sorts the groups of variables on each tile by class and use set (the operation groups that use a
+/// variable), and joins groups with the same class and use set unless their bytes would exceed 4
+/// GiB. `starts` has the index of each tile's first group and is updated.
 fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     let lengths = starts.windows(2).map(|ends| (ends[1] - ends[0]) as usize);
     split_by(groups, lengths)
@@ -287,21 +291,19 @@ fn join_equal(starts: &mut [u32], groups: &mut Vec<TileUse>) {
     groups.shrink_to_fit();
 }
 
-/// A map from a pair of equivalence class and use set to a value. Most classes have only one use
-/// set; for these, a lookup is one access to a list.
+/// A map from a pair of equivalence class and use set (the operation groups that use a variable) to
+/// a value. Most classes have only one use set, whose value is found in a list without hashing.
 struct ByUse<T> {
-    /// One entry per class: its first use set ([`NO_SET`] if it has none), and the value of this
-    /// pair of class and use set.
+    /// One entry per class: the first use set that was added for the class ([`NO_SET`] if there is
+    /// none), and the value of this pair.
     first: Vec<(u32, T)>,
-    /// Map from a class and a use set to the value of this pair, for all pairs that are not in
-    /// `first`.
+    /// Values of all other pairs of class and use set, which are not in `first`.
     others: FxHashMap<(u32, u32), T>,
 }
 
 const NO_SET: u32 = u32::MAX;
 
 impl<T: Copy + Default> ByUse<T> {
-    /// Builds an empty map, for classes with indices below `classes`.
     fn new(classes: usize) -> Self {
         Self {
             first: vec![(NO_SET, T::default()); classes],
@@ -309,8 +311,6 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns a mutable reference to the value of a class and use set. If the map lacks this pair,
-    /// it is added with the default value.
     #[inline]
     fn of_mut(&mut self, class: u32, set: u32) -> &mut T {
         let (first, value) = &mut self.first[class as usize];
@@ -324,7 +324,6 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Returns the value of a class and use set, or the default value if the map lacks this pair.
     #[inline]
     fn of(&self, class: u32, set: u32) -> T {
         let (first, value) = self.first[class as usize];
@@ -335,7 +334,6 @@ impl<T: Copy + Default> ByUse<T> {
         }
     }
 
-    /// Iterates over all pairs of class and use set with their values, in no particular order.
     fn into_all(self) -> impl Iterator<Item = ((u32, u32), T)> {
         (0u32..)
             .zip(self.first)

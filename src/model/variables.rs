@@ -1,5 +1,6 @@
-//! Sorts the lowered variables of a profile into data and code, and finds where the whole model
-//! needs the most memory. Also warns about variables that are live at nearly all steps.
+//! Sorts the lowered variables of a profile into data and code, and finds the tile and step at
+//! which the whole model needs the most memory. Also warns about variables that are live at nearly
+//! all steps.
 
 use super::{Model, NO_USERS, NamedVariable, ProfileLookup, VariableGroup, VariableGroups};
 use crate::message::{FileError, PROFILE_AGAIN, Warning};
@@ -12,20 +13,21 @@ use std::cmp::Reverse;
 /// The lowered variables of a profile, sorted into data and code, without variables that are never
 /// live.
 pub struct LoweredVariables {
-    /// Variables that hold data, whether an operation uses them or not.
+    /// The variables that hold data, including those that no operation uses.
     pub data: VariableGroups,
-    /// Variables that hold code or vertex state, which their category shows
+    /// Variables that hold code or vertex state. Their category shows what they hold
     /// ([`CodeKind::categories`]).
     pub code: VariableGroups,
-    /// The variables in `code` that an operation uses, because a program copies code to them.
+    /// The variables that hold code or vertex state and that an operation uses, because a program
+    /// copies code to them.
     pub used_code: VariableGroups,
-    /// One entry per [`CodeKind`]: the bytes on each tile of the variables that hold this kind of
+    /// One entry per [`CodeKind`]: the bytes, on each tile, of the variables that hold this kind of
     /// code.
     pub recorded_code: [TileBytes; 4],
 }
 
-/// Groups the variables of a profile by tile, equivalence class and use set, separately for data
-/// and code. `set_of` has one entry per variable: its use set.
+/// Groups the variables of a profile by tile, equivalence class and use set (the operation groups
+/// that use a variable), separately for data and code. `set_of` has the use set of each variable.
 ///
 /// # Errors
 /// If variables of one kind of code exceed 4 GiB on a tile.
@@ -49,8 +51,7 @@ pub fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, Fi
     let tiles = profile.target.num_tiles;
     let data = || {
         let group = |position| group(position).filter(|_| kind(position).is_none());
-        let classes = profile.classes.len();
-        VariableGroups::sorted(tiles, classes, variables.len(), tile, group)
+        VariableGroups::sorted(tiles, profile.classes.len(), variables.len(), tile, group)
     };
     let code = || {
         let code: Vec<(CodeKind, u16, VariableGroup)> = (0..variables.len())
@@ -74,12 +75,8 @@ pub fn collect(profile: &Profile, set_of: &[u32]) -> Result<LoweredVariables, Fi
     })
 }
 
-/// Returns one entry per [`CodeKind`]: the bytes of its variables on each of `tiles` tiles. Each
-/// item of `code` is the kind and the tile of variables, and the group of the variables (with its
-/// bytes).
-///
-/// # Errors
-/// If a sum exceeds 4 GiB on a tile.
+/// Returns the bytes of each [`CodeKind`] on each tile. Each item of `code` has a kind of code, a
+/// tile, and a group of variables with its bytes.
 fn recorded_code(
     tiles: u32,
     code: &[(CodeKind, u16, VariableGroup)],
@@ -102,24 +99,23 @@ fn recorded_code(
 /// code, over all tiles of all IPUs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPeak {
-    /// Index of the tile; if several tiles have this peak, the lowest index.
+    /// Index of the tile with the most live bytes; of several, the lowest index.
     pub tile: u32,
-    /// Index of the liveness step; if several steps have the most live bytes on the tile, the first
-    /// of them.
+    /// Index of the liveness step with the most live bytes on the tile; of several, the first step.
     pub step: u32,
-    /// Bytes of all variables that are live on the tile `tile` at the step `step`.
+    /// Bytes of all variables that are live on this tile at this step.
     pub bytes: u64,
-    /// All variables that are live on the tile `tile` at the step `step`, the largest first.
+    /// All variables that are live on this tile at this step, the largest first.
     pub variables: Vec<NamedVariable>,
 }
 
 impl MemoryPeak {
-    /// Finds the tile and the liveness step with the most live bytes, and reads the names of the
-    /// variables that are live on this tile at this step from the profile of `lookup`. `code` has
-    /// the variables that hold code or vertex state.
+    /// Finds the tile and the liveness step with the most live bytes of data and code, and reads
+    /// the names of the variables that are live there. `code` has the variables that hold code or
+    /// vertex state.
     ///
     /// # Errors
-    /// If the names cannot be read.
+    /// If the names cannot be read from the profile.
     pub(super) fn find(
         model: &Model,
         code: &VariableGroups,
@@ -147,14 +143,14 @@ impl MemoryPeak {
     }
 }
 
-/// The warning is only given if nearly always live variables have at least 1/`MIN_SHARE` of the
-/// bytes of all data variables. A smaller share changes no split visibly.
+/// Variables that are live at nearly all steps cause a warning only if they have at least
+/// 1/`MIN_SHARE` of the bytes of all data variables. A smaller share changes no split visibly.
 const MIN_SHARE: u64 = 100;
 
-/// Returns a warning if some variables are live at all steps except steps at which the IPU neither
-/// computes nor moves data, and have at least 1/[`MIN_SHARE`] of the bytes of all `data` variables.
-/// Such variables are probably weights, but are not counted as always live (docs/model.md,
-/// "Variables"). `is_training` is true if the program has a backward pass.
+/// Returns a warning if variables with at least 1/[`MIN_SHARE`] of the bytes of all data variables
+/// are live at all steps except idle ones, at which the IPU neither computes nor moves data. Such
+/// variables are probably weights, but do not count as always live (docs/model.md, "Variables").
+/// `is_training` is true if the program has a backward pass.
 pub fn nearly_always_live(
     profile: &Profile,
     data: &VariableGroups,
@@ -185,8 +181,7 @@ pub fn nearly_always_live(
 }
 
 /// Returns the text of the warning about variables that are live at nearly all of `steps` steps.
-/// `bytes` is the sum of their bytes, and `all` has one entry per variable: the steps at which it
-/// is not live.
+/// `bytes` is the sum of their bytes, and `all` has the steps at which each variable is not live.
 fn sentence<'a>(
     bytes: u64,
     all: impl Iterator<Item = &'a MissedSteps> + Clone,

@@ -1,5 +1,5 @@
-//! The walk over the program tree (docs/model.md, "The walk"), the Calls of functions that are
-//! called from several places in the program, and the liveness steps of each operation
+//! Walks the program tree (docs/model.md, "The walk"), finds the Calls of functions that are called
+//! from several places in the program, and finds the liveness steps of each operation
 //! (docs/model.md, "Operations").
 
 use super::counts;
@@ -11,15 +11,17 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::iter::successors;
 
-/// A call path, as an index into [`CallPaths::nodes`]. The call path of a program lists the Call
-/// programs on the way from the root to the program, the outermost Call first.
+/// A call path, as an index into [`CallPaths::nodes`]. The call path of a program is the list of
+/// Call programs that lead from the root of the program tree to the program, the outermost Call
+/// first.
 pub type Path = u32;
 
-/// The call path of programs that run outside all Calls.
+/// The call path (list of Calls) of programs that run outside all Calls.
 pub const EMPTY_PATH: Path = 0;
 
-/// All call paths of a program tree except [`EMPTY_PATH`]. Each path is stored once, as a path
-/// without its innermost Call, and this Call; path 1 is the first entry of `nodes`.
+/// All call paths (lists of Calls) of a program tree except [`EMPTY_PATH`]. A path is stored as the
+/// path without its innermost Call, and this Call, so that common beginnings are stored once. Path
+/// 1 is the first entry of `nodes`.
 #[derive(Clone, Default)]
 pub struct CallPaths {
     nodes: Vec<(Path, u32)>,
@@ -27,8 +29,6 @@ pub struct CallPaths {
 }
 
 impl CallPaths {
-    /// Returns the path that consists of `path` and the Call `call` (an index into
-    /// `Programs::all`), and adds it if it is new.
     fn push(&mut self, path: Path, call: u32) -> Path {
         *self.longer.entry((path, call)).or_insert_with(|| {
             self.nodes.push((path, call));
@@ -36,54 +36,46 @@ impl CallPaths {
         })
     }
 
-    /// Returns the number of call paths, including the empty path. Each [`Path`] is below this
-    /// number.
     fn len(&self) -> Path {
         self.nodes.len() as Path + 1
     }
 
-    /// Returns the path that consists of `path` and the Call `call` (an index into
-    /// `Programs::all`); `None` if this path was never added.
     fn find(&self, path: Path, call: u32) -> Option<Path> {
         self.longer.get(&(path, call)).copied()
     }
 
-    /// Iterates over all call paths except the empty path, so that each path comes after its
-    /// prefixes. Each item is a path, the path without its innermost Call, and this Call as an
-    /// index into `Programs::all`.
+    /// Iterates over all call paths (lists of Calls) except the empty one, so that each path comes
+    /// after its beginnings. Each item is a path, the path without its innermost Call, and this
+    /// Call as an index into `Programs::all`.
     pub fn all(&self) -> impl Iterator<Item = (Path, Path, u32)> + '_ {
         (1..)
             .zip(&self.nodes)
             .map(|(path, &(outer, call))| (path, outer, call))
     }
 
-    /// Iterates over the Calls of `path`, from the innermost to the outermost, as indices into
-    /// `Programs::all`.
     fn innermost_first(&self, path: Path) -> impl Iterator<Item = u32> + '_ {
         let innermost = |path: Path| path.checked_sub(1).map(|at| self.nodes[at as usize]);
         successors(innermost(path), move |&(outer, _)| innermost(outer)).map(|(_, call)| call)
     }
 }
 
-/// The result of a walk over the program tree: its visits, in depth-first order. A visit is a
-/// program on a call path.
+/// The result of a depth-first walk over the program tree. A program is visited once on each call
+/// path, that is, for each sequence of Calls that leads to the program.
 #[derive(Default)]
 pub struct Walk {
     pub paths: CallPaths,
-    /// One entry per visit: the call path, and the visited program as an index into
-    /// `Programs::all`.
+    /// One entry per visit of a program: the call path (the Calls that lead to the program), and
+    /// the program as an index into `Programs::all`.
     pub visits: Vec<(Path, u32)>,
-    /// Map from a call path and a program to the index of their visit in `visits`.
     numbers: FxHashMap<(Path, u32), u32>,
-    /// Indices into `visits` in the order in which the visits ended. The visit of a child ends
-    /// before the visits of its parents.
+    /// The visits of programs in the order in which they ended, as indices into `visits`. The visit
+    /// of a child ends before the visits of its parents.
     ended: Vec<u32>,
 }
 
 impl Walk {
-    /// Returns the call path of the programs directly below `program`, where `index` is the index
-    /// of `program` in `Programs::all`, and `path` is its own call path. Adds the returned path if
-    /// it is new.
+    /// Returns the call path of the programs directly below `program`. For a Call, this is the call
+    /// path of the program itself, plus the Call (`index`).
     ///
     /// # Errors
     /// If the program is a Call that is nested in [`limits::NESTED_CALLS`] other Calls or more.
@@ -102,17 +94,14 @@ impl Walk {
         Ok(self.paths.push(path, index))
     }
 
-    /// Returns the index in `visits` of the visit of `program` on the call path `path`; `None` if
-    /// there is no such visit.
     pub fn visit(&self, path: Path, program: u32) -> Option<u32> {
         self.numbers.get(&(path, program)).copied()
     }
 
-    /// Returns one entry per visit: how often the program runs on its call path if each root runs
-    /// once. The body of a Repeat runs as often as `repeats` gives for the index of the Repeat, or
-    /// once if `repeats` has no entry for it. Any other child runs once for each time that its
-    /// parent lists it, even if the parent is a branch. Numbers above [`limits::EXECUTIONS`] are
-    /// reduced to this limit.
+    /// Returns how often each visited program runs if each root runs once. The body of a Repeat
+    /// runs as often as `repeats` has for the Repeat's index, or once without an entry. Any other
+    /// child runs once for each time that its parent lists it, even below a branch. Numbers are
+    /// limited to [`limits::EXECUTIONS`].
     pub fn executions(&self, programs: &Programs, repeats: &FxHashMap<u32, u64>) -> Vec<u64> {
         let mut counts = vec![0u64; self.visits.len()];
         let add = |counts: &mut [u64], path, all: &[u32], more: u64| {
@@ -134,8 +123,8 @@ impl Walk {
     }
 }
 
-/// Returns the programs directly below `program` in the program tree, as indices into
-/// `Programs::all`: the body of a Call, or the children of any other program.
+/// Returns the programs directly below `program` in the program tree: the body of a Call, or the
+/// children of any other program.
 fn below(program: &Program) -> &[u32] {
     match &program.kind {
         ProgramKind::Call(body) => std::slice::from_ref(body),
@@ -143,17 +132,19 @@ fn below(program: &Program) -> &[u32] {
     }
 }
 
-/// A pending action of the walk over the program tree.
+/// What the walk over the program tree has to do next.
 enum Next {
-    /// Visit the program with this index into `Programs::all` on this call path.
+    /// Visit a program (an index into `Programs::all`) on a call path (the Calls that lead to the
+    /// program).
     Begin(Path, u32),
-    /// End the visit with this index into [`Walk::visits`], because all programs below its program
+    /// End a visit (an index into [`Walk::visits`]), because all programs below the visited program
     /// were visited.
     End(u32),
 }
 
-/// Walks the program tree depth first, parents before children. A program is visited only once on
-/// each call path, because a second visit would add nothing to any operation.
+/// Walks the program tree depth first, parents before children. A program is visited only once for
+/// each sequence of Calls that leads to it, because a second visit would add nothing to any
+/// operation.
 ///
 /// # Errors
 /// If a program leads back to itself, Calls are nested too deep, or there are too many visits.
@@ -204,30 +195,28 @@ pub fn walk(programs: &Programs) -> Result<Walk, FileError> {
     Ok(walk)
 }
 
-/// Value instead of an index into [`Model::calls`](super::Model::calls), for an operation that is
-/// not part of any call of a function that is called from several places.
+/// Marks an operation outside all functions that are called from several places.
 pub const NO_CALL: u32 = u32::MAX;
 
-/// The Calls of functions that are called from several places in the program, that is on several
+/// The Calls of functions that are called from several places in the program, that is, on several
 /// call paths.
 pub struct CallSites {
-    /// One entry per call path: the shortest prefix of the path (possibly the path itself) that
-    /// ends with a Call of a function that is called from several places; `None` if there is no
-    /// such prefix.
+    /// One entry per call path (list of Calls): its shortest beginning, or the whole path, that
+    /// ends with a Call of a function that is called from several places; `None` if there is none.
     pub outermost: Vec<Option<Path>>,
-    /// One entry per call path: the innermost Call on the path of a function that is called from
-    /// several places, as an index into `functions`, or [`NO_CALL`]. A Call is ignored if debug
-    /// contexts record which operations its body replaced.
+    /// One entry per call path (list of Calls): its innermost Call of a function that is called
+    /// from several places, as an index into `functions`, or [`NO_CALL`]. A Call is ignored if
+    /// debug contexts record which operations its body replaced.
     pub call_of: Vec<u32>,
-    /// One entry per Call in `call_of`: the called function, as the index of its body in
-    /// `Programs::all`.
+    /// One entry per Call of a function that is called from several places: the function, as the
+    /// index of its body in `Programs::all`.
     pub functions: Vec<u32>,
 }
 
 impl CallSites {
-    /// Finds the Calls of functions that are called from several places, on all `paths`.
-    /// `with_pairs` has the call paths for whose innermost Call debug contexts record which
-    /// operations the called body replaced.
+    /// Finds the Calls of functions that are called from several places. `with_pairs` has the call
+    /// paths for whose innermost Call debug contexts record which operations the called body
+    /// replaced.
     pub fn new(programs: &Programs, paths: &CallPaths, with_pairs: &FxHashSet<Path>) -> Self {
         let function = |call: u32| match programs.all[call as usize].kind {
             ProgramKind::Call(body) => body,
@@ -256,21 +245,20 @@ impl CallSites {
 
 /// The liveness steps that run each program, and the Calls that lead to each step.
 pub struct StepIndex {
-    /// One entry per program: the indices of the steps that run the program, ascending.
+    /// One entry per program: the liveness steps that run the program, ascending.
     of_program: Vec<Vec<u32>>,
-    /// One entry per step: the path of the Calls that lead to the step, as an index into `paths`.
-    calls: Vec<Path>,
-    /// All call paths: first the paths of the walk over the program tree, then the paths that only
-    /// occur for steps.
-    paths: CallPaths,
-    /// Number of call paths of the walk over the program tree. These are the first entries of
+    /// One entry per liveness step: the list of Calls that lead to the step, as an index into
     /// `paths`.
+    calls: Vec<Path>,
+    /// All call paths (lists of Calls): first those of the walk over the program tree, then those
+    /// that only occur for liveness steps.
+    paths: CallPaths,
+    /// Number of call paths that the walk over the program tree found, which are the first entries
+    /// of `paths`.
     walked: Path,
 }
 
 impl StepIndex {
-    /// Builds the index of `steps`. `walk` holds the call paths that the walk over the program tree
-    /// found.
     pub fn new(programs: &Programs, steps: &[Step], walk: &CallPaths) -> Self {
         let mut of_program = vec![Vec::new(); programs.all.len()];
         for (index, step) in (0..).zip(steps) {
@@ -285,23 +273,20 @@ impl StepIndex {
         }
     }
 
-    /// Returns the indices of the steps that run `program` (an index into `Programs::all`),
-    /// ascending.
     pub fn of(&self, program: u32) -> &[u32] {
         &self.of_program[program as usize]
     }
 
-    /// Returns the call path of the step with index `step`; `None` if the walk over the program
-    /// tree did not take this path.
+    /// Returns the call path of a liveness step (the Calls that lead to the step); `None` if the
+    /// walk over the program tree did not find this path.
     pub fn walk_path(&self, step: u32) -> Option<Path> {
         Some(self.calls[step as usize]).filter(|&path| path < self.walked)
     }
 
-    /// Returns the indices of the first and the last step (both inclusive) that run a program of
-    /// `operation`; `None` if no step runs one. The profile may list the steps of a function body
-    /// once per call. Then only the steps of the operation's own call are included: the steps whose
-    /// Calls, compared with the operation's call path from the innermost Call outward, agree the
-    /// longest.
+    /// Returns the first and the last liveness step (both inclusive) that run a program of
+    /// `operation`; `None` if no step does. If the profile lists the steps of a function body once
+    /// per call, only the steps of the operation's own call are included: those whose Calls agree
+    /// the longest with the operation's call path, from the innermost Call outward.
     pub fn window(&self, operation: &UnnamedOperation) -> Option<(u32, u32)> {
         let shared = |step: u32| {
             self.paths
@@ -323,9 +308,9 @@ impl StepIndex {
     }
 }
 
-/// Returns one entry per step: the call path on which the step runs, found by following the parents
-/// of the step. New call paths are added to `paths`. If the parents of a step form a circle, the
-/// path ends where the circle closes.
+/// Returns the call path of each liveness step, found by following the parents of the step. New
+/// call paths are added to `paths`. If the parents of a step form a circle, the path ends where the
+/// circle closes.
 fn calls_above(programs: &Programs, steps: &[Step], paths: &mut CallPaths) -> Vec<Path> {
     const UNKNOWN: Path = Path::MAX;
     let mut calls = vec![UNKNOWN; steps.len()];

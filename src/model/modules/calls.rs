@@ -1,4 +1,5 @@
-//! Finds the modules whose calls begin or end where a position (In, a layer or Out) does.
+//! Finds the modules that begin or end where a position (In, a layer or Out) does, which tells
+//! where a split belongs in the model's code.
 
 use super::ModuleLayers;
 use super::paths::{ModulePath, shared};
@@ -32,17 +33,18 @@ pub struct ModuleCalls {
     pub top: Vec<String>,
 }
 
-/// The modules that are being called while each operation of the forward pass runs.
+/// The modules that are being called while each operation of the forward pass runs. They are
+/// innermost last, and tell where a split belongs in the model's code.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     of_operations: Vec<Vec<usize>>,
     /// One entry per module: its path in the model's code; empty if names do not show this path for
     /// certain.
     paths: Vec<String>,
-    /// One entry per module: the number of its runs, where a run is a series of consecutive
-    /// operations.
+    /// One entry per module: how often the module runs in the forward pass. A run is a series of
+    /// consecutive operations.
     runs: Vec<usize>,
-    /// The outermost module of most operations, as an index into `paths`: the model itself.
+    /// The model itself, as an index into `paths`: the outermost module of most operations.
     root: Option<usize>,
 }
 
@@ -51,7 +53,7 @@ impl Calls {
         let mut calls = Self::default();
         let mut numbers: FxHashMap<(&str, bool), usize> = FxHashMap::default();
         // A module outside the path of its caller, such as a shared embedding, is recognised only
-        // where its parameters are first used; its later calls are found by its name.
+        // where its parameters are first used. Later calls of the module are found by its name.
         let owners = paths.iter().filter_map(|path| path.elsewhere);
         let last = |owner: &'_ str| owner.rsplit('.').next().unwrap_or(owner).to_string();
         let owners: FxHashMap<String, &str> = owners.map(|owner| (last(owner), owner)).collect();
@@ -81,25 +83,24 @@ impl Calls {
         let outermost = calls
             .of_operations
             .iter()
-            .filter_map(|called| called.first());
-        let most = counts(outermost.copied())
+            .filter_map(|called| called.first().copied());
+        calls.root = counts(outermost)
             .into_iter()
-            .max_by_key(|&(module, count)| (count, Reverse(module)));
-        calls.root = most.map(|(module, _)| module);
+            .max_by_key(|&(module, count)| (count, Reverse(module)))
+            .map(|(module, _)| module);
         calls
     }
 
-    /// Returns the modules that call the operation with index `operation` in the forward pass, as
-    /// indices into `paths`, the outermost first. The list is empty for `None` (before the first
-    /// operation) and for an index after the last operation.
+    /// Returns the modules that call an operation of the forward pass, the outermost first. The
+    /// list is empty before the first operation (`None`) and after the last operation.
     fn at(&self, operation: Option<usize>) -> &[usize] {
         let called = operation.and_then(|operation| self.of_operations.get(operation));
         called.map_or(&[], |called| called)
     }
 
-    /// Returns the modules that call `operation` but do not call the operation `neighbour` (`None`
-    /// before the first operation), as indices into `paths`, the outermost first. Leaves out
-    /// modules that do not have exactly `runs` runs, and modules whose paths are uncertain.
+    /// Returns the modules that call `operation` but not its `neighbour` (`None` before the first
+    /// operation), the outermost first. Modules that do not run exactly `runs` times, and modules
+    /// with uncertain paths, are left out.
     fn changed(&self, operation: usize, neighbour: Option<usize>, runs: usize) -> Vec<usize> {
         let called = self.at(Some(operation));
         called[shared(self.at(neighbour), called)..]
@@ -109,9 +110,9 @@ impl Calls {
             .collect()
     }
 
-    /// Returns the path of the first of `modules` (indices into `paths`, the outermost first) that
-    /// is called neither just before nor just after `run`. If there is no such module, returns the
-    /// path of the last of `modules`. Returns `None` if `modules` is empty.
+    /// Returns the path of the outermost of `modules` that is called neither just before nor just
+    /// after `run`, so that its whole call is in `run`. If there is no such module, returns the
+    /// path of the innermost of `modules`.
     fn outermost(&self, modules: &[usize], run: &Range<usize>) -> Option<String> {
         let outside = [run.start.checked_sub(1), Some(run.end)];
         let module = modules
@@ -121,8 +122,8 @@ impl Calls {
         module.map(|&module| self.paths[module].clone())
     }
 
-    /// Finds the modules that begin and end in `run`, a range of operations of the forward pass
-    /// that may be empty. `run` is the first run of a position that has `runs` runs.
+    /// Finds the modules that begin and end in `run`, the operations of a position (In, a layer or
+    /// Out) in the first of its `runs` runs.
     fn of_run(&self, (run, runs): (Range<usize>, usize)) -> ModuleCalls {
         let Some(last) = run.clone().next_back() else {
             return ModuleCalls::default();
@@ -148,16 +149,14 @@ impl Calls {
         }
     }
 
-    /// Returns the names (the last part of each path) of the modules directly below the model that
-    /// the operations in `run` (indices into the forward pass) call, each once, in execution order.
+    /// Returns the names of the modules directly below the model that operations in `run` call,
+    /// each once, in execution order. In Keras, these modules are the layers.
     fn top(&self, run: Range<usize>) -> Vec<String> {
         let mut seen = FxHashSet::default();
-        let modules = run
-            .map(|at| self.at(Some(at)))
+        run.map(|at| self.at(Some(at)))
             .filter(|called| called.first().copied() == self.root)
             .filter_map(|called| called.get(1))
-            .filter(|&module| seen.insert(module));
-        modules
+            .filter(|&module| seen.insert(module))
             .filter_map(|&module| self.paths[module].rsplit('.').next().map(str::to_string))
             .filter(|name| !name.is_empty())
             .collect()
@@ -168,22 +167,20 @@ impl ModuleLayers {
     /// Returns whether the model's code certainly has a module, or a list of modules, at `path`.
     pub(crate) fn has_module(&self, path: &str) -> bool {
         let path = path.replace('/', ".");
-        let is_below = |known: &str| {
-            let rest = known.strip_prefix(&path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
-        self.modules.calls.paths.iter().any(|known| is_below(known))
+        self.modules.calls.paths.iter().any(|known| {
+            let below = known.strip_prefix(&path);
+            below.is_some_and(|below| below.is_empty() || below.starts_with('.'))
+        })
     }
 
-    /// Returns one entry per position: the modules that the position calls. Position 0 has the
-    /// operations before the layers, and position `count + 1` the operations after the layers.
-    /// `layers` has one entry per operation of the model: the number of its layer from 1 to
-    /// `count`, or 0 for none.
+    /// Returns the modules that each position calls. Position 0 (In) has the operations before the
+    /// layers, and position `count + 1` (Out) those after the layers. `layers` has the layer of
+    /// each operation: from 1 to `count`, or 0 for none.
     pub(crate) fn calls(&self, layers: &[u32], count: usize) -> Vec<ModuleCalls> {
         let forward = &self.modules.forward;
         let of_layer = |at: usize| layers[forward[at]] as usize;
-        // The operations, as indices into the forward pass, in all runs of layers except the first
-        // run of each layer.
+        // The operations in repeated runs of layers. They are left out, because the first run of a
+        // layer tells which modules it calls.
         let later: FxHashSet<usize> = self
             .layers
             .iter()
@@ -207,7 +204,8 @@ impl ModuleLayers {
         let most = layered.map(|&(_, count)| count).max().unwrap_or(1);
         runs[0] = (0..first.unwrap_or(0), most);
         runs[count + 1] = (last.map_or(0, |last| last + 1)..forward.len(), most);
-        let calls = &self.modules.calls;
-        runs.into_iter().map(|run| calls.of_run(run)).collect()
+        runs.into_iter()
+            .map(|run| self.modules.calls.of_run(run))
+            .collect()
     }
 }

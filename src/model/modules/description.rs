@@ -1,6 +1,6 @@
 //! Compares two ways to divide a model into layers: its modules, and other layers, such as those of
-//! a regex. The other layers are given as one entry per operation of the model: the number of its
-//! layer from 1, or 0 for none.
+//! a regex. The other layers are given by a list with the layer of each operation: a number from 1,
+//! or 0 for none.
 
 use super::ModuleLayers;
 use super::evidence::LARGE;
@@ -9,29 +9,28 @@ use super::which_are_layers::Lengths;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// How briefly layers describe a model. The shorter the description, the better the layers.
+/// How briefly layers describe a model. Of two ways to divide a model into layers, the one with the
+/// shorter description is better.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Description {
     /// The length of the description, counted in operations. Layers with the same types of
-    /// operations share one description ([`Lengths`]).
+    /// operations need only one description together ([`Lengths`]).
     pub length: f64,
     /// The number of operations of the longest piece. A piece is a layer, or all operations before
     /// or after all layers.
     pub longest: usize,
     /// The bytes, over all tiles, of the largest piece (a layer, or all operations before or after
-    /// all layers). Variables that an earlier piece uses do not count.
+    /// all layers). A variable counts only in the first piece that uses the variable.
     pub largest: u64,
 }
 
 impl ModuleLayers {
-    /// Returns one entry for each of `count` layers that are not modules (such as layers of a
-    /// regex): the path of the innermost module that contains all operations of the layer; empty if
-    /// there is no such module. `layers` has one entry per operation of the model: the number of
-    /// its layer from 1, or 0 for none.
+    /// Returns the module of each of `count` layers that a regex found: the path of the innermost
+    /// module that contains all operations of the layer; empty if there is none. `layers` has the
+    /// layer of each operation: from 1, or 0 for none.
     pub fn modules_of(&self, layers: &[u32], count: usize) -> Vec<String> {
         let mut shared_by: Vec<Option<&[Box<str>]>> = vec![None; count];
-        let paths = self.modules.forward.iter().zip(&self.modules.tree.paths);
-        for (&operation, path) in paths {
+        for (&operation, path) in self.modules.forward.iter().zip(&self.modules.tree.paths) {
             let Some(layer) = (layers[operation] as usize).checked_sub(1) else {
                 continue;
             };
@@ -44,9 +43,9 @@ impl ModuleLayers {
             .collect()
     }
 
-    /// Returns two descriptions of the model: with its modules as layers, and with `layers`, such
-    /// as those of a regex. `layers` has one entry per operation of the model: the number of its
-    /// layer from 1, or 0 for none. Operations between layers are added to the layer before them.
+    /// Returns how briefly the model is described by its modules (first result) and by `layers`
+    /// (second result), which has the layer of each operation: from 1, or 0 for none. Operations
+    /// between two layers are added to the earlier layer.
     pub fn descriptions(&self, layers: &[u32]) -> [Description; 2] {
         let own = self
             .layers
@@ -69,10 +68,9 @@ impl ModuleLayers {
         })
     }
 
-    /// Divides the forward pass into runs of consecutive operations of one layer. Returns one entry
-    /// per run: the number of its layer (0 before and after all layers), and its operations as a
-    /// range of indices into the forward pass. `layers` has the same form as for
-    /// [`descriptions`](Self::descriptions).
+    /// Divides the forward pass into runs, that is, series of consecutive operations of one layer.
+    /// Returns the layer of each run (0 before and after all layers), and its operations as indices
+    /// into the forward pass.
     fn runs_of(&self, layers: &[u32]) -> Vec<(u32, Range<usize>)> {
         let forward = &self.modules.forward;
         let layer = |at: usize| layers[forward[at]];
@@ -88,9 +86,8 @@ impl ModuleLayers {
         runs
     }
 
-    /// Returns two lists of names of module layers: those that run before all of `layers`, and
-    /// those that run after all of `layers`. With `layers`, these modules would be in In and in
-    /// Out. `layers` has the same form as for [`descriptions`](Self::descriptions).
+    /// Returns the names of the modules that would be in In, and of those that would be in Out, if
+    /// `layers` were the layers instead of modules: they run before or after all of `layers`.
     pub fn outside(&self, layers: &[u32]) -> [Vec<&str>; 2] {
         let runs = self.runs_of(layers);
         [runs.first(), runs.last().filter(|_| runs.len() > 1)].map(|end| {
@@ -107,7 +104,7 @@ impl ModuleLayers {
     }
 
     /// Returns whether a module outside `layers` has the same types of operations as a module
-    /// inside them. `layers` has the same form as for [`descriptions`](Self::descriptions).
+    /// inside `layers`. Such a module is a block, for which `layers` lack a layer.
     fn has_block_outside(&self, layers: &[u32]) -> bool {
         let forward = &self.modules.forward;
         let (inside, outside): (Vec<_>, Vec<_>) = self
@@ -122,12 +119,10 @@ impl ModuleLayers {
             .any(|run| inside.contains(&likeness(run)))
     }
 
-    /// Returns whether `layers` describe the model as well as its modules do. Each layer must be a
-    /// single run, no module in In or Out may have the same types of operations as a module inside
-    /// the layers, and the description must not be longer. The longest layer must have no more
-    /// operations than the longest module layer, and the largest layer at most 1.5 times the bytes
-    /// of the largest module layer (or a quarter of all bytes). `layers` has the same form as for
-    /// [`descriptions`](Self::descriptions).
+    /// Returns whether `layers`, such as those of a regex, describe the model as well as its
+    /// modules do: not longer, with no larger number of operations in a layer, and without a much
+    /// larger layer. Each layer must run only once, and no block may be outside all layers.
+    /// `layers` has the layer of each operation: from 1, or 0 for none.
     pub fn are_matched_by(&self, layers: &[u32]) -> bool {
         let mut seen = FxHashSet::default();
         let are_single = self
@@ -138,7 +133,7 @@ impl ModuleLayers {
             return false;
         }
         let [own, other] = self.descriptions(layers);
-        // The largest layer may have up to 1.5 times the bytes of the largest module layer: a
+        // The largest layer may have up to 1.5 times the bytes of the largest module, since a
         // smaller difference does not justify more layers.
         let allowed = own
             .largest

@@ -1,37 +1,40 @@
 //! Collects the data, besides names, from which layers are chosen: parameters, bytes and data flow
-//! of the operations of the forward pass. For programs that were recorded without scopes of
-//! operations (the modules that call an operation), names of parameters give the scopes.
+//! of the operations of the forward pass. If names of operations contain no modules, names of
+//! parameters tell which modules call an operation.
 
 use super::paths::{is_number, modules, scope_and_type};
 use crate::model::{Label, Model, NO_NODE, Operation, Pass, TensorKind, ascending, crossing};
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::ops::Range;
 
-/// Data on each operation of the forward pass from which layers are chosen. All indices of
-/// operations, except in `forward`, are indices into the forward pass.
+/// What is known, besides names, about the operations of the forward pass when layers are chosen.
+/// All fields except `forward` refer to operations by their index in the forward pass.
 pub struct Evidence<'a> {
-    /// The operations of the forward pass, as ascending indices into the model's operations.
+    /// The operations of the forward pass, as ascending indices into the model's list of
+    /// operations.
     pub forward: Vec<usize>,
-    /// One entry per operation: the names of the parameters that it is the first to use.
+    /// One entry per operation: the names of the parameters, such as weights, that no earlier
+    /// operation uses.
     pub parameters: Vec<Vec<&'a str>>,
-    /// One entry per operation: the names of all parameters that it uses.
+    /// One entry per operation: the names of all parameters, such as weights, that the operation
+    /// uses.
     pub used: Vec<Vec<&'a str>>,
-    /// One entry per operation: the scope that its name lacks. The scope has the modules, joined by
-    /// `/`, in names of the parameters that the operation or its neighbours use. The list is empty
-    /// if names of operations contain modules, or if names of parameters contain none.
+    /// One entry per operation: the modules that call the operation, joined by `/`, as the names of
+    /// parameters show them. Empty if names of operations contain modules, or if names of
+    /// parameters contain none.
     pub scopes: Vec<String>,
     /// One entry per operation: the bytes, over all tiles, of the variables that the operation is
     /// the first to use.
     pub bytes: Vec<u64>,
-    /// Pairs of an operation and a later operation to which data flows, ascending.
+    /// Pairs of an operation and a later operation that uses its data, ascending.
     pub flow: Vec<(usize, usize)>,
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the tensors
-    /// that earlier operations make and that this or a later operation uses.
+    /// that earlier operations make and that the operation or a later one uses.
     pub crossing: Vec<i64>,
 }
 
-/// Returns the operations of the forward pass, as ascending indices into `operations`. If `named`,
-/// returns only operations to which the framework gave a name.
+/// Returns the indices of the operations of the forward pass, ascending. If `named`, operations to
+/// which the framework gave no name are left out.
 fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
     let is_forward = |&number: &usize| {
         let operation = &operations[number];
@@ -43,7 +46,7 @@ fn forward(operations: &[Operation], named: bool) -> Vec<usize> {
     (0..operations.len()).filter(is_forward).collect()
 }
 
-/// Used in place of an index into the forward pass for an operation outside the forward pass.
+/// Marks an operation that is not in the forward pass, in a list of indices into the forward pass.
 const NONE: usize = usize::MAX;
 
 /// Maximum number of parameters that are kept for each operation. Operations of real models use
@@ -51,8 +54,6 @@ const NONE: usize = usize::MAX;
 const USED: usize = 32;
 
 impl<'a> Evidence<'a> {
-    /// Returns evidence without any parameters, bytes or data flow. With `named`, it is only about
-    /// operations to which the framework gave a name.
     pub fn nothing(operations: &[Operation], named: bool) -> Self {
         let forward = forward(operations, named);
         let count = forward.len();
@@ -67,8 +68,8 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Collects the evidence of a model. With `named`, it is only about operations to which the
-    /// framework gave a name.
+    /// Collects the evidence of a model. If `named`, operations to which the framework gave no name
+    /// are left out.
     pub fn new(model: &'a Model, named: bool) -> Self {
         let mut evidence = Self::nothing(&model.operations, named);
         let mut first_of_group = vec![NONE; model.operation_groups.len()];
@@ -109,8 +110,6 @@ impl<'a> Evidence<'a> {
         evidence
     }
 
-    /// Adds the data that flows between operations of the forward pass. `position` has one entry
-    /// per operation of the model: its index in the forward pass, or [`NONE`].
     fn add_flow(&mut self, model: &Model, position: &[usize]) {
         let of_node = |node: u32| {
             model.flow.nodes[node as usize]
@@ -134,23 +133,20 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Returns one entry per operation of the forward pass: its scope, taken from the modules in the
-/// names of parameters, for a model whose operations have no scopes. The list is empty if no
-/// parameter has modules in its name. `used` has one entry per operation: the names of the
-/// parameters that it uses. `crossing` has one entry per operation, and one more for the end: the
-/// bytes that are passed on before the operation.
+/// Returns the scope of each operation of the forward pass, that is, the modules that call the
+/// operation, for models whose operation names lack scopes. The list is empty if no parameter has
+/// modules in its name.
 ///
-/// The scope of an operation with parameters is the modules that are called on the way to one of
-/// its parameters. The operations between two operations with parameters are divided at the place
-/// where the fewest bytes are passed on: those before it get the scope of the earlier operation,
-/// and those after it the scope of the later one.
+/// An operation that uses parameters gets its scope from the name of a parameter. The operations
+/// between two of these are divided where the fewest bytes (`crossing`) are passed on: the first
+/// part gets the earlier scope, and the second part the later scope.
 fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     let mut scopes: Vec<String> = Vec::new();
     for (at, used) in used.iter().enumerate() {
         let Some(scope) = used.iter().find_map(|parameter| called(parameter)) else {
             continue;
         };
-        // If the fewest bytes are passed on at several places, the last of these is taken: an
+        // Of several points where equally few bytes are passed on, the last is taken, because an
         // activation function follows the last parameter of its module.
         let cut = (scopes.len()..=at).rev().min_by_key(|&at| crossing[at]);
         if let Some(before) = scopes.last().cloned() {
@@ -164,9 +160,9 @@ fn scopes(used: &[Vec<&str>], crossing: &[i64]) -> Vec<String> {
     scopes
 }
 
-/// Returns the modules that are called on the way to the parameter with name `parameter`, joined by
-/// `/`; `None` if the parameter belongs to the model itself. A list of modules, whose items are
-/// numbered, is left out since it is not called.
+/// Returns the modules that are called on the way to a parameter, joined by `/`; `None` if the
+/// model itself owns the parameter. A list of modules, whose items are numbered, is left out, since
+/// the code calls only its items.
 fn called(parameter: &str) -> Option<String> {
     let path: Vec<&str> = modules(parameter).collect();
     let (_, path) = path.split_last()?;
@@ -176,27 +172,28 @@ fn called(parameter: &str) -> Option<String> {
     (!called.is_empty()).then(|| called.join("/"))
 }
 
-/// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules
-/// if no other module has the same types of operations.
+/// A module with more than 1/`LARGE` of the bytes of all operations is divided into its submodules,
+/// unless another module has the same types of operations.
 pub const LARGE: u64 = 4;
 
-/// Returns a hash of `value` that is the same each time this program runs.
+/// Returns a hash of `value` that is the same in each run of this program, so that results are
+/// reproducible.
 pub fn hash(value: impl Hash) -> u64 {
     BuildHasherDefault::<DefaultHasher>::default().hash_one(value)
 }
 
-/// Prefix sums over the operations of the forward pass. The sum over any run of consecutive
-/// operations is the difference of two entries.
+/// Sums over all earlier operations, for each operation of the forward pass. The sum over any
+/// series of consecutive operations is the difference of two entries.
 #[derive(Debug, Default)]
 pub struct RunSums {
     /// One entry per operation, and one more for the end: the bytes, over all tiles, of the
     /// variables that earlier operations use.
     bytes: Vec<u64>,
-    /// One entry per operation, and one more for the end: the wrapping sum of the hashes of the
-    /// types of all earlier operations.
+    /// One entry per operation, and one more for the end: the wrapping sum of the hashed types of
+    /// all earlier operations.
     types: Vec<u64>,
     /// One entry per operation: the hash of its type, such as `MatMul`. A sum of hashes identifies
-    /// a multiset of types.
+    /// which types occur, and how often.
     kinds: Vec<u64>,
 }
 
@@ -215,24 +212,22 @@ impl RunSums {
         sums
     }
 
-    /// Returns the bytes, over all tiles, of the variables that the run `operations` of the forward
-    /// pass uses and no earlier operation uses.
+    /// Returns the bytes, over all tiles, of the variables that these consecutive operations of the
+    /// forward pass are the first to use.
     pub fn bytes(&self, operations: &Range<usize>) -> u64 {
         self.bytes[operations.end] - self.bytes[operations.start]
     }
 
-    /// Returns the bytes over all tiles of all variables that the forward pass uses.
     pub fn all_bytes(&self) -> u64 {
         self.bytes[self.bytes.len() - 1]
     }
 
-    /// Returns a number that is equal for two runs of operations with the same types of operations,
-    /// each equally often, in any order.
+    /// Returns a number that is equal for two series of operations with the same types of
+    /// operations, each type equally often, in any order.
     pub fn likeness(&self, operations: &Range<usize>) -> u64 {
         self.types[operations.end].wrapping_sub(self.types[operations.start])
     }
 
-    /// Returns the distinct types of a run of operations, as hashes in ascending order.
     pub fn kinds(&self, operations: &Range<usize>) -> Vec<u64> {
         ascending(self.kinds[operations.clone()].iter().copied()).into()
     }
@@ -259,7 +254,9 @@ mod tests {
 
     #[test]
     fn operations_without_parameters_are_where_few_bytes_are_passed_on() {
-        // After the first operation with parameters, two tensors are passed on until 3.
+        // Between the operations that use `a.weight` and `b.weight`, the fewest tensors are passed
+        // on before operations 3 and 4. The last of these points, before operation 4, divides the
+        // scopes.
         let crossing = [0, 2, 2, 1, 1, 2, 1, 0];
         let mut used = vec![vec![]; 7];
         used[1].push("a.weight");

@@ -36,7 +36,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use tree::Tree;
 
-/// The module tree of the forward pass, with the data from which layers are chosen.
+/// The module tree of the forward pass, and the data about its operations from which layers are
+/// chosen.
 #[derive(Debug, Default)]
 struct ForwardModules {
     /// The operations of the forward pass, in the order of the program, as indices into the model's
@@ -44,76 +45,75 @@ struct ForwardModules {
     forward: Vec<usize>,
     tree: Tree,
     sums: RunSums,
-    /// For each parameter (by its name): the index into `forward` of the first operation that uses
-    /// it.
+    /// Map from the name of a parameter to the first operation that uses the parameter, as an index
+    /// into `forward`.
     parameters: FxHashMap<Box<str>, usize>,
-    /// Finds the operations, as indices into `forward`, whose module paths have a given beginning.
+    /// Finds operations by the beginning of their module path.
     lookup: Lookup,
-    /// One entry per operation in `forward`: the modules that are being called when the operation
-    /// runs.
+    /// The modules that are being called when each operation of the forward pass runs.
     calls: Calls,
-    /// Pairs of an operation and a later operation to which data flows, as indices into `forward`,
+    /// Pairs of an operation and a later operation that uses its data, as indices into `forward`,
     /// ascending.
     flow: Vec<(usize, usize)>,
     /// One entry per operation in `forward`, and one more for the end: the bytes, over all tiles,
-    /// that earlier operations pass on to this or later operations.
+    /// that earlier operations pass on to the operation or to later ones.
     crossing: Vec<i64>,
-    /// One entry per operation in `forward`: whether it is the first operation to use a parameter.
+    /// One entry per operation in `forward`: whether the operation is the first to use some
+    /// parameter.
     has_parameters: Vec<bool>,
-    /// One entry per operation in `forward`: its name (empty if it has none), and its first and its
-    /// last liveness step. A layer that begins with the operation is named after it. `None` if
-    /// names of operations show modules.
+    /// The name (empty if unknown) and the first and last liveness step of each operation in
+    /// `forward`, by which layers are named if names of operations show no modules; otherwise
+    /// `None`.
     without_modules: Option<Vec<(String, (u32, u32))>>,
 }
 
-/// The layers that are found in the modules of a model.
+/// The layers that were found among the modules of a model.
 #[derive(Debug, Clone)]
 pub struct ModuleLayers {
     modules: Arc<ForwardModules>,
-    /// The layers, in the order of their first runs.
+    /// The layers, in the order in which each first runs.
     pub layers: Vec<ModuleLayer>,
-    /// One entry per operation of the forward pass: the index into `layers` of its layer; `None` if
+    /// One entry per operation of the forward pass: its layer, as an index into `layers`; `None` if
     /// the operation belongs to In or Out (before or after all layers).
     layer_at: Vec<Option<usize>>,
 }
 
-/// A layer that consists of one module of the model, or of several consecutive ones.
+/// A layer that consists of one module of the model, possibly with small neighbouring modules.
 #[derive(Debug, Clone)]
 pub struct ModuleLayer {
-    /// The shortest end of `path` that no other layer has, such as `layer.3`.
+    /// The name of the layer: the shortest end of `path` that no other layer has, such as
+    /// `layer.3`.
     pub name: String,
     /// The path of the layer's module in the framework's notation, such as `bert.encoder.layer.3`.
     pub path: String,
-    /// The runs of the layer, in the order of the program; at least one.
+    /// The runs of the layer in program order: one, or several if the model's code calls the
+    /// layer's module several times.
     runs: Vec<Run>,
 }
 
-/// One run of a layer: consecutive operations of the forward pass.
+/// One run of a layer: consecutive operations of the forward pass in which the layer's module is
+/// called once.
 #[derive(Debug, Clone)]
 struct Run {
-    /// The consecutive nodes of the module tree that make up the run, as indices into its nodes.
+    /// The consecutive nodes of the module tree that make up the run.
     nodes: Vec<usize>,
-    /// The operations of the run, as indices into the operations of the forward pass.
     operations: Range<usize>,
 }
 
 impl ModuleLayer {
-    /// Iterates over the operations of all runs of the layer, as indices into the forward pass.
     fn operations(&self) -> impl Iterator<Item = usize> + '_ {
         self.runs.iter().flat_map(|run| run.operations.clone())
     }
 }
 
 impl ForwardModules {
-    /// Builds the module tree from the names of operations and parameters. `operations` has all
-    /// operations of the model.
     fn by_names(operations: &[Operation], evidence: Evidence<'_>) -> Self {
         let forward = evidence.forward.iter();
         let names: Vec<_> = forward
             .map(|&number| unwrapped(&operations[number].name))
             .collect();
-        let of_names = names.iter().map(|name| scope_and_type(name));
-        let (mut scopes, types): (Vec<&str>, Vec<&str>) = of_names.unzip();
+        let (mut scopes, types): (Vec<&str>, Vec<&str>) =
+            names.iter().map(|name| scope_and_type(name)).unzip();
         if !evidence.scopes.is_empty() {
             scopes = evidence.scopes.iter().map(String::as_str).collect();
         }
@@ -125,7 +125,7 @@ impl ForwardModules {
             .map(|path| components(path).map(Box::from).collect());
         let tree = Tree::new(parts.collect());
         let mut lookup = Lookup::default();
-        // Names of variables may lack the modules around all operations (`model` in Keras), so
+        // Names of variables may lack the modules around all operations (`model` in Keras). So
         // paths without these modules are added too, unless only numbers remain, as in `Add:0/1`.
         let scoped = names.iter().map(|name| &**name);
         let root = shared_scope(scoped.filter(|name| name.contains('/'))).len();
@@ -143,7 +143,8 @@ impl ForwardModules {
             }
             lookup.add(path, number);
         }
-        // In reverse order, so that the first operation with a parameter remains.
+        // The map keeps the last entry for a parameter, so the order is reversed: the first
+        // operation that uses the parameter remains.
         let parameters = evidence.parameters.iter().enumerate().rev();
         let parameters =
             parameters.flat_map(|(number, used)| used.iter().map(move |&own| (own.into(), number)));
@@ -161,19 +162,22 @@ impl ForwardModules {
         }
     }
 
-    /// Builds a module tree that divides the program where little data flows, for a model whose
-    /// names show no modules. `operations` has all operations of the model.
+    /// Builds a module tree for a model whose names show no modules, by dividing the program where
+    /// little data flows.
     fn by_flow(operations: &[Operation], evidence: Evidence<'_>) -> Self {
         let forward = evidence.forward;
         let sums = RunSums::new(&evidence.bytes, forward.iter().map(|_| ""));
         let name_and_steps = |&number: &usize| {
             let operation = &operations[number];
-            let name = Some(&operation.name).filter(|_| operation.is_named());
-            let name = name.map_or_else(String::new, |name| name.to_string());
-            (name, operation.window.unwrap_or_default())
+            let name = if operation.is_named() {
+                &operation.name
+            } else {
+                ""
+            };
+            (name.to_owned(), operation.window.unwrap_or_default())
         };
-        // One tensor per operation: it is passed on to the last operation that uses the operation's
-        // data.
+        // Each operation is taken to make one tensor, which is passed on to the last operation that
+        // uses the tensor.
         let tensors = evidence.flow.chunk_by(|one, other| one.0 == other.0);
         let tensors = tensors.map(|flow| (flow[0].0, flow[flow.len() - 1].1, 1));
         let tensors = crossing(forward.len(), tensors);
@@ -188,17 +192,14 @@ impl ForwardModules {
         }
     }
 
-    /// Iterates over the operations that use data made by the operations `from`, all as indices
-    /// into `forward`.
     fn users(&self, from: Range<usize>) -> impl Iterator<Item = usize> {
         let begin = self.flow.partition_point(|edge| edge.0 < from.start);
-        let edges = self.flow[begin..].iter();
-        edges
+        self.flow[begin..]
+            .iter()
             .take_while(move |edge| edge.0 < from.end)
             .map(|&(_, to)| to)
     }
 
-    /// Returns one run of a layer made of consecutive `nodes` (at least one) of the module tree.
     fn run(&self, nodes: Vec<usize>) -> Run {
         let operations = |node: usize| &self.tree.nodes[node].operations;
         Run {
@@ -207,16 +208,17 @@ impl ForwardModules {
         }
     }
 
-    /// Builds layers. `layers` has one entry per layer: its runs. `names` computes the names of all
-    /// layers from the paths of all layers. Layers have equal paths if they are runs of one module,
-    /// or if the path is only the beginning of the names of several modules. In the second case,
-    /// each layer gets the path of its first operation instead.
+    /// Builds layers from their runs. `names` computes the names of layers from their paths. Layers
+    /// have equal paths if they are runs of one module, or if their path is only the common
+    /// beginning of several modules' names. In the second case, each layer gets the path of its
+    /// first operation instead.
     fn layers(
         &self,
         layers: Vec<Vec<Run>>,
         names: impl FnOnce(&[String]) -> Vec<String>,
     ) -> Vec<ModuleLayer> {
-        // One entry per layer: its path, and the path of the first operation of its module.
+        // One entry per layer: the path of its module, and the path of the first operation of this
+        // module.
         let both = |runs: &Vec<Run>| {
             let first = self.tree.paths[self.block(&runs[0]).start].concat();
             (self.path(&runs[0]), first)
@@ -236,8 +238,8 @@ impl ForwardModules {
             .collect()
     }
 
-    /// Returns the main node of a run, as an index into the nodes of the tree: the module with the
-    /// most operations, to which the other nodes of the run were joined.
+    /// Returns the main node of a run of a layer: the module with the most operations, to which
+    /// small neighbouring modules or operations were joined.
     fn module(&self, run: &Run) -> usize {
         let size = |&&node: &&usize| {
             let node = &self.tree.nodes[node];
@@ -251,14 +253,13 @@ impl ForwardModules {
             .unwrap_or(0)
     }
 
-    /// Returns the operations of the main node of a run ([`module`](Self::module)).
     fn block(&self, run: &Run) -> &Range<usize> {
         &self.tree.nodes[self.module(run)].operations
     }
 
-    /// Returns the path of the main node of a run ([`module`](Self::module)). If names of
-    /// operations show no modules, returns the name of the first named operation of the run or, if
-    /// no operation has a name, the range of steps of the run, such as `step3-17`.
+    /// Returns the module path of a run of a layer. If names of operations show no modules, returns
+    /// the name of the run's first named operation or, without names, its liveness steps, such as
+    /// `step3-17`.
     fn path(&self, run: &Run) -> String {
         let Some(operations) = &self.without_modules else {
             return self.tree.path(self.module(run)).concat();
@@ -274,9 +275,9 @@ impl ForwardModules {
 }
 
 impl ModuleLayers {
-    /// Finds the layers of a model. They are found in names of operations if these show from 2 to
-    /// [`limits::LAYERS`] layers; otherwise, the program is divided into layers where little data
-    /// flows.
+    /// Finds the layers of a model. Names of operations give the layers if they show at least 2 and
+    /// at most [`limits::LAYERS`] layers. Otherwise, the program is divided into layers where
+    /// little data flows.
     pub fn new(model: &Model) -> Self {
         let operations = &model.operations;
         let by_names = ForwardModules::by_names(operations, Evidence::new(model, true));
@@ -290,8 +291,8 @@ impl ModuleLayers {
         ))
     }
 
-    /// Finds the layers from names of operations alone, without the flow of data and without bytes.
-    /// Each run of a module is a layer.
+    /// Finds the layers from names of operations alone, for a program whose data flow and bytes are
+    /// unknown. Each run of a module is a layer.
     pub fn of_names(operations: &[Operation]) -> Self {
         let evidence = Evidence::nothing(operations, true);
         Self::of(ForwardModules::by_names(operations, evidence))
@@ -307,17 +308,16 @@ impl ModuleLayers {
         };
         let layers = runs.into_iter().map(|run| vec![run]).collect();
         let layers = modules.layers(layers, names);
-        let none = Self {
+        Self {
             modules: Arc::new(modules),
             layers: Vec::new(),
             layer_at: Vec::new(),
-        };
-        none.with_layers(layers, |_| false)
+        }
+        .with_layers(layers, |_| false)
     }
 
-    /// Replaces the layers with `layers`. `is_released` is called with the index of an operation in
-    /// the forward pass, and returns whether the operation belongs to In or Out although its module
-    /// is a layer.
+    /// Replaces the layers. `is_released` tells for an operation of the forward pass whether the
+    /// operation belongs to In or Out although its module is a layer.
     fn with_layers(&self, layers: Vec<ModuleLayer>, is_released: impl Fn(usize) -> bool) -> Self {
         let mut layer_at = vec![None; self.modules.forward.len()];
         for (number, layer) in layers.iter().enumerate() {
@@ -332,14 +332,14 @@ impl ModuleLayers {
         }
     }
 
-    /// Returns whether the layers come from the flow of data, since names show no modules.
+    /// Returns whether the layers were found by the flow of data, because names of operations show
+    /// no modules.
     pub fn are_by_flow(&self) -> bool {
         self.modules.without_modules.is_some()
     }
 
-    /// Divides the layer with index `layer` into its submodules, which become layers and are named
-    /// after the divided layer. Returns `None` if the layer has no submodules, or if there would be
-    /// more than [`limits::LAYERS`] layers.
+    /// Divides a layer into its submodules, which become layers. Returns `None` if the layer has no
+    /// submodules, or if there would be more than [`limits::LAYERS`] layers.
     pub fn refined(&self, layer: usize) -> Option<Self> {
         let divided = &self.layers[layer];
         let parts = self.modules.parts(divided);
@@ -347,14 +347,13 @@ impl ModuleLayers {
             return None;
         }
         let names = |paths: &[String]| names::of_parts(&divided.name, &divided.path, paths);
-        let parts = self.modules.layers(parts, names);
         let mut layers = self.layers.clone();
-        layers.splice(layer..=layer, parts);
+        layers.splice(layer..=layer, self.modules.layers(parts, names));
         Some(self.with_layers(layers, |at| self.layer_at[at].is_none()))
     }
 
-    /// Divides the layer whose name is the beginning of `name`, repeatedly if needed, until a layer
-    /// has the name `name`. Returns `None` if there is no submodule with this name.
+    /// Divides layers until one of them has the name `name`, which begins with the name of an
+    /// existing layer. Returns `None` if no submodule has this name.
     pub fn with_part(&self, name: &str) -> Option<Self> {
         let is_in = |layer: &ModuleLayer| {
             let rest = name.strip_prefix(&*layer.name);
@@ -369,17 +368,16 @@ impl ModuleLayers {
         }
     }
 
-    /// Finds the module, or the list of modules, that `text` stands for. The entries of `ways` are
-    /// tried in order, and the first way in which any module matches decides. The index in the
-    /// result is not that of a module, but that of its first operation among the operations of the
-    /// model.
+    /// Finds the module, or the list of modules, that `text` stands for, by the first of `ways` in
+    /// which any module matches. The index in the result is that of the module's first operation in
+    /// the model.
     pub fn first_of_module(&self, text: &str, ways: &[Way]) -> Named {
         let tree = &self.modules.tree;
-        let is_called = |&node: &usize| !tree.nodes[node].is_own;
-        let nodes = (0..tree.nodes.len()).filter(is_called);
-        let nodes = nodes.map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
-        // A module with a single submodule shares one node with it, so beginnings of paths are
-        // searched too.
+        let nodes = (0..tree.nodes.len())
+            .filter(|&node| !tree.nodes[node].is_own)
+            .map(|node| (tree.path(node).concat(), tree.nodes[node].operations.start));
+        // A module with a single submodule shares a tree node with this submodule, so beginnings of
+        // paths are searched too.
         let called = tree.paths.iter().zip(0..).flat_map(|(path, at)| {
             let path = path.concat();
             let ends = path.match_indices(['/', '.']).map(|(end, _)| end);
@@ -394,17 +392,17 @@ impl ModuleLayers {
             .unzip();
         lookup_path(text, &paths, ways).map(|module| self.modules.forward[firsts[module]])
     }
-    /// Returns the first operation of the forward pass with name `name`, as an index into
-    /// `operations` of the model; `None` if there is none.
     pub fn operation(&self, name: &str, operations: &[Operation]) -> Option<usize> {
-        let mut forward = self.modules.forward.iter().copied();
-        forward.find(|&number| unwrapped(&operations[number].name) == name)
+        self.modules
+            .forward
+            .iter()
+            .copied()
+            .find(|&number| unwrapped(&operations[number].name) == name)
     }
 
-    /// Returns `operation`, unless it belongs to In or to an earlier layer than an operation before
-    /// it, such as an embedding that encoder and decoder share. In that case, returns the next
-    /// operation that does not. `layers` has one entry per operation of the model: the number of
-    /// its layer from 1, or 0 for none.
+    /// Returns `operation` or, if an earlier operation has a later layer, the next operation that
+    /// does not step back to an earlier layer. An embedding that encoder and decoder share is such
+    /// a step back. `layers` has the layer of each operation: from 1, or 0 for none.
     pub fn layered_from(&self, operation: usize, layers: &[u32]) -> usize {
         let forward = &self.modules.forward;
         let at = forward.partition_point(|&other| other < operation);
@@ -415,9 +413,8 @@ impl ModuleLayers {
         next.copied().filter(|_| !is_end).unwrap_or(operation)
     }
 
-    /// Divides layers until one begins with `operation`, an index into the operations of the model.
-    /// Returns `None` if a layer already begins with this operation, or if no division makes a
-    /// layer begin there.
+    /// Divides layers until one begins with `operation`. Returns `None` if a layer already begins
+    /// with this operation, or if no division makes a layer begin with it.
     pub fn beginning_at(&self, operation: usize) -> Option<Self> {
         let at = self.modules.forward.binary_search(&operation).ok()?;
         let layer = self.layer_at[at]?;
@@ -434,15 +431,15 @@ impl ModuleLayers {
         }
     }
 
-    /// Returns one entry per operation of the model: the index of its layer from 0; `None` if it
-    /// has no layer. An operation of the forward pass belongs to the layer whose module calls it.
-    /// Any other operation belongs to the layer of the module in its name.
+    /// Returns the layer of each operation of the model. In the forward pass, this is the layer
+    /// whose module calls the operation; in later passes, the layer of the module in the
+    /// operation's name.
     pub fn layers(&self, operations: &[Operation]) -> Vec<Option<usize>> {
         let mut layers: Vec<Option<usize>> = operations
             .iter()
             .map(|operation| {
-                let layer = self.layer_of_module_in(&operation.name);
-                layer.filter(|_| operation.is_named())
+                self.layer_of_module_in(&operation.name)
+                    .filter(|_| operation.is_named())
             })
             .collect();
         for (&operation, &layer) in self.modules.forward.iter().zip(&self.layer_at) {
@@ -451,9 +448,8 @@ impl ModuleLayers {
         layers
     }
 
-    /// Returns the index of the layer of the variable with name `variable`: the layer that is the
-    /// first to use the parameter with this name, or else the layer of the module whose path the
-    /// name contains. Returns `None` if there is no such layer.
+    /// Returns the layer of a variable: the first layer that uses the parameter of this name or,
+    /// without such a parameter, the layer whose module path the name contains.
     pub fn layer_of(&self, variable: &str) -> Option<usize> {
         self.modules
             .parameters
@@ -462,8 +458,8 @@ impl ModuleLayers {
             .or_else(|| self.layer_of_module_in(variable))
     }
 
-    /// Returns the index of the layer of the module whose path is in `text`; `None` if there is no
-    /// such module, or if the module belongs to several layers.
+    /// Returns the layer of the module whose path `text` contains; `None` if there is no such
+    /// module, or if the module belongs to several layers.
     fn layer_of_module_in(&self, text: &str) -> Option<usize> {
         let (first, last) = self.modules.lookup.find(&unwrapped(text))?;
         let layer = self.layer_at[first];

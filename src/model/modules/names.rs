@@ -1,12 +1,11 @@
-//! Finds short names for layers.
+//! Finds short names for layers, which users see and may enter.
 
 use crate::model::counts;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Returns one name per layer, for layers with the module paths `paths` in program order: the
-/// shortest end of the path that no other layer has. Paths that differ only in numbers are
-/// shortened to the same number of modules. Layers with equal paths are runs of one module, and
-/// their names end with `@` and the number of the run, from 1: `0@1`, `0@2`.
+/// Returns a short name for each layer from the path of its module: the shortest end of the path
+/// that no other layer has. Paths that differ only in numbers keep equally many modules. Layers
+/// with equal paths are runs of one module and are numbered from 1: `0@1`, `0@2`.
 pub fn names(paths: &[String]) -> Vec<String> {
     let distinct: FxHashSet<&str> = paths.iter().map(|path| &**path).collect();
     let ends = counts(distinct.iter().flat_map(|path| ends_of(path)));
@@ -27,7 +26,6 @@ pub fn names(paths: &[String]) -> Vec<String> {
     )
 }
 
-/// Returns `text` with each sequence of digits replaced by `mark`.
 pub fn without_numbers(text: &str, mark: &str) -> String {
     let mut marked = String::new();
     for (number, part) in text.split(|c: char| c.is_ascii_digit()).enumerate() {
@@ -39,8 +37,8 @@ pub fn without_numbers(text: &str, mark: &str) -> String {
     marked
 }
 
-/// Returns the names of the submodules of a layer with name `layer` and path `path`. `parts` has
-/// the path of each submodule; its name is the name of the layer, a dot, and the rest of its path.
+/// Returns the names of a layer's submodules with the paths `parts`. A name consists of the layer's
+/// name, a dot, and the rest of the submodule's path.
 pub fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
     let named = parts.iter().map(|part| {
         let below = part
@@ -55,8 +53,7 @@ pub fn of_parts(layer: &str, path: &str, parts: &[String]) -> Vec<String> {
     numbered(named.collect())
 }
 
-/// Iterates over the ends of a module path that start with a module name, from the shortest end to
-/// the whole path.
+/// Iterates over the ends of a module path, the shortest first: `c`, `b.c` and `a.b.c` for `a.b.c`.
 fn ends_of(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices(['/', '.'])
         .map(|(at, _)| &path[at + 1..])
@@ -64,8 +61,7 @@ fn ends_of(path: &str) -> impl Iterator<Item = &str> {
         .chain([path])
 }
 
-/// Appends `@` and a number to each name that occurs several times: 1 for its first occurrence, 2
-/// for its second.
+/// Makes equal names distinct by appending `@` and a number from 1: `0@1`, `0@2`.
 pub fn numbered(names: Vec<String>) -> Vec<String> {
     let all = counts(names.iter().cloned());
     let mut runs: FxHashMap<String, u32> = FxHashMap::default();

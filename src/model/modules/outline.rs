@@ -1,4 +1,4 @@
-//! Lists the modules of a model for `--list-layers`, and writes them as a regex for PopART's
+//! Lists the modules of a model for `--list-layers`, and writes layers as a regex for PopART's
 //! outliner.
 
 use super::ModuleLayers;
@@ -7,31 +7,32 @@ use super::paths::{scope_and_type, shared};
 use crate::model::{Operation, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// One execution of a module in the forward pass: a row of the tree that `--list-layers` prints.
+/// One run of a module in the forward pass, which is a row of the tree that `--list-layers` prints.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ModuleRow {
-    /// Number of modules that contain this module: its indentation in the list.
+    /// Number of modules around this module, by which its line in the list is indented.
     pub depth: usize,
-    /// Path of the module below the module that contains it.
+    /// The path of the module, without the path of the module around it.
     pub name: String,
-    /// Number of operations of the forward pass that this run of the module has.
+    /// Number of operations of the forward pass in this run of the module.
     pub operations: usize,
-    /// Bytes over all tiles of the variables that the operations of this run are the first to use.
+    /// Bytes, over all tiles, of the variables that no operation before this run of the module
+    /// uses.
     pub bytes: u64,
-    /// How often a module with this path runs in the forward pass.
+    /// How often the module with this path runs in the forward pass.
     pub runs: usize,
-    /// The name of the layer that consists of this module, alone or with its neighbours; `None` if
-    /// the module contains several layers.
+    /// The name of the layer that consists of this module, possibly with small neighbours; `None`
+    /// if the module contains several layers.
     pub layer: Option<String>,
 }
 
-/// Maximum number of scopes in the regex for PopART's outliner. If the layers have more scopes, no
-/// regex is written.
+/// Maximum number of scopes (common beginnings of operation names) in the regex for PopART's
+/// outliner. A model with more scopes gets no regex.
 const ALTERNATIVES: usize = 64;
 
 impl ModuleLayers {
-    /// Lists the modules that are layers and the modules that contain layers, each before its
-    /// submodules, in the order of the program. Modules inside a layer are left out.
+    /// Lists the modules that are layers or contain layers, in program order, each before its
+    /// submodules. Modules inside a layer are left out.
     pub fn outline(&self) -> Vec<ModuleRow> {
         let tree = &self.modules.tree;
         let mut layer_of: FxHashMap<usize, &String> = FxHashMap::default();
@@ -68,10 +69,10 @@ impl ModuleLayers {
         rows
     }
 
-    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`. Its capture
-    /// group matches the scope (the common beginning of operation names) of each layer; a number in
-    /// a scope matches any number. Returns `None` if no layer has a scope, or if there are more
-    /// than [`ALTERNATIVES`] scopes. `operations` are all operations of the model.
+    /// Returns a regex for the environment variable `POPART_POPLINER_OUTLINER_REGEX`, by which
+    /// PopART keeps the code of layers apart. It matches the scope (the common beginning of
+    /// operation names) of each layer, with any number in place of numbers. Returns `None` if no
+    /// layer has a scope, or if there are more than [`ALTERNATIVES`] scopes.
     pub fn outliner_regex(&self, operations: &[Operation]) -> Option<String> {
         let mut seen = FxHashSet::default();
         let mut scopes: Vec<String> = Vec::new();
@@ -90,8 +91,7 @@ impl ModuleLayers {
     }
 }
 
-/// Returns the longest scope (an operation name without its last part, the type) with which all
-/// `names` begin.
+/// Returns the longest scope (an operation name without its type) with which all `names` begin.
 pub fn shared_scope<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut scopes = names.map(|name| scope_and_type(name).0.split('/'));
     let first: Vec<&str> = scopes.next().map_or_else(Vec::new, Iterator::collect);
@@ -99,7 +99,7 @@ pub fn shared_scope<'a>(names: impl Iterator<Item = &'a str>) -> String {
     first[..counts.min().unwrap_or(first.len())].join("/")
 }
 
-/// Returns a regex that matches `scope` with any number in place of each of its numbers.
+/// Returns a regex that matches `scope`, where a number in `scope` stands for any number.
 fn pattern(scope: &str) -> String {
     without_numbers(&regex::escape(scope), r"\d+")
 }

@@ -10,14 +10,13 @@
 use super::evidence::hash;
 use rustc_hash::FxHashMap;
 
-/// Characters that separate the components of a path.
+/// Characters that separate the components of a module path.
 const SEPARATORS: [char; 4] = ['/', '.', '_', '-'];
 
-/// Maximum number of components of a path. The last component of a longer path holds the rest of
-/// the path. Real paths have at most 20 components.
+/// Maximum number of components of a module path; the last component holds the rest of a longer
+/// path. Real paths have at most 20 components.
 const COMPONENTS: usize = 48;
 
-/// Returns the number of equal items at the beginning of two lists.
 pub fn shared<T: PartialEq>(
     a: impl IntoIterator<Item = T>,
     b: impl IntoIterator<Item = T>,
@@ -25,11 +24,11 @@ pub fn shared<T: PartialEq>(
     a.into_iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Splits a text at [`SEPARATORS`] into at most [`COMPONENTS`] components; the last component holds
-/// the rest of a longer text. Each component includes the separators before it, so that joining the
-/// components gives the text again.
+/// Splits a text into components. Each component includes the separators before it, so that the
+/// components joined give the text again. The last of at most [`COMPONENTS`] components holds the
+/// rest of the text.
 pub fn components(text: &str) -> impl Iterator<Item = &str> {
-    // Separators at the end of the text belong to the last component.
+    // Separators at the end of a path belong to the last component.
     let ends = text
         .trim_end_matches(SEPARATORS)
         .match_indices(SEPARATORS)
@@ -42,7 +41,6 @@ pub fn components(text: &str) -> impl Iterator<Item = &str> {
         .map(move |end| &text[std::mem::replace(&mut begin, end)..end])
 }
 
-/// Returns a component of a path without the separators around it.
 pub fn bare(component: &str) -> &str {
     component.trim_matches(SEPARATORS)
 }
@@ -69,35 +67,38 @@ pub fn modules(path: &str) -> impl Iterator<Item = &str> + Clone {
         .take(COMPONENTS)
 }
 
-/// The modules of a scope (an operation name without its type), located in the name of a parameter.
+/// An alignment: where the modules of a scope (an operation name without its type) are in the name
+/// of a parameter.
 #[derive(Clone)]
 struct Alignment<'a> {
     parameter: &'a str,
-    /// One entry per module of the scope: the end of the module's path in `parameter`, in bytes.
+    /// One entry per module of the scope (the modules that call an operation): where the module's
+    /// path ends in the parameter's name, in bytes.
     ends: Vec<usize>,
 }
 
 impl<'a> Alignment<'a> {
-    /// Returns the path of the innermost module of the aligned scope.
     fn path(&self) -> &'a str {
         self.path_of(self.ends.len())
     }
 
-    /// Returns the path of the module at index `count - 1` of the scope; empty if `count` is 0.
+    /// Returns the path of the first `count` modules of the scope (the modules that call an
+    /// operation); empty if `count` is 0.
     fn path_of(&self, count: usize) -> &'a str {
         &self.parameter[..count.checked_sub(1).map_or(0, |last| self.ends[last])]
     }
 }
 
-/// Locates the modules of a scope, in their order, in the name of a parameter. Each module is
-/// located as late in the name as possible: in a list of lists of blocks, the number of a block is
-/// found in the inner list. Returns `None` if the name lacks a module of the scope, or if the scope
-/// has no modules.
+/// Locates the modules of a scope (the modules that call an operation), in order, in the name of a
+/// parameter. Each module is located as late as possible: in a list of lists of blocks, the number
+/// of a block is then found in the inner list. Returns `None` if the name lacks a module, or if the
+/// scope has no modules.
 fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     let end_of =
         |module: &str| module.as_ptr() as usize - parameter.as_ptr() as usize + module.len();
     let mut left: Vec<&str> = modules(parameter).collect();
-    // The last component of a parameter's name is the parameter itself, not a module.
+    // The last component of a parameter's name is the parameter itself, such as `weight`, and no
+    // module.
     left.pop()?;
     let mut ends = Vec::new();
     let wanted: Vec<&str> = modules(scope).collect();
@@ -109,32 +110,32 @@ fn align<'a>(scope: &str, parameter: &'a str) -> Option<Alignment<'a>> {
     (!ends.is_empty()).then_some(Alignment { parameter, ends })
 }
 
-/// The path of an operation in the module tree: the path of the modules that call the operation.
+/// The module path of an operation, that is, the path of the modules that call the operation.
 pub struct ModulePath<'a> {
     pub text: String,
-    /// One entry per module that calls the operation, from the outermost to the innermost: the end
-    /// of the module's path in `text`, in bytes.
+    /// One entry per module that calls the operation, from the outermost to the innermost: where
+    /// the module's path ends in `text`, in bytes.
     pub ends: Vec<usize>,
-    /// Number of outermost entries of `ends` that come from the name of a parameter.
+    /// Number of outermost modules whose paths come from the name of a parameter.
     pub aligned: usize,
-    /// Number of outermost entries of `ends` whose paths are certainly attributes of the Python
-    /// model. The paths of modules further inside may lack the name of a list.
+    /// Number of outermost modules whose paths certainly exist in the Python model. The paths of
+    /// modules further inside may lack the name of a list.
     pub certain: usize,
-    /// The path of the innermost module that calls the operation, if this module is not a submodule
-    /// of the outer modules, such as an embedding that encoder and decoder share; otherwise `None`.
+    /// The path of the innermost module that calls the operation, if this is not a submodule of the
+    /// outer modules, such as an embedding that encoder and decoder share; otherwise `None`.
     pub elsewhere: Option<&'a str>,
 }
 
-/// Returns the path of the module that owns `parameter`, if this path ends with the last module of
+/// Returns the path of the module that owns a parameter, if this path ends with the last module of
 /// `scope`; otherwise `None`.
 fn owner<'a>(scope: &str, parameter: &'a str) -> Option<&'a str> {
     let (owner, _) = parameter.rsplit_once('.')?;
     (modules(owner).last()? == modules(scope).last()?).then_some(owner)
 }
 
-/// Finds modules with numbered submodules. The key is the path of the module. The value is true if
-/// the number of a submodule directly follows this path (`layer.3`), and false if the number
-/// follows the name of a list inside the module (`encoder.layer.3`); such a list is never called.
+/// Finds modules with numbered submodules, by their path. The value is true if the number directly
+/// follows the module's path in names of parameters (`layer.3`), and false if the name of a list is
+/// between them (`encoder.layer.3`), because a list is never called.
 fn lists<'a>(aligned: &[Option<Alignment<'a>>]) -> FxHashMap<&'a str, bool> {
     let mut lists = FxHashMap::default();
     for Alignment { parameter, ends } in aligned.iter().flatten() {
@@ -152,16 +153,15 @@ pub fn is_number(module: &str) -> bool {
     module.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Returns the path in the module tree of each operation of the forward pass. Each argument has one
-/// entry per operation: `scopes` its scope, `parameters` the names of the parameters that it is the
-/// first operation to use, and `used` the names of all parameters that it uses.
+/// Returns the module path of each operation of the forward pass. Each argument has one entry per
+/// operation: `scopes` its scope, `parameters` the parameters that it is the first operation to
+/// use, and `used` all parameters that it uses.
 ///
-/// An operation in a later run of its module takes the path of the operation with the same scope
-/// that was the first to use its parameters. An operation without parameters takes the path of the
-/// operations with the same scope that have parameters, unless it runs beside another module of
-/// this scope. If there are no such operations, or they have several paths, it takes the path of
-/// the modules that its scope shares with the nearest operation with parameters, before or after
-/// it.
+/// Names of parameters contain the full path of their modules. An operation in a later run of a
+/// module takes the path of the operation with the same scope that used its parameters first. An
+/// operation without parameters takes the path of operations with the same scope, unless it runs
+/// beside another module of this scope. If this gives no single path, it takes the modules that its
+/// scope shares with the nearest operation with parameters.
 pub fn full_paths<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -175,9 +175,9 @@ pub fn full_paths<'a>(
         .collect();
     let path = |number: usize| {
         let scope = scopes[number];
-        // The neighbours are the aligned operation after this one, and the aligned operation before
-        // it or this one itself. If the scope shares equally many modules with both, the latter is
-        // taken.
+        // The nearest operations with a known module path are compared: one before the operation
+        // (or itself) and one after it. The path that has more modules in common with the
+        // operation's scope is taken; of equal ones, the earlier.
         let next = known.partition_point(|&(other, _)| other <= number);
         let neighbours = &known[next.saturating_sub(1)..known.len().min(next + 1)];
         let best = neighbours
@@ -200,9 +200,10 @@ pub fn full_paths<'a>(
     (0..scopes.len()).map(path).collect()
 }
 
-/// Returns one entry per operation: the alignment of its scope to a parameter that the operation is
-/// the first to use. If there is no such parameter, the entry is the alignment of another operation
-/// with the same scope, by the rules of [`full_paths`].
+/// Returns the alignment of each operation, that is, where the modules of its scope (the modules
+/// that call an operation) are in the name of a parameter. An operation that is not the first to
+/// use any parameter takes the alignment of another operation with the same scope, by the rules of
+/// [`full_paths`].
 fn alignments<'a>(
     scopes: &[&str],
     parameters: &[Vec<&'a str>],
@@ -217,7 +218,8 @@ fn alignments<'a>(
                 .max_by_key(|alignment| alignment.ends.last().copied())
         })
         .collect();
-    // Map from a scope to the distinct alignments of the operations with this scope, by path.
+    // Map from a scope (the modules that call an operation) to the distinct module paths that it
+    // stands for, each with its place in the name of a parameter.
     let mut by_scope: FxHashMap<&str, FxHashMap<&str, Alignment<'_>>> = FxHashMap::default();
     for (scope, own) in scopes.iter().zip(&aligned) {
         if let Some(own) = own {
@@ -255,9 +257,9 @@ fn alignments<'a>(
     aligned
 }
 
-/// Returns one entry per operation: the path of its scope according to the last aligned operation
-/// that precedes it in `order`. The entry is `None` if an operation between the two runs outside
-/// the scope, because then they may be in different calls of modules with the same scope.
+/// Returns the module path of each operation according to the last operation before it (in `order`)
+/// whose path is known. The entry is `None` if an operation in between is outside the modules that
+/// call the operation, because these modules may then have been called again.
 fn running<'a>(
     scopes: &[&str],
     aligned: &[Option<Alignment<'a>>],
@@ -281,30 +283,33 @@ fn running<'a>(
     paths
 }
 
-/// The beginning of the path of an operation, derived from the path of another operation.
+/// The beginning of an operation's module path, as far as the path of a nearby operation shows it.
 #[derive(Default)]
 struct Beginning<'a> {
-    /// The path of the innermost module in which both operations run; if both are items of one
-    /// list, the path of the list.
+    /// The path of the innermost module in which the operation and the nearby operation run; if
+    /// both are items of one list, the path of the list.
     path: &'a str,
-    /// One entry per module in which both operations run: the end of the module's path, in bytes.
+    /// One entry per module in which the operation and the nearby operation run: where the module's
+    /// path ends, in bytes.
     ends: &'a [usize],
     separator: &'a str,
-    /// Whether the next module of the operation's scope is an item of the list at `path`.
+    /// Whether the next module of the operation is an item of the list at `path`, such as `3` in
+    /// `layer.3`.
     is_item: bool,
-    /// Whether the module at `path` calls submodules of other modules (such as `layers.0.norm`). If
-    /// so, a module without parameters may also be a submodule of another module.
+    /// Whether the module at `path` directly calls parts of its submodules, such as
+    /// `layers.0.norm`. A module without parameters may then be such a part too, so its path is
+    /// uncertain.
     has_parts_of_others: bool,
 }
 
 impl<'a> Beginning<'a> {
-    /// Finds the beginning of the path of an operation with scope `scope`. `other` is the alignment
-    /// of an operation that runs `distance` operations earlier; the first `count` modules of both
-    /// scopes are equal.
+    /// Derives the beginning of an operation's module path from `other`, the known path of an
+    /// operation that runs `distance` operations earlier. The first `count` modules of both scopes
+    /// (the modules that call an operation) are equal.
     fn new(other: &'a Alignment<'_>, scope: &str, count: usize, distance: usize) -> Self {
         let known = other.path_of(count);
-        // `sibling` is the next module in the path of `other`, and `container` the module or list
-        // that contains it.
+        // `sibling` is the module in the earlier operation's path that follows the common modules,
+        // and `container` is the module or list around `sibling`.
         let (container, sibling) = if count < other.ends.len() {
             let path = other.path_of(count + 1);
             path.rsplit_once(['/', '.']).unwrap_or(("", path))
@@ -312,8 +317,8 @@ impl<'a> Beginning<'a> {
             (known, "")
         };
         let own = modules(scope).skip(count).collect::<Vec<_>>();
-        // A list of modules that is called itself, such as convolution, norm and activation, runs
-        // its items one after another, so their numbers rise by 1 per operation.
+        // A list of modules that is called as a whole, such as convolution, norm and activation,
+        // runs its items one after another, so their numbers rise by 1 per operation.
         let number = |item: &str| item.parse::<usize>().ok();
         let is_next = number(sibling).and_then(|item| item.checked_add(distance));
         let is_item = other.ends.len() == count + 1
@@ -330,15 +335,16 @@ impl<'a> Beginning<'a> {
     }
 }
 
-/// Returns the path of the modules of `scope`. `known` is the beginning of this path, and `lists`
-/// is the result of the function [`lists`].
+/// Completes the beginning `known` of a module path with the remaining modules of `scope`. `lists`
+/// tells for a module whether its own submodules are numbered ([`lists`]).
 fn aligned_path<'a>(
     known: Beginning<'_>,
     scope: &str,
     lists: &FxHashMap<&str, bool>,
 ) -> ModulePath<'a> {
     let (text, separator) = match known.path {
-        // Separators before the first module of the scope remain part of the path.
+        // Separators before the first module of a scope (the modules that call an operation) remain
+        // part of the path.
         "" => (
             &scope[..scope.len() - scope.trim_start_matches(['/', '.']).len()],
             "/",
@@ -374,19 +380,21 @@ fn aligned_path<'a>(
     }
 }
 
-/// Maximum number of components before a module's path in a text, such as a prefix for gradients.
+/// A module path in a text is only searched after fewer than this many other components, such as a
+/// prefix for gradients.
 const COMPONENTS_BEFORE: usize = 8;
 
-/// Finds operations by the beginnings of their paths. Maps the hash of a beginning to the first and
-/// the last operation whose path has this beginning.
+/// Finds operations by the beginning of their module path. The map goes from the hash of a
+/// beginning to the first and the last operation whose path begins with it.
 #[derive(Debug, Default)]
 pub struct Lookup {
     operations: FxHashMap<u64, (usize, usize)>,
 }
 
 impl Lookup {
-    /// Adds `operation` under all beginnings of `path`, a scope or a path of modules. Operations
-    /// must be added in ascending order.
+    /// Adds `operation` under all beginnings of its scope (the modules that call an operation) or
+    /// module path. Operations must be added in program order, so that the first and the last one
+    /// of each beginning are known.
     pub fn add(&mut self, path: &str, operation: usize) {
         let mut beginning = 0;
         for component in components(path) {
@@ -398,10 +406,9 @@ impl Lookup {
         }
     }
 
-    /// Finds the longest beginning of an added path that `text` contains, where fewer than
-    /// [`COMPONENTS_BEFORE`] components of `text` may precede it. Returns the first and the last
-    /// operation that were added with this beginning; `None` if `text` contains no beginning of a
-    /// path.
+    /// Finds the longest beginning of a known module path in `text`, after fewer than
+    /// [`COMPONENTS_BEFORE`] other components. Returns the first and the last operation whose path
+    /// has this beginning; `None` if `text` contains no such beginning.
     pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         let components: Vec<&str> = components(text).collect();
         let longest = |start: usize| {
@@ -411,7 +418,7 @@ impl Lookup {
             });
             beginnings.enumerate().last()
         };
-        // If several beginnings are equally long, the first one in the text is taken.
+        // If `text` contains several equally long beginnings of paths, the first one is taken.
         (0..components.len().min(COMPONENTS_BEFORE))
             .rev()
             .filter_map(longest)
@@ -420,9 +427,8 @@ impl Lookup {
     }
 }
 
-/// Returns the hash of the first components of a path and the next `component`, where `beginning`
-/// is the hash without `component`. Separators do not change the hash, because frameworks write the
-/// separators of a path in different ways.
+/// Extends `beginning`, the hash of the first components of a path, by the next component.
+/// Separators do not change the hash, because frameworks write them in different ways.
 fn longer(beginning: u64, component: &str) -> u64 {
     hash((beginning, bare(component)))
 }
@@ -476,8 +482,8 @@ mod tests {
         let texts: Vec<&str> = paths.iter().map(|path| &*path.text).collect();
         assert_eq!(texts, expected);
         assert_eq!(paths[2].ends, [6, 19, 24]);
-        // A number without parameters may be in a list; below a module with numbered parts it is
-        // not.
+        // The path of `a/1` is certain, because numbers directly follow `a` in `a.0.weight`. That
+        // of `b/3` is not, because `b.list.0.weight` has the name of a list before the number.
         let scopes = ["a/0", "a/1", "b/0", "b/3"];
         let parameters = [vec!["a.0.weight"], vec![], vec!["b.list.0.weight"], vec![]];
         let certain = full_paths(&scopes, &parameters, &parameters).into_iter();
@@ -487,7 +493,8 @@ mod tests {
         );
     }
 
-    /// Returns the path of each operation, up to the modules that are certainly in the model.
+    /// Returns the module path of each operation, cut after the last module that certainly exists
+    /// in the Python model.
     fn certain_paths(scopes: &[&str], parameters: &[&[&'static str]]) -> Vec<String> {
         let parameters: Vec<Vec<&str>> = parameters.iter().map(|used| used.to_vec()).collect();
         let paths = full_paths(scopes, &parameters, &parameters).into_iter();
@@ -498,7 +505,8 @@ mod tests {
         paths.map(certain).collect()
     }
 
-    /// HRNet has several lists of blocks, whose scopes are equal.
+    /// HRNet has several lists of blocks whose operations have equal scopes (the modules that call
+    /// an operation), so neighbouring operations decide the path.
     #[test]
     fn a_scope_of_several_modules_is_that_of_the_operation_beside_it() {
         let scopes = ["0/0", "1", "0/0/conv", "0/0", "0/0/act"];
@@ -513,7 +521,8 @@ mod tests {
         assert_eq!(paths[3..], ["stage.0.0", "stage.0.0.act"]);
     }
 
-    /// PoolFormer calls the blocks of a list of lists, so that one scope stands for several blocks.
+    /// PoolFormer calls the blocks of a list of lists, so one scope (the modules that call an
+    /// operation) stands for several blocks, and only parameters tell them apart.
     #[test]
     fn a_later_run_is_of_the_module_whose_parameters_it_uses() {
         let scopes = ["0/conv", "0/conv", "0/act", "0/conv", "0/act"];
@@ -536,7 +545,8 @@ mod tests {
         assert_eq!(paths(["0", "1", "3"])[2], "");
     }
 
-    /// DeepGCN calls two parts of its first layer at its end.
+    /// DeepGCN calls two parts of its first layer directly, so a module without parameters beside
+    /// one of them may be such a part too.
     #[test]
     fn a_module_beside_a_part_of_another_module_may_be_such_a_part() {
         let parameters: [&[&str]; 2] = [&["layers.0.norm.weight"], &[]];

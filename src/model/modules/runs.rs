@@ -7,30 +7,30 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One or more neighbouring positions (In, layers, Out) that the forward pass of a micro-batch runs
-/// through several times. If a cut divides these positions, the IPUs on both sides of the cut take
-/// turns.
+/// through several times, as for each token of a text. If a split point divides these positions,
+/// the IPUs on both sides of the split point take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeat {
-    /// The first of the positions that run several times.
+    /// The first of the neighbouring positions (In, layers, Out) that run several times.
     pub first: usize,
-    /// The last of the positions that run several times.
+    /// The last of the neighbouring positions (In, layers, Out) that run several times.
     pub last: usize,
-    /// Number of times that the forward pass runs the positions, which is the largest number of
-    /// runs of any layer among them; at least 2.
+    /// How often the forward pass runs the positions, which is the largest number of runs of any of
+    /// their layers; at least 2.
     pub runs: usize,
 }
 
 impl Repeat {
-    /// Returns whether a cut before `position` divides the repeated positions.
+    /// Returns whether a split point before `position` divides the repeated positions.
     pub fn is_cut_before(&self, position: usize) -> bool {
         (self.first + 1..=self.last).contains(&position)
     }
 }
 
 impl ModuleLayers {
-    /// Joins layers that are runs of one module into one layer. Layers are runs of one module if
-    /// their paths are equal and they use a common weight. If the model calls a module without
-    /// weights, such as an activation, in several places, each call remains a layer.
+    /// Joins layers into one if they are runs of the same module, that is, if their paths are equal
+    /// and they use a common weight. Repeated calls of a module without weights, such as an
+    /// activation, remain separate layers.
     pub fn with_all_runs(self, model: &Model) -> Self {
         // One entry per layer: the index of the first layer that is a run of the same module.
         let mut first_run: Vec<usize> = (0..self.layers.len()).collect();
@@ -44,8 +44,11 @@ impl ModuleLayers {
         }
         for (set, _) in model.weights(&model.bytes_of_sets()) {
             let mut first_user: FxHashMap<&str, usize> = FxHashMap::default();
-            let groups = model.use_sets.groups(set);
-            for &layer in groups.flat_map(|group| &of_group[group as usize]) {
+            for &layer in model
+                .use_sets
+                .groups(set)
+                .flat_map(|group| &of_group[group as usize])
+            {
                 let known = *first_user.entry(&self.layers[layer].path).or_insert(layer);
                 let (a, b) = (first_run[known], first_run[layer]);
                 if a != b {
@@ -58,22 +61,22 @@ impl ModuleLayers {
         }
         let mut joined: BTreeMap<usize, Vec<Run>> = BTreeMap::new();
         for (layer, first) in self.layers.iter().zip(first_run) {
-            let runs = layer.runs.iter().cloned();
-            joined.entry(first).or_default().extend(runs);
+            joined
+                .entry(first)
+                .or_default()
+                .extend_from_slice(&layer.runs);
         }
         let layers = joined.into_values().collect();
         self.with_layers(self.modules.layers(layers, names::names), |_| false)
     }
 
-    /// Returns whether any module runs several times.
     pub fn run_several_times(&self) -> bool {
         self.layers.iter().any(|layer| layer.runs.len() > 1)
     }
 
-    /// Returns the stretches of positions that the forward pass runs through several times. For an
-    /// operation of the model, `position` returns the position (In, a layer, Out) at which it runs,
-    /// or `None` if it does not run at exactly one position. The positions may be those of a
-    /// different layering than `self`.
+    /// Returns the stretches of neighbouring positions (In, layers, Out) that the forward pass runs
+    /// through several times. `position` gives the position of an operation, or `None` if the
+    /// operation is at several positions or at none. These may be positions of another layering.
     pub fn repeats(&self, position: impl Fn(usize) -> Option<usize>) -> Vec<Repeat> {
         let positions: Vec<Option<usize>> = self
             .modules
@@ -93,7 +96,8 @@ impl ModuleLayers {
                 }
             }
         }
-        // Operations of In, such as the embedding of the next token, may use the output of layers.
+        // In may use the output of a layer, as when the next token is embedded. A repetition of
+        // this layer then includes all positions from In on.
         for &(from, to) in &self.modules.flow {
             if let (Some(last), Some(0)) = (positions[from], positions[to]) {
                 add(0, last, 1);
@@ -103,8 +107,8 @@ impl ModuleLayers {
     }
 }
 
-/// Joins stretches that have at least two neighbouring positions in common, and drops stretches
-/// that run only once.
+/// Joins stretches of positions that overlap by at least two positions, and drops stretches that
+/// run only once.
 fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
     repeats.sort_by_key(|repeat| repeat.first);
     let mut joined: Vec<Repeat> = Vec::new();
@@ -122,16 +126,16 @@ fn joined(mut repeats: Vec<Repeat>) -> Vec<Repeat> {
 }
 
 impl ForwardModules {
-    /// Divides each run of `layer` into the submodules of its module. Returns one entry per
-    /// submodule: the runs of this submodule. Parts of different runs are runs of the same
-    /// submodule if they have the same path and the same rank among the parts of their run with
-    /// this path.
+    /// Divides each run of a layer into submodules, and returns the runs of each submodule. Parts
+    /// of different runs belong to one submodule if they have the same path and the same rank among
+    /// the parts of their run with this path.
     pub fn parts(&self, layer: &ModuleLayer) -> Vec<Vec<Run>> {
         let mut parts: Vec<Vec<Run>> = Vec::new();
         let mut known: FxHashMap<(String, usize), usize> = FxHashMap::default();
         for run in &layer.runs {
             let mut earlier: FxHashMap<String, usize> = FxHashMap::default();
-            // Other modules that were joined to the main module of the run are not divided.
+            // Only the main module of a run is divided, not the small modules that were joined to
+            // the main module.
             let module = self.module(run);
             let nodes = run.nodes.iter().flat_map(|&node| {
                 let children = &self.tree.nodes[node].children;

@@ -2,7 +2,6 @@ use super::ModuleLayers;
 use crate::limits;
 use crate::model::{Operation, testing};
 
-/// Finds the layers in these names of operations.
 fn layers(names: &[String]) -> ModuleLayers {
     ModuleLayers::of_names(&operations(names))
 }
@@ -21,7 +20,6 @@ fn operations(names: &[String]) -> Vec<Operation> {
     operations.collect()
 }
 
-/// Returns the names of the operations in a transformer block, with this scope.
 fn block(scope: &str) -> Vec<String> {
     let parts = [
         "attention/query/MatMul",
@@ -95,7 +93,8 @@ fn stages_of_blocks_are_cut_also_where_they_are_short() {
     assert_eq!(layers(&all).layers.len(), 11);
 }
 
-/// Stages of two blocks each repeat as often as half of the blocks, and have half the names.
+/// Each stage has two blocks, and all stages are alike, so stages as layers would need only half as
+/// many names. The blocks must be chosen all the same.
 #[test]
 fn blocks_are_layers_although_their_stages_are_alike() {
     let stages = (1..5).flat_map(|stage| blocks(&format!("layer{stage}"), 2));
@@ -117,7 +116,8 @@ fn operations_of_the_caller_change_no_block() {
     assert_eq!(found.blocks(), Some((0, 2)));
 }
 
-/// Two embeddings resemble each other, as do two norms, but are no blocks: they may be at the ends.
+/// Two embeddings are alike, and so are two norms, but they have far fewer operations than the
+/// blocks. They may be moved to In or Out.
 #[test]
 fn blocks_are_the_large_ones_of_like_layers() {
     let ends = ["word/Gather", "position/Gather", "first/Norm", "last/Norm"];
@@ -168,7 +168,8 @@ fn numbers_in_flat_names_are_parts_of_paths() {
     assert_eq!(names(&found)[4], "conv3_block2");
 }
 
-/// Two layers consist of modules whose names begin with `conv`, and neither is a second run.
+/// The names of two different modules begin with `conv`. The layers that consist of them must not
+/// become two runs of one layer.
 #[test]
 fn layers_of_unlike_modules_are_no_runs_of_one() {
     let all = [
@@ -221,8 +222,8 @@ fn a_regex_matches_modules_where_it_finds_the_same_blocks() {
     let found = ModuleLayers::of_names(&all);
     let by = |layer: fn(usize) -> u32| (0..all.len()).map(|at| layer(at / 11)).collect::<Vec<_>>();
     assert!(found.are_matched_by(&by(|block| block as u32 + 1)));
-    // No match: layers that leave decoders to Out, layers that number two lists alike, or layers of
-    // two blocks each.
+    // The layers of a regex do not match the modules if they leave the decoders in Out, number two
+    // lists alike, or have two blocks each.
     assert!(!found.are_matched_by(&by(|block| if block < 3 { block as u32 + 1 } else { 0 })));
     assert!(!found.are_matched_by(&by(|block| block as u32 / 2 + 1)));
 }

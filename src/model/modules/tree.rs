@@ -1,5 +1,5 @@
-//! The module tree. A node is a sequence of consecutive operations of the forward pass whose paths
-//! begin with the same modules. If names show no modules, a node is a sequence of operations
+//! Builds the module tree. A node is a series of consecutive operations of the forward pass whose
+//! paths begin with the same modules. If names show no modules, a node is a series of operations
 //! between two places in the program where little data flows.
 
 use super::evidence::RunSums;
@@ -7,29 +7,27 @@ use super::paths::{bare, is_number, shared};
 use std::ops::Range;
 
 /// A node of the module tree, which stands for one run of a module: consecutive operations of the
-/// forward pass whose paths begin with the path of the module. If the module runs again later, that
-/// run is another node.
+/// forward pass whose paths begin with the path of the module. A later run of the module is another
+/// node.
 #[derive(Debug, Clone, Default)]
 pub struct Node {
-    /// The operations of the node, as a range of indices into the operations of the forward pass.
+    /// The operations of the node, as a range of indices into the forward pass.
     pub operations: Range<usize>,
-    /// Number of components of the module's path. The paths of all operations of the node begin
-    /// with these components.
+    /// Number of path components of the module. The paths of all operations of the node begin with
+    /// these components.
     pub depth: usize,
-    /// The first component of the node's path after the path of its parent, which distinguishes the
-    /// node from its siblings. `None` for the root, for a node that stands for one call of a
-    /// repeated module, and for an operation that the parent itself calls.
+    /// The path component by which the node differs from its siblings. `None` for the root, for one
+    /// call of a repeated module, and for an operation that the parent itself calls.
     pub component: Option<Box<str>>,
     /// Whether the node is an operation that the parent itself calls beside its submodules, such as
     /// a residual addition.
     pub is_own: bool,
-    /// The child nodes, as indices into [`Tree::nodes`], in program order. The children together
-    /// contain all operations of the node. The list is empty or has at least two entries.
+    /// The child nodes in program order, as indices into [`Tree::nodes`]. Together they contain all
+    /// operations of the node. A node has no children or at least two.
     pub children: Vec<usize>,
 }
 
 impl Node {
-    /// Builds a node without children for `operations`, with an empty path.
     pub fn new(operations: Range<usize>) -> Self {
         Self {
             operations,
@@ -38,17 +36,16 @@ impl Node {
     }
 }
 
-/// All nodes of the module tree, parents before children; the first one is the root.
+/// All nodes of the module tree. Parents come before their children, and the first node is the
+/// root.
 #[derive(Debug, Default)]
 pub struct Tree {
     pub nodes: Vec<Node>,
-    /// One entry per operation of the forward pass: the components of its path.
+    /// One entry per operation of the forward pass: its module path, divided into components.
     pub paths: Vec<Vec<Box<str>>>,
 }
 
 impl Tree {
-    /// Builds the tree from `paths`, which has one entry per operation of the forward pass, in
-    /// program order: the components of the operation's path.
     pub fn new(paths: Vec<Vec<Box<str>>>) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -58,12 +55,12 @@ impl Tree {
         tree
     }
 
-    /// Adds `node` and all nodes below it to the tree, and returns the index of the added node. The
-    /// first `depth` components of the paths of all operations of `node` are equal.
+    /// Adds a node and all nodes below it to the tree, and returns the index of the added node. The
+    /// paths of the node's operations agree in their first `depth` components.
     fn add(&mut self, mut node: Node, mut depth: usize) -> usize {
-        // A module with only one submodule is merged with it into one node, which has the path of
-        // the outer module. But if the outer "module" is a list of modules, which is never called,
-        // the node has the path of the only item of the list.
+        // A module with only one submodule shares a node with the submodule, which has the path of
+        // the outer module. If the outer one is a list of modules, which is never called, the node
+        // has the path of the list's only item.
         node.depth = depth;
         let runs = loop {
             let runs = self.runs(node.operations.clone(), depth);
@@ -88,8 +85,9 @@ impl Tree {
         if runs.iter().any(|run| run.component.is_some()) {
             let period = self.period(&runs);
             self.nodes[number].children = if period < runs.len() {
-                let calls = runs.chunks(period);
-                calls.map(|runs| self.add_call(runs, depth)).collect()
+                runs.chunks(period)
+                    .map(|runs| self.add_call(runs, depth))
+                    .collect()
             } else {
                 self.add_all(&runs, depth)
             };
@@ -113,9 +111,9 @@ impl Tree {
             .collect()
     }
 
-    /// Adds a node for one call of a module that is called several times in succession, and a child
-    /// node for each entry of `runs`. The first `depth` components of the paths of all `runs` are
-    /// equal. Returns the index of the added node.
+    /// Adds a node for one call of a module that is called several times in succession. `runs` are
+    /// the nodes of its submodules, whose paths agree in the first `depth` components. Returns the
+    /// index of the added node.
     fn add_call(&mut self, runs: &[Node], depth: usize) -> usize {
         let number = self.nodes.len();
         self.nodes.push(Node {
@@ -126,9 +124,9 @@ impl Tree {
         number
     }
 
-    /// Divides `operations` into nodes where the component at index `depth` of their paths changes.
-    /// The depth and the children of these nodes are not set yet. An operation with a shorter path,
-    /// such as an addition after all submodules, becomes a node without a component.
+    /// Divides operations into nodes where the path component at index `depth` changes. An
+    /// operation with a shorter path, such as an addition after all submodules, becomes a node
+    /// without a component.
     fn runs(&self, operations: Range<usize>, depth: usize) -> Vec<Node> {
         let mut runs: Vec<Node> = Vec::new();
         for operation in operations {
@@ -146,15 +144,17 @@ impl Tree {
         runs
     }
 
-    /// Returns the length (at least 2) of the shortest sequence of modules that `runs` repeats,
-    /// such as the submodules of each call of a module. Returns the number of `runs` if no sequence
-    /// is repeated.
+    /// Returns how many of `runs` belong to one call of a module that is called several times in
+    /// succession: the length (at least 2) of the shortest sequence of modules that repeats.
+    /// Without a repetition, returns the number of `runs`.
     fn period(&self, runs: &[Node]) -> usize {
-        // Returns the components with which the paths of all operations of `run` begin.
+        // Returns the path components that all operations of `run` share.
         let shared_path = |run: &Node| {
             let first = &self.paths[run.operations.start];
-            let paths = self.paths[run.operations.clone()].iter();
-            let depth = paths.map(|path| shared(first, path)).min();
+            let depth = self.paths[run.operations.clone()]
+                .iter()
+                .map(|path| shared(first, path))
+                .min();
             &first[..depth.unwrap_or(0)]
         };
         let modules: Vec<&[Box<str>]> = runs.iter().map(shared_path).collect();
@@ -174,7 +174,6 @@ impl Tree {
         }
     }
 
-    /// Returns the path of the module that a node stands for, as its components.
     pub fn path(&self, node: usize) -> &[Box<str>] {
         let Node {
             operations, depth, ..
@@ -186,11 +185,11 @@ impl Tree {
     }
 }
 
-/// Builds a tree that divides the program in two repeatedly, down to single operations. A node is
-/// divided at the place within the middle half of its bytes where the least data flows; places
-/// where only one tensor passes are preferred. For each operation of the forward pass, `crossing`
-/// has the bytes, and `tensors` the number, of tensors that earlier operations make and that this
-/// or later operations use ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
+/// Builds a tree for a program whose names show no modules, by dividing the program in two
+/// repeatedly, down to single operations. A node is divided where the least data flows within the
+/// middle half of its bytes, if possible where only one tensor passes. `crossing` and `tensors`
+/// have the bytes and the number of tensors that are passed on before each operation
+/// ([`Evidence::crossing`](super::evidence::Evidence::crossing)).
 pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
     let operations = crossing.len() - 1;
     let mut tree = Tree {
@@ -205,7 +204,8 @@ pub fn by_flow(sums: &RunSums, crossing: &[i64], tensors: &[i64]) -> Tree {
             let before = |at: usize| sums.bytes(&(run.start..at));
             let is_central = |&at: &usize| (all / 4..=all - all / 4).contains(&before(at));
             let places = run.start + 1..run.end;
-            // If no operation is in the middle half, the cut is nearest to half of the bytes.
+            // If no operation begins in the middle half of the node's bytes, the cut is nearest to
+            // half of the bytes.
             let cut = places
                 .clone()
                 .filter(is_central)

@@ -1,7 +1,7 @@
 //! Chooses the modules that are layers (docs/model.md, "Layers from modules"). The layers are the
 //! nodes of the module tree that cover the program with the shortest description, except that
-//! chains of blocks are always divided. If names of operations show no modules, the layers are runs
-//! of about equal bytes.
+//! chains of similar blocks are always divided. If names of operations show no modules, the layers
+//! have about equal bytes.
 //!
 //! Frameworks keep a weight on one IPU, and In and Out may both be on the first IPU. So operations
 //! at both ends of a model that share a weight, such as an embedding and the head, belong to In or
@@ -14,14 +14,13 @@ use crate::model::{Model, ascending, counts};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
-/// Cost of describing a layer itself, in addition to its operations, which cost 1 each. With a
-/// lower cost, parts of blocks become layers; with a higher cost, pairs of different blocks become
-/// layers.
+/// Cost of a layer in the description of a model; each of its operations costs 1 more. With a lower
+/// cost, parts of blocks would become layers; with a higher cost, pairs of different blocks would.
 const WORD: f64 = 6.0;
 
-/// Computes the length of the description of a run of operations, in units of one operation. A run
-/// costs [`WORD`] plus its number of operations. Runs with the same types of operations share the
-/// cost of their operations equally.
+/// Computes how long the description of a layer is. A layer costs [`WORD`] plus its number of
+/// operations, but layers with the same types of operations share the cost of their operations
+/// equally.
 pub struct Lengths<'a> {
     sums: &'a RunSums,
     alike: FxHashMap<u64, usize>,
@@ -29,32 +28,37 @@ pub struct Lengths<'a> {
 
 impl<'a> Lengths<'a> {
     pub fn new<'r>(sums: &'a RunSums, runs: impl Iterator<Item = &'r Range<usize>>) -> Self {
-        let alike = counts(runs.map(|run| sums.likeness(run)));
-        Self { sums, alike }
+        Self {
+            sums,
+            alike: counts(runs.map(|run| sums.likeness(run))),
+        }
     }
 
     /// Returns the number of runs that have the same types of operations as `run`, each type
     /// equally often.
     fn alike(&self, run: &Range<usize>) -> usize {
-        let alike = self.alike.get(&self.sums.likeness(run));
-        alike.copied().unwrap_or(1)
+        self.alike
+            .get(&self.sums.likeness(run))
+            .copied()
+            .unwrap_or(1)
     }
 
-    /// Returns the length of the description of `run`, in units of one operation.
     pub fn of(&self, run: &Range<usize>) -> f64 {
         WORD + run.len() as f64 / self.alike(run) as f64
     }
 }
 impl ForwardModules {
     /// Returns the nodes of the module tree that cover the program with the shortest description,
-    /// in program order. [`containers`](Self::containers) are always divided.
+    /// in program order. Nodes that contain layers ([`containers`](Self::containers)) are always
+    /// divided.
     pub fn cover(&self) -> Vec<usize> {
         let nodes = &self.tree.nodes;
         let described = Lengths::new(&self.sums, nodes.iter().map(|node| &node.operations));
         let is_container = self.containers(&described);
         let mut is_cut = is_container.clone();
         let mut lengths = vec![0.0; nodes.len()];
-        // The order is reversed because children come after their parents in the list of nodes.
+        // Children come after their parents in the list, so the reverse order handles children
+        // first.
         for (number, node) in nodes.iter().enumerate().rev() {
             let whole = described.of(&node.operations);
             let parts: f64 = node.children.iter().map(|&child| lengths[child]).sum();
@@ -67,8 +71,8 @@ impl ForwardModules {
         self.undivided(|node| is_cut[node])
     }
 
-    /// Returns the undivided nodes of the module tree that can be reached from the root through
-    /// divided nodes, in program order. Nodes without children are never divided.
+    /// Returns the nodes of the module tree that remain, in program order, if the root and all
+    /// nodes for which `is_divided` is true are replaced by their children.
     fn undivided(&self, is_divided: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut chosen = Vec::new();
         let mut left = vec![0];
@@ -83,15 +87,14 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns one entry per node of the module tree: whether the node is a container of layers and
-    /// not a layer itself. Containers are the whole model, modules with most of their operations in
-    /// [chains](Self::is_chain) of blocks, large modules unlike all other modules, and [beginnings
-    /// of several names](Self::begins_names).
+    /// Returns one entry per node of the module tree: whether the node contains layers and cannot
+    /// be one itself. These nodes are the whole model, modules with most of their operations in
+    /// [chains](Self::is_chain) of blocks, large modules unlike all others, and [common beginnings
+    /// of names](Self::begins_names).
     fn containers(&self, described: &Lengths<'_>) -> Vec<bool> {
         let nodes = &self.tree.nodes;
         let mut is_container = vec![false; nodes.len()];
-        // One entry per node: number of its operations in chains of blocks between which data
-        // flows.
+        // One entry per node of the module tree: the number of its operations in chains of blocks.
         let mut chained = vec![0; nodes.len()];
         for (number, node) in nodes.iter().enumerate().rev() {
             let Node { operations, .. } = node;
@@ -118,9 +121,8 @@ impl ForwardModules {
         self.in_all_runs(is_container)
     }
 
-    /// Returns one entry per node of the module tree: whether the node or another run of its module
-    /// is chosen, so that all runs of a module are divided in the same way. `chosen` has one entry
-    /// per node.
+    /// Extends the choice of nodes (`chosen` has one entry per node of the module tree) to all runs
+    /// of the same modules, so that all runs of a module are divided alike.
     fn in_all_runs(&self, mut chosen: Vec<bool>) -> Vec<bool> {
         let is_run = |node: &Node| node.component.is_some() && !node.children.is_empty();
         let path = |node: &Node| &self.tree.paths[node.operations.start][..node.depth];
@@ -136,11 +138,11 @@ impl ForwardModules {
         chosen
     }
 
-    /// Returns whether the module of `node` is a chain of similar blocks that could be on different
-    /// IPUs, such as a stage of a convolutional network. In a chain, each submodule computes with
-    /// one type of operation several times, resembles another submodule, and gets data from the
-    /// submodule before it. And between submodules, no more bytes are passed on than at an end of
-    /// the chain, so that no data passes a submodule by, as in a residual block.
+    /// Returns whether a module is a chain of similar blocks that could be on different IPUs, such
+    /// as a stage of a convolutional network. Each block computes with one type of operation
+    /// several times, resembles another block, and uses data of the block before it. Between
+    /// blocks, no more bytes are passed on than at an end of the chain, so that no data passes a
+    /// block by, as in a residual block.
     fn is_chain(&self, node: &Node) -> bool {
         let nodes = &self.tree.nodes;
         let items: Vec<usize> = node
@@ -173,36 +175,36 @@ impl ForwardModules {
             && items[1..].iter().all(is_narrow)
     }
 
-    /// Returns whether a node is not a module, but the common beginning of the names of several
-    /// modules, such as `time` of `time_proj` and `time_embedding`. The names show this only in
-    /// paths of parameters, which have dots between modules.
+    /// Returns whether a node is no module, but the common beginning of several modules' names,
+    /// such as `time` of `time_proj` and `time_embedding`. Only paths of parameters show this,
+    /// because they have dots between modules.
     fn begins_names(&self, node: &Node) -> bool {
         let mut names = node
             .children
             .iter()
             .map(|&child| &self.tree.nodes[child])
             .filter_map(|part| part.component.as_deref());
-        let paths = &self.tree.paths[node.operations.clone()];
-        let mut inner = paths.iter().flat_map(|path| path.iter().skip(node.depth));
+        let mut inner = self.tree.paths[node.operations.clone()]
+            .iter()
+            .flat_map(|path| path.iter().skip(node.depth));
         names.any(|name| !name.starts_with(['/', '.'])) && inner.any(|part| part.starts_with('.'))
     }
 
-    /// Returns whether data flows to each of `nodes` from the node before it or from operations
-    /// that run between the two nodes. Returns true if the flow of data is unknown.
+    /// Returns whether each of `nodes` uses data of the node before it or of operations between the
+    /// two; true if the flow of data is unknown.
     fn follow_each_other(&self, nodes: &[usize]) -> bool {
         let run = |node: usize| &self.tree.nodes[node].operations;
         let mut pairs = nodes.windows(2).map(|pair| (run(pair[0]), run(pair[1])));
         self.flow.is_empty()
             || pairs.all(|(run, next)| {
-                let mut users = self.users(run.start..next.start);
-                users.any(|to| next.contains(&to))
+                self.users(run.start..next.start)
+                    .any(|to| next.contains(&to))
             })
     }
 
-    /// Returns the lowest number of bytes that are passed on before the operation `at` or before
-    /// any later operation, up to and including the first operation that uses a parameter.
-    /// Operations without parameters, such as a residual addition, belong to the module before
-    /// them.
+    /// Returns the fewest bytes that are passed on at the end of a module, which the operation `at`
+    /// follows. The end may also be after further operations without parameters, such as a residual
+    /// addition, so the lowest number there counts.
     fn narrowest(&self, at: usize) -> i64 {
         let weightless = self.has_parameters[at..]
             .iter()
@@ -214,16 +216,18 @@ impl ForwardModules {
             .unwrap_or(0)
     }
 
-    /// Divides all or none of the `siblings` (nodes of the module tree) whose submodules have the
-    /// same names, as most of them are divided or not; otherwise they could differ because one of
-    /// them has an operation more. Containers and nodes without children are left out. `is_cut` has
-    /// one entry per node, whether the node is divided, and is updated.
+    /// Divides all or none of those `siblings` (nodes of the module tree) whose submodules have the
+    /// same names, by majority. Otherwise, one additional operation could make the choice differ
+    /// among them. Nodes that contain layers are left out.
     fn cut_alike(&self, siblings: &[usize], is_container: &[bool], is_cut: &mut [bool]) {
         let nodes = &self.tree.nodes;
         let parts = |sibling: usize| {
-            let parts = nodes[sibling].children.iter().map(|&child| &nodes[child]);
-            let parts = parts.filter(|child| !child.is_own);
-            ascending(parts.map(|child| child.component.as_deref()))
+            let parts = nodes[sibling]
+                .children
+                .iter()
+                .map(|&child| &nodes[child])
+                .filter(|part| !part.is_own);
+            ascending(parts.map(|part| part.component.as_deref()))
         };
         let is_free =
             |&&sibling: &&usize| !nodes[sibling].children.is_empty() && !is_container[sibling];
@@ -240,9 +244,9 @@ impl ForwardModules {
         }
     }
 
-    /// Groups consecutive `nodes` (at least one) into runs of one module each. An operation that the
-    /// parent module itself calls, between its submodules, belongs to the run before it; if only the
-    /// run after it uses the operation's result, it belongs to that run.
+    /// Groups consecutive nodes of the module tree into runs of one module each. An operation that
+    /// the parent module itself calls between two submodules joins the run before it, or the run
+    /// after it if only that run uses the operation's result.
     pub fn with_own(&self, nodes: Vec<usize>) -> Vec<Run> {
         let node = |number: usize| &self.tree.nodes[number];
         let mut runs: Vec<Vec<usize>> = Vec::new();
@@ -272,8 +276,8 @@ impl ForwardModules {
         runs.into_iter().map(|nodes| self.run(nodes)).collect()
     }
 
-    /// Returns the layers of a model whose names show no modules: the runs of the largest nodes
-    /// that have at most 1/[`RUNS`] of all bytes or only one operation, in program order.
+    /// Returns the layers of a model whose names show no modules, in program order: the largest
+    /// nodes that have at most 1/[`RUNS`] of all bytes or consist of one operation.
     pub fn of_few_bytes(&self) -> Vec<Run> {
         let most = self.sums.all_bytes() / RUNS;
         self.undivided(|node| self.sums.bytes(&self.tree.nodes[node].operations) > most)
@@ -289,15 +293,17 @@ const RUNS: u64 = 32;
 
 impl ModuleLayers {
     /// Moves operations that use a weight named in `tied` from layers to In or Out, so that the
-    /// weight does not force layers onto one IPU. Returns the changed layers, or `None` if nothing
-    /// moves. An operation in a layer before the first block ([`blocks`](Self::blocks)) moves with
-    /// its layer and all layers before it. An operation in a layer after the last block moves with
-    /// its layer and all layers after it. Any other operation moves only if it has no input; if its
-    /// layer has several runs, the whole layer moves.
+    /// weight does not force layers onto one IPU. Returns `None` if nothing moves.
+    ///
+    /// An operation before the first block ([`blocks`](Self::blocks)) moves to In with its layer
+    /// and all layers before it. An operation after the last block moves to Out with its layer and
+    /// all layers after it. Any other operation moves only if it has no input; if its layer has
+    /// several runs, the whole layer moves.
     pub fn without_tied_ends(&self, model: &Model, tied: &[&str]) -> Option<Self> {
         let (first, last) = self.blocks()?;
         let has_input: FxHashSet<usize> = self.modules.flow.iter().map(|&(_, to)| to).collect();
-        // All layers before index `begin` move to In, and all layers from index `end` on to Out.
+        // Layers before the index `begin` move to In (before all layers), and layers from the index
+        // `end` on move to Out (after all layers).
         let (mut begin, mut end) = (0, self.layers.len());
         let mut alone = FxHashSet::default();
         for at in self.tied_operations(model, tied) {
@@ -331,24 +337,24 @@ impl ModuleLayers {
     }
 
     /// Returns the operations that use a weight named in `tied`, as ascending indices into the
-    /// operations of the forward pass.
+    /// forward pass.
     fn tied_operations(&self, model: &Model, tied: &[&str]) -> Vec<usize> {
         let tied: FxHashSet<&str> = tied.iter().copied().collect();
         let is_tied = |&set: &u32| tied.contains(model.label_of(set).weight_name());
-        let sets = (0..model.use_sets.len() as u32).filter(is_tied);
-        let users: FxHashSet<u32> = sets.flat_map(|set| model.use_sets.groups(set)).collect();
+        let users: FxHashSet<u32> = (0..model.use_sets.len() as u32)
+            .filter(is_tied)
+            .flat_map(|set| model.use_sets.groups(set))
+            .collect();
         let forward = &self.modules.forward;
-        let group = |at: usize| model.operations[forward[at]].group;
         (0..forward.len())
-            .filter(|&at| users.contains(&group(at)))
+            .filter(|&at| users.contains(&model.operations[forward[at]].group))
             .collect()
     }
 
-    /// Returns the indices of the first and the last block in the list of layers; `None` if there
-    /// are no blocks. A block, such as that of a transformer, is a layer whose module has the same
-    /// types of operations as the module of another layer, and has at least half as many operations
-    /// as the largest such module. Smaller layers that are alike, such as two embeddings, are not
-    /// blocks.
+    /// Returns the indices of the first and the last layer that are blocks, such as those of a
+    /// transformer; `None` without blocks. A block has the same types of operations as another
+    /// layer. It also has at least half as many operations as the largest such layer, which
+    /// excludes small layers that are alike, such as two embeddings.
     pub fn blocks(&self) -> Option<(usize, usize)> {
         let mut runs = self
             .layers

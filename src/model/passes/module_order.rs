@@ -1,25 +1,24 @@
 //! Finds the backward pass by the order in which modules run, which is the reverse of their order
-//! in the forward pass (docs/model.md, "Passes"). This works even if no name marks an operation as
-//! backward.
+//! in the forward pass (docs/model.md, "Passes"). Names need not mark any operation as backward.
 
 use crate::model::names::unwrapped;
 use crate::model::{Operation, crossing};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::RangeInclusive;
 
-/// The start of the backward pass is only searched at places in the program where the number of
-/// modules that run both before and after the place is at least this percentage of its maximum.
+/// The backward pass starts where nearly the most modules run both before and after the start. Only
+/// places in the program with at least this percentage of the largest number of such modules are
+/// examined.
 const NEARLY_MOST: i64 = 97;
-/// Minimum percentage of operations that are in modules which run in both passes. With fewer, the
-/// program has no backward pass.
+/// Minimum percentage of operations in modules that run in both passes. A program with a lower
+/// percentage has no backward pass.
 const SHARED: usize = 20;
 /// Minimum percentage of pairs of neighbouring modules that run in the opposite order in the
-/// backward pass. With fewer, the program has no backward pass.
+/// backward pass. A program with a lower percentage has no backward pass.
 const REVERSED: usize = 90;
 
-/// Returns the range of steps of the backward pass: from the first step of its first operation to
-/// the last step of the last module that runs in it. Returns `None` if the order of modules shows
-/// no backward pass.
+/// Returns the steps of the backward pass, which ends with the last module that also runs in the
+/// forward pass. Returns `None` if the order of modules shows no backward pass.
 pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> {
     let names: Vec<_> = operations
         .iter()
@@ -44,9 +43,9 @@ pub fn backward_steps(operations: &[&Operation]) -> Option<RangeInclusive<u32>> 
     Some(first..=steps.map(|(_, last)| last).max()?)
 }
 
-/// Returns the path of the module of the operation `name`: the name without its last part. While
-/// the result is also one of `names`, its last part is removed too, since the name of a gradient
-/// may begin with the name of its operation (`dense/MatMul/Grad`).
+/// Returns the module path of an operation: its name without the last part. The name of a gradient
+/// may begin with the name of its operation (`dense/MatMul/Grad`), so while the rest is one of
+/// `names`, another part is removed.
 fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     let (path, _) = name.rsplit_once('/')?;
     if names.contains(path) {
@@ -56,17 +55,16 @@ fn module<'a>(name: &'a str, names: &FxHashSet<&str>) -> Option<&'a str> {
     }
 }
 
-/// Returns the operations of the backward pass, as a range of indices into `modules`; `None` if
-/// there is no backward pass. `modules` has one entry per operation, in program order: its module,
-/// as an index below `count`.
+/// Returns the range of operations that form the backward pass; `None` if there is none. `modules`
+/// has the module of each operation in program order, as a number below `count`.
 fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usize>> {
     let start = start(modules, count)?;
     let mut last_before = vec![None; count];
     for (at, &module) in modules[..start].iter().enumerate() {
         last_before[module] = Some(at);
     }
-    // One entry per module: begin and end (exclusive) of its first run after the start of the
-    // backward pass; `None` if it has no run there.
+    // One entry per module: where its first run (consecutive operations) after the start of the
+    // backward pass begins and ends (exclusive); `None` if the module has no run there.
     let mut after = vec![None; count];
     let mut begin = start;
     for run in modules[start..].chunk_by(|a, b| a == b) {
@@ -87,10 +85,10 @@ fn backward_pass(modules: &[usize], count: usize) -> Option<std::ops::Range<usiz
     Some(start..ends.max()?).filter(|_| is_backward)
 }
 
-/// Returns the place in the program, as an index into `modules`, at which the backward pass would
-/// start. Candidates are the places where nearly the most modules run both before and after the
-/// place ([`NEARLY_MOST`]). The candidate with the lowest sum of [`unevenness`] over all modules is
-/// taken; if several have the lowest sum, the middle one is taken.
+/// Returns the index of the operation at which the backward pass would start. Candidates are the
+/// places in the program where nearly the most modules run both before and after ([`NEARLY_MOST`]).
+/// Of these, the place with the lowest [`unevenness`], summed over all modules, is taken; of
+/// several, the middle one.
 fn start(modules: &[usize], count: usize) -> Option<usize> {
     let mut ends = vec![None; count];
     for (at, &module) in modules.iter().enumerate() {
@@ -100,11 +98,12 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
     // place.
     let crossing = crossing(modules.len(), ends.into_iter().flatten());
     let most = crossing.iter().max().copied().filter(|&most| most > 0)?;
-    // One entry per module: its number of runs before, and its number of runs after, the current
-    // place in the program.
+    // One entry per module: its numbers of runs (series of consecutive operations) before and after
+    // the current place in the program.
     let mut sides = vec![[0u64; 2]; count];
-    let runs = modules.chunk_by(|a, b| a == b);
-    runs.for_each(|run| sides[run[0]][1] += 1);
+    for run in modules.chunk_by(|a, b| a == b) {
+        sides[run[0]][1] += 1;
+    }
     let mut sum: u64 = sides.iter().map(unevenness).sum();
     let (mut least, mut best) = (u64::MAX, Vec::new());
     for (place, &module) in modules.iter().enumerate() {
@@ -115,7 +114,7 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
             least = sum;
             best.push(place);
         }
-        // At a place inside a run of a module, this run counts both as before and as after the
+        // At a place inside a run of a module, the run counts as before the place and as after the
         // place.
         let begins = place == 0 || modules[place - 1] != module;
         let ends = modules.get(place + 1) != Some(&module);
@@ -127,10 +126,10 @@ fn start(modules: &[usize], count: usize) -> Option<usize> {
     }
     best.get(best.len() / 2).copied()
 }
-/// Returns the difference between the numbers of runs of a module before and after a place in the
-/// program, in thousandths of the sum of both numbers. Without the division by the sum, a module
-/// that has many runs only in the backward pass, such as sums of gradients, would shift the start
-/// of the backward pass.
+/// Returns how uneven the numbers of runs of a module before and after a place in the program are:
+/// their difference in thousandths of their sum. Without the division, a module that has many runs
+/// only in the backward pass, such as sums of gradients, would shift the start of the backward
+/// pass.
 fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
     before.abs_diff(after) * 1000 / (before + after).max(1)
 }
@@ -139,7 +138,8 @@ fn unevenness(&[before, after]: &[u64; 2]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns the operations of the backward pass, where each letter is the module of one.
+    /// Returns the backward pass of a program in which each letter stands for the module of one
+    /// operation.
     fn backward(modules: &str) -> Option<&str> {
         let letters = modules.bytes().map(usize::from);
         backward_pass(&letters.collect::<Vec<_>>(), 256).map(|range| &modules[range])
@@ -148,13 +148,16 @@ mod tests {
     #[test]
     fn a_backward_pass_runs_modules_in_the_opposite_order() {
         assert_eq!(backward("abcddcba"), Some("dcba"));
-        // Updates follow, with names of their own or of the modules.
+        // Updates of weights follow the backward pass, with modules of their own (`uvwx`) or with
+        // those of the forward pass.
         assert_eq!(backward("abcddcbauvwx"), Some("dcba"));
         assert_eq!(backward("abcdlldcbaxabcd"), Some("ldcba"));
-        // Sums of gradients, and a module that runs three times.
+        // The module `s` sums gradients, so it runs only in the backward pass. The modules `u` and
+        // `v` run three times in each pass.
         assert_eq!(backward("abcddcsbsas"), Some("dcsbsa"));
         assert_eq!(backward("euvuvuvllvuvuvue"), Some("lvuvuvue"));
-        // Only the second half is trained.
+        // Only the second half of the model is trained, so the modules `a` to `c` have no backward
+        // pass.
         assert_eq!(backward("abcdeffed"), Some("fed"));
     }
 

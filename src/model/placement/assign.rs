@@ -1,5 +1,5 @@
-//! Finds the places of all operations, variables and code: by the full rules, or by the classic
-//! rules, which place only operations with layers.
+//! Finds the places (In, layers, Out) of all operations, variables and code, by the rules of the
+//! full model or of the classic model. The classic model places only operations with layers.
 
 use super::levels::{Level, Levels, Reach};
 use super::variables::{VariablePlaces, isolated, of_sets, of_users, places_of_groups};
@@ -11,7 +11,8 @@ use crate::model::{Layering, Model, NO_CALL, NO_LAYER, Note, Operation, Pass, as
 use rustc_hash::FxHashMap;
 
 impl Placement {
-    /// Finds the places of all operations, variables and code by the full rules.
+    /// Finds the places (In, layers, Out) of all operations, variables and code by the rules of the
+    /// full model.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -23,16 +24,14 @@ impl Placement {
         let out = layering.names.len() as u32;
         let mut sets = PlaceSets::default();
         let bytes = model.bytes_of_sets();
-        let found = FoundPlaces::new(model, layering);
-        let mut operations = found.operations(&mut sets);
+        let mut operations = FoundPlaces::new(model, layering).operations(&mut sets);
         let modules = layering.tree(model);
         if modules.run_several_times() {
             join_runs(model, &mut operations);
         }
-        // Variables may be weights for operations of layers, In and Out, and for other operations
-        // of the forward pass, such as casts. If an operation on every IPU uses a variable, the
-        // variable binds no places to one IPU: the operation advances a state, and each IPU has its
-        // own copy of the state.
+        // An operation of a layer, In or Out may use a weight, and so may a cast or another
+        // operation of the forward pass. Each weight must stay on one IPU. An operation on every
+        // IPU uses no weight, but advances a state, of which each IPU has its own copy.
         let uses_weight = |operation: &Operation, reason| match reason {
             Reason::Touched => false,
             Reason::Variables => operation.pass == Pass::Forward,
@@ -79,10 +78,10 @@ impl Placement {
         })
     }
 
-    /// Finds the places of all operations, variables and code by the classic rules: an operation is
-    /// in its layer, and a variable is in the layers of the operations that use it. Operations
-    /// without a layer form a pseudo-layer; of its variables, only those that layers use too are
-    /// included.
+    /// Finds the places of all operations, variables and code by the rules of the classic model: an
+    /// operation is in its layer, and a variable is in the layers of all operations that use it.
+    /// Operations without a layer form a pseudo-layer, which includes only variables that layers
+    /// use too.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -97,8 +96,9 @@ impl Placement {
         };
         let operations: Vec<OperationPlace> = layering.layers.iter().map(place).collect();
         let of_group = places_of_groups(model, operations.iter().map(|own| own.places), &mut sets);
-        let is_layered = |_: &Operation, reason| reason != Reason::Pseudo;
-        let counted = of_users(model, &operations, &mut sets, is_layered);
+        let counted = of_users(model, &operations, &mut sets, |_, reason| {
+            reason != Reason::Pseudo
+        });
         let sharing = of_sets(model, &of_group, &mut sets);
         let by_pass = PassPlaces::new(model, &operations, sets.clone())?;
         Ok(Self {
@@ -119,29 +119,30 @@ impl Placement {
     }
 }
 
-/// Returns one entry per operation group: whether any of its operations has a layer.
 fn layered_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     model.groups_of_any(layering.layers.iter().map(|&layer| layer != NO_LAYER))
 }
 
-/// The level of each operation, as found by the flow of data, and the data that is needed to turn
-/// levels into places. A level is an index into the list of In, the layers in the order in which
-/// they run, and Out.
+/// Where the flow of data places each operation. The result is a level, which is an index into In,
+/// the layers in the order in which they run, and Out. A level is turned into a place, where the
+/// layers are in the order of the layering.
 struct FoundPlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// One entry per operation: its level (In, a layer or Out) by the flow of data.
+    /// One entry per operation: the level (In, a layer or Out) by the flow of data.
     of_operation: Vec<Reach>,
-    /// One entry per parameter of the data flow, such as a weight: the levels that share the
-    /// parameter, ascending; empty unless several levels share it.
+    /// One entry per parameter of the data flow, such as a weight: the levels (In, layers, Out)
+    /// that share the parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
-    /// One entry per operation group: whether no other operation group computes with its variables.
+    /// One entry per operation group (operations with one debug context): whether no other group
+    /// computes with the group's variables, as for operations that the compiler adds.
     isolated: Vec<bool>,
-    /// Range of operation indices, from the first operation with a layer to the last operation that
-    /// has a layer and is not in the backward pass, both inclusive.
+    /// The operations from the first operation with a layer to the last operation with a layer
+    /// outside the backward pass, both inclusive. Operations before or after this range may be in
+    /// In or Out.
     layers: std::ops::RangeInclusive<usize>,
-    /// One entry per level: the index of its place. In is both the first level and the first place,
-    /// and Out the last level and the last place; the layers may be in a different order.
+    /// One entry per level (In, the layers in the order in which they run, Out): the index of its
+    /// place (In, the layers in the order of the layering, Out).
     places: Vec<u32>,
 }
 
@@ -172,8 +173,8 @@ impl<'a> FoundPlaces<'a> {
         }
     }
 
-    /// Returns one entry per operation of the model: its places, by its layer or else by its level,
-    /// and the reason. New sets of places are stored in `sets`.
+    /// Returns the places (In, layers, Out) of each operation, by its layer or else by the flow of
+    /// data, and the reason for them.
     fn operations(&self, sets: &mut PlaceSets) -> Vec<OperationPlace> {
         let mut before = sets.one(IN);
         let mut operations = Vec::new();
@@ -197,8 +198,9 @@ impl<'a> FoundPlaces<'a> {
         let group = operation.group as usize;
         let is_called = operation.call != NO_CALL;
         let found = self.of_operation[number];
-        // If the layer is known only from the names of inputs, the flow of data is more reliable:
-        // an operation after a layer, such as a pooler, also has inputs that name the layer.
+        // If only the names of an operation's inputs contain its layer, the flow of data is more
+        // reliable: an operation after a layer, such as a pooler, also has inputs that name the
+        // layer.
         let is_certain = self.layering.notes[number] == Note::Name || found.is_unknown();
         let layer = self
             .layering
@@ -213,8 +215,8 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::At(level)) => {
                 let place = self.places[level as usize];
                 let is_last = level as usize + 1 == self.places.len();
-                // An update of weights is in neither the forward nor the backward pass of its
-                // level.
+                // An update of weights is at the place (In, a layer or Out) of its weights, but
+                // belongs to neither the forward nor the backward pass there.
                 let is_update = operation.pass == Pass::Update
                     || operation.pass == Pass::Backward && !operation.is_backward;
                 let reason = match level {
@@ -234,8 +236,8 @@ impl<'a> FoundPlaces<'a> {
             (None, Reach::Everywhere) => (EVERYWHERE, Reason::EveryStage),
             (None, Reach::Several) => (NOWHERE, Reason::Touched),
             (None, Reach::Unknown) if is_compilers => (EVERYWHERE, Reason::EveryStage),
-            // The profile may list the body of a function, and its data flow, for only one of the
-            // calls of the function.
+            // The profile may list the body of a function, and so its data flow, for only one of
+            // several calls. In another call, the operation before decides the place.
             (None, Reach::Unknown) if operation.is_nested || self.layers.contains(&number) => {
                 (preceding, Reason::Neighbour)
             }
@@ -244,10 +246,9 @@ impl<'a> FoundPlaces<'a> {
         OperationPlace { places, reason }
     }
 
-    /// Returns the place of the operation with index `number`, and the reason, if no data flows
-    /// through the operation and it is outside the layers. If it computes in the forward pass, its
-    /// place is In before the first operation with a layer, and Out after it. Otherwise, it has no
-    /// place.
+    /// Places an operation outside the layers through which no data flows. If the operation
+    /// computes in the forward pass, it is in In (before the first layer) or in Out (after the
+    /// last layer). Any other such operation has no place.
     fn by_order(&self, number: usize, sets: &mut PlaceSets) -> (PlaceSet, Reason) {
         let operation = &self.model.operations[number];
         let computes = self.model.operation_groups[operation.group as usize].computes();
@@ -261,9 +262,9 @@ impl<'a> FoundPlaces<'a> {
     }
 }
 
-/// Gives an operation that a module calls in several of its runs one place. Between two runs, data
-/// also flows from a later layer back to an earlier layer, so the flow of data gives the place only
-/// for the operation of the first or the last run.
+/// Gives one place to an operation that a module calls in each of its runs. Data also flows back to
+/// an earlier layer between two runs of the module, so the flow of data places the operation only
+/// in the first or the last run.
 fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     let is_named = |operation: &Operation| operation.pass == Pass::Forward && operation.is_named();
     let mut by_name: FxHashMap<&str, Option<OperationPlace>> = FxHashMap::default();
@@ -281,11 +282,10 @@ fn join_runs(model: &Model, operations: &mut [OperationPlace]) {
     }
 }
 
-/// Returns one entry per operation: the layer that its name contains, if any. If no operation's
-/// name contains a layer, the entries are the layers that the names of inputs contain. Inputs are
-/// less certain, because an operation after a layer, such as a pooler, also has inputs from the
-/// layer. Operations in functions that are called from several places get no layer, because their
-/// names are those of the first call.
+/// Returns the layer in the name of each operation or, if no name contains a layer, in the names of
+/// its inputs. Inputs are less certain, because an operation after a layer, such as a pooler, also
+/// has inputs from the layer. Operations in functions with several callers get no layer, because
+/// their names are those of the first call.
 fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     let layers = |wanted: Note| -> Vec<Option<u32>> {
         let layer = |(number, operation): (usize, &Operation)| {
@@ -302,9 +302,9 @@ fn seed_layers(model: &Model, layering: &Layering) -> Vec<Option<u32>> {
     }
 }
 
-/// Returns one entry per level: the index of its place. Levels are In, the layers in the order in
-/// which they first run, and Out; places are In, the layers in the order of the layering, and Out.
-/// `seeds` has one entry per operation: the layer in its name.
+/// Returns the place of each level. Levels are In, the layers in the order in which they first run,
+/// and Out; places are In, the layers in the order of the layering, and Out. `seeds` has the layer
+/// in the name of each operation.
 fn places_by_level(model: &Model, layering: &Layering, seeds: &[Option<u32>]) -> Vec<u32> {
     let out = layering.names.len();
     let mut first = vec![u32::MAX; out];

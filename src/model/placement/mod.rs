@@ -68,20 +68,21 @@ impl Rules {
 /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum OutOn {
-    /// Run Out on the first IPU if In and Out share a weight, otherwise on the last.
+    /// Run Out (the operations after the last layer) on the first IPU if In and Out share a weight,
+    /// otherwise on the last IPU.
     #[default]
     Auto,
     /// Run Out on the first IPU, together with In (the operations before the first layer).
     First,
-    /// Run Out on the last IPU.
+    /// Run Out (the operations after the last layer) on the last IPU.
     Last,
 }
 
 impl OutOn {
     /// Returns whether Out runs on the first IPU, where `out` is the place of Out. With `Auto`,
-    /// `ties` (the weights that several places share) determine it. If Out runs on the first IPU,
-    /// the stage with In also has the memory of Out, including the stash and transfer buffers of
-    /// Out (`memory/pipeline/additions.rs`).
+    /// this depends on `ties`, the weights that several places share. If Out runs on the first IPU,
+    /// the first stage also needs the stash and transfer buffers of Out
+    /// (`memory/pipeline/additions.rs`).
     fn is_first(self, ties: &[WeightTie], out: u32) -> bool {
         let joins = |tie: &WeightTie| {
             !tie.is_untied && [IN, out].iter().all(|place| tie.places.contains(place))
@@ -94,7 +95,7 @@ impl OutOn {
     }
 }
 
-/// Options for finding the places of operations.
+/// Options for finding the places (In, layers, Out) of operations.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PlacementOptions {
     /// Whether Out (the operations after the last layer) runs on the first or the last IPU.
@@ -125,8 +126,8 @@ pub enum Reason {
     Neighbour,
     /// The operation updates weights, and is at the places that use these weights. Or the operation
     /// has no place of its own, because it uses variables of several places or only copies from or
-    /// to the host. In this case, each of its programs is at the places of the variables that the
-    /// program uses.
+    /// to the host; then each of its programs is at the places of the variables that the program
+    /// uses.
     Touched,
     /// The compiler creates the operation for every IPU, so it is in every stage.
     EveryStage,
@@ -161,9 +162,9 @@ impl fmt::Display for Reason {
 /// The places (In, layers, Out) of an operation, and the reason for them.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationPlace {
-    /// The places of the operation, as an index into [`Placement::sets`].
+    /// The places of the operation (In, layers, Out), as an index into [`Placement::sets`].
     pub places: PlaceSet,
-    /// The rule that determined the places.
+    /// Why the operation is at its places (In, layers, Out).
     pub reason: Reason,
 }
 
@@ -180,39 +181,43 @@ impl OperationPlace {
 /// both are on the first IPU.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// The rules, full or classic, that determined the places.
+    /// The rules, of the full or the classic model, by which places were determined.
     pub rules: Rules,
-    /// The names and the order of In, the layers and Out.
+    /// The names and the order of the positions: In, the layers and Out.
     pub positions: Positions,
     /// One entry per operation: its places (In, layers, Out), and the reason for them.
     pub operations: Vec<OperationPlace>,
-    /// The weights that several places use, which binds these places to one IPU. The largest weight
-    /// is first.
+    /// The weights that several places use, the largest first. A weight binds the places that use
+    /// it to one IPU.
     pub ties: Vec<WeightTie>,
-    /// Stretches of positions that the forward pass runs through several times, ascending; empty
-    /// with the classic rules.
+    /// Stretches of positions (In, layers, Out) that the forward pass runs through several times,
+    /// ascending; empty with the classic rules.
     pub repeats: Vec<Repeat>,
-    /// The place sets to which all other fields, except `by_pass`, refer by index.
+    /// The distinct sets of places, to which all fields except `by_pass` refer by index.
     pub sets: PlaceSets,
-    /// One entry per use set: the places of the operations that use its variables, separately by
-    /// pass. Here Out is a separate place even if it runs on the first IPU.
+    /// One entry per use set (variables that the same operations use): the places of the operations
+    /// that use its variables, separately by pass. Out is a separate place here, even if it runs on
+    /// the first IPU.
     pub(crate) by_pass: PassPlaces,
-    /// One entry per operation group: the places (In, layers, Out) of its code.
+    /// One entry per operation group (operations with one debug context): the places (In, layers,
+    /// Out) whose stages need the group's code.
     pub(crate) of_group: Vec<PlaceSet>,
-    /// One entry per operation group: the places of the code of each of its clusters of programs;
-    /// empty if the whole code of the group is at the same places.
+    /// One entry per operation group (operations with one debug context): the places of the code of
+    /// each cluster of its programs (programs that use the same variables); empty if all code of
+    /// the group is at the same places.
     pub(crate) of_cluster: Vec<Vec<PlaceSet>>,
-    /// One entry per use set: the places (In, layers, Out) in which the bytes of its variables are
-    /// counted.
+    /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
+    /// whose stages need the memory of its variables.
     pub(crate) counted: Vec<PlaceSet>,
-    /// One entry per use set: the places that use its variables. In the full model, equal to
-    /// `counted`.
+    /// One entry per use set (variables that the same operations use): all places (In, layers, Out)
+    /// that use its variables. In the full model, equal to `counted`.
     pub(crate) sharing: Vec<PlaceSet>,
-    /// One entry per operation group: whether any of its operations has a layer in the
-    /// [`Layering`](super::Layering).
+    /// One entry per operation group (operations with one debug context): whether any of its
+    /// operations has a layer in the [`Layering`](super::Layering).
     pub(crate) layered_groups: Vec<bool>,
-    /// One entry per use set: whether its variables are at several places only because an operation
-    /// without a place of its own uses variables of all these places.
+    /// One entry per use set (variables that the same operations use): whether its variables are at
+    /// several places only because of an operation that uses variables of all these places and has
+    /// no place of its own, such as a norm of all gradients.
     pub(crate) by_touch: Vec<bool>,
 }
 

@@ -6,21 +6,20 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The place In, the operations before the layers.
+/// The place In (the operations before the first layer) as an index.
 pub const IN: u32 = 0;
 
-/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. This is a separate type, so
-/// that it is not confused with the index of a use set.
+/// A set of places (In, layers, Out), as an index into [`PlaceSets`]. A type of its own keeps the
+/// index from being confused with that of a use set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PlaceSet(pub(crate) u32);
 
 impl PlaceSet {
-    /// Returns the index of the set in [`PlaceSets`].
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// Returns this set of places, or `other` if this set is [`NOWHERE`].
+    /// Returns this set of places unless it is [`NOWHERE`], and `other` otherwise.
     pub(super) fn or(self, other: Self) -> Self {
         if self == NOWHERE { other } else { self }
     }
@@ -32,8 +31,8 @@ pub const NOWHERE: PlaceSet = PlaceSet(0);
 /// The place set of variables, code or operations in every stage. Its list of places is empty.
 pub const EVERYWHERE: PlaceSet = PlaceSet(1);
 
-/// Returns whether any of `places` lies in `range`, a range of positions. `places` are ascending
-/// positions.
+/// Returns whether any of `places` (ascending positions) lies in `range`, such as the positions of
+/// a stage.
 pub fn meets(places: &[u32], range: &Range<usize>) -> bool {
     places
         .iter()
@@ -50,12 +49,13 @@ pub struct PlaceSets {
     sets: Vec<Arc<[u32]>>,
     ids: FxHashMap<Arc<[u32]>, PlaceSet>,
     unions: FxHashMap<(PlaceSet, PlaceSet), PlaceSet>,
-    /// Number of places that sets added from now on may have together; `None` once this number was
+    /// How many places the sets added from now on may have together; `None` once this number was
     /// exceeded.
     left: Option<usize>,
 }
 
-/// Error: variables or code are shared by more distinct sets of places than in any real model.
+/// Error: variables or code are shared by more distinct sets of places (In, layers, Out) than in
+/// any real model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "variables are shared by more different groups of layers than in any real model; set \
@@ -64,10 +64,10 @@ pub struct PlaceSets {
 pub struct TooManyPlaces;
 
 impl Default for PlaceSets {
-    /// Returns a collection that contains only the sets [`NOWHERE`] and [`EVERYWHERE`].
     fn default() -> Self {
         let nowhere: Arc<[u32]> = [].into();
-        // The lists of places of both sets are empty; their indices distinguish them.
+        // The sets [`NOWHERE`] and [`EVERYWHERE`] both have an empty list of places. Only their
+        // indices distinguish them.
         Self {
             sets: vec![nowhere.clone(), nowhere.clone()],
             ids: [(nowhere, NOWHERE)].into_iter().collect(),
@@ -78,7 +78,7 @@ impl Default for PlaceSets {
 }
 
 impl PlaceSets {
-    /// Checks that all added sets of places were stored.
+    /// Returns an error if some of the added sets of places were not stored.
     ///
     /// # Errors
     /// If the sets have more places together than in any real model.
@@ -86,13 +86,13 @@ impl PlaceSets {
         self.left.map(drop).ok_or(TooManyPlaces)
     }
 
-    /// Makes [`PlaceSets::check`] fail, for callers that find more places than in any real model.
+    /// Makes [`PlaceSets::check`] fail, because there are more places than in any real model.
     pub(super) fn give_up(&mut self) {
         self.left = None;
     }
 
-    /// Stores a set of places, which must be ascending, if it is new, and returns its index.
-    /// Returns [`EVERYWHERE`] if there are too many places.
+    /// Stores a set of places if it is new, and returns its index. The places must be ascending.
+    /// Returns [`EVERYWHERE`] if there are more places than in any real model.
     pub fn intern(&mut self, places: &[u32]) -> PlaceSet {
         if let Some(&id) = self.ids.get(places) {
             return id;
@@ -108,7 +108,7 @@ impl PlaceSets {
         id
     }
 
-    /// Returns the set that contains only `place`, and stores it if it is new.
+    /// Returns the set that contains only the place `place`, and stores the set if it is new.
     pub fn one(&mut self, place: u32) -> PlaceSet {
         self.intern(&[place])
     }
@@ -144,9 +144,8 @@ impl PlaceSets {
         union
     }
 
-    /// Returns the union of the sets `of`. The union is [`EVERYWHERE`] if any of the sets is
-    /// [`EVERYWHERE`], and [`NOWHERE`] if there are no sets. Only this union is stored, not the
-    /// unions of some of the sets.
+    /// Returns the union of the place sets `of`: [`EVERYWHERE`] if any of them is [`EVERYWHERE`],
+    /// and [`NOWHERE`] if there are none. Only the final union is stored, which saves memory.
     pub fn union_of(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let distinct = ascending(of);
         if distinct.contains(&EVERYWHERE) || self.left.is_none() {
@@ -156,10 +155,10 @@ impl PlaceSets {
         self.intern(&ascending(places.copied()))
     }
 
-    /// Returns the places of an operation that uses variables with the place sets `of`. The sets
-    /// are united in order of their number of places, the smallest first. A set that has a place in
-    /// common with the union of all smaller sets adds nothing. So a number that many places share,
-    /// such as a learning rate, adds no places.
+    /// Returns the places of an operation that uses variables with the place sets `of`. The
+    /// smallest sets are united first, and a larger set adds nothing if it has a place in common
+    /// with the union so far. So a number that many places share, such as a learning rate, adds no
+    /// places.
     pub(super) fn used_places(&mut self, of: impl IntoIterator<Item = PlaceSet>) -> PlaceSet {
         let mut distinct: Vec<PlaceSet> = of.into_iter().collect();
         let size = |set: &PlaceSet| match *set {
@@ -183,14 +182,14 @@ impl PlaceSets {
         self.intern(&places)
     }
 
-    /// Iterates over the place sets in the order of their indices. Each item has the places of one
+    /// Iterates over all place sets in the order of their indices. Each item has the places of one
     /// set.
     pub fn iter(&self) -> impl Iterator<Item = &[u32]> {
         self.sets.iter().map(|set| &**set)
     }
 
-    /// Returns a copy in which the place `to` replaces the place `from` in each set. Each set keeps
-    /// its index, even if several sets become equal.
+    /// Returns a copy in which the place `to` replaces the place `from` in each set, as if Out
+    /// moves to In. Each set keeps its index, even if several sets become equal.
     pub(super) fn moved(&self, from: u32, to: u32) -> Self {
         let moved = |places: &[u32]| -> Arc<[u32]> {
             ascending(
@@ -202,7 +201,8 @@ impl PlaceSets {
         };
         let sets: Vec<Arc<[u32]>> = self.iter().map(moved).collect();
         let mut ids = FxHashMap::default();
-        // If several sets are equal, a search by places finds the first of them.
+        // Moving a place can make several sets equal. A search by places then finds the first of
+        // the equal sets.
         let numbered = (0..).map(PlaceSet).zip(&sets);
         for (id, set) in numbered.filter(|&(id, _)| id != EVERYWHERE) {
             ids.entry(set.clone()).or_insert(id);

@@ -15,11 +15,11 @@ use serde::{Deserialize, Serialize};
 pub struct Positions {
     pseudo_layers: PseudoLayers,
     layers: Vec<String>,
-    /// One entry per layer: the path of its module, such as `bert.encoder.layer.3`; empty if
-    /// unknown.
+    /// One entry per layer: the path of the layer's module, such as `bert.encoder.layer.3`; empty
+    /// if unknown.
     modules: Vec<String>,
-    /// Additional texts that stand for places (neither names nor paths of layers), each with its
-    /// place.
+    /// Texts given by the user that stand for places (In, layers, Out) but are neither names nor
+    /// paths of layers, each with its place.
     named: Vec<(String, Named)>,
 }
 
@@ -56,7 +56,8 @@ impl PseudoLayers {
 pub type LayerNames = Vec<Option<String>>;
 
 impl Positions {
-    /// Lists the layers of `layering` with the pseudo-layers `pseudo_layers` around them.
+    /// Lists the layers of `layering`, with In and Out (or their replacements in `pseudo_layers`)
+    /// around them.
     pub fn new(layering: &Layering, pseudo_layers: PseudoLayers) -> Self {
         Self {
             pseudo_layers,
@@ -84,7 +85,8 @@ impl Positions {
         &self.layers
     }
 
-    /// Returns the position of Out; `None` if Out has no position of its own.
+    /// Returns the position of Out (the operations after the last layer); `None` if Out has no
+    /// position of its own.
     pub fn out(&self) -> Option<usize> {
         (self.pseudo_layers == PseudoLayers::InAndOut).then_some(self.layers.len() + 1)
     }
@@ -94,8 +96,8 @@ impl Positions {
         self.pseudo_layers == PseudoLayers::OutWithIn
     }
 
-    /// Returns which positions exist besides the layers: None; In and Out; or In and Out in one
-    /// position.
+    /// Returns which positions exist besides the layers: None (classic model), In and Out, or In
+    /// and Out in one position.
     pub fn pseudo_layers(&self) -> PseudoLayers {
         self.pseudo_layers
     }
@@ -121,12 +123,13 @@ impl Positions {
             .collect()
     }
 
-    /// Returns the name of a position in a report ([`LayerNames`]); `None` for the first position.
+    /// Returns the name of a position as it is in a report ([`LayerNames`]); `None` for the first
+    /// position.
     pub fn layer_name(&self, position: usize) -> Option<String> {
         (position > 0).then(|| self.name(position).to_string())
     }
 
-    /// Returns the names of `positions` (ascending) in a report.
+    /// Returns the names of ascending `positions` as they are in a report ([`LayerNames`]).
     pub fn layer_names(&self, positions: impl IntoIterator<Item = usize>) -> LayerNames {
         let mut names: Vec<_> = positions
             .into_iter()
@@ -138,16 +141,16 @@ impl Positions {
         names
     }
 
-    /// Returns the position of `place`, an index into the list of In, the layers and Out, where In
-    /// and Out are always separate. If In and Out share position 0, the `place` after all layers is
-    /// Out, so the result is 0.
+    /// Returns the position of a place. Places are In, the layers and Out. Positions are the same,
+    /// except that Out has position 0, together with In, if Out runs on the first IPU.
     pub fn of_place(&self, place: u32) -> usize {
         let place = place as usize;
         let is_moved = self.out_is_first() && place > self.layers.len();
         if is_moved { 0 } else { place }
     }
 
-    /// Returns the name of `place`: `In` and `Out` are separate even if they share a position.
+    /// Returns the name of a place, where `In` and `Out` have different names even if they share a
+    /// position.
     pub fn name_of_place(&self, place: u32) -> &str {
         match self.of_place(place) {
             0 if self.out_is_first() && place == 0 => "In",
@@ -163,8 +166,8 @@ impl Positions {
         Some(&**module).filter(|path| !path.is_empty())
     }
 
-    /// Returns the position that `name` stands for. The first of these meanings that applies is
-    /// taken: the name of a layer; `In`, `Out` or `None`; a text for a place
+    /// Returns the position that `name` (given by the user) stands for. The first meaning that
+    /// applies is taken: the name of a layer; `In`, `Out` or `None`; a text for a place
     /// (`Layering::with_named`); a part of the path of a layer's module.
     pub fn find(&self, name: &str) -> Named {
         let pseudo_layer = match (name, self.pseudo_layers) {

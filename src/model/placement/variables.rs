@@ -1,31 +1,33 @@
-//! Finds the places (In, layers, Out) of variables and of code. Also combines the places of
-//! operations by operation group and by use set.
+//! Finds the places (In, layers, Out) of variables and of code, and combines the places of
+//! operations by operation group and by use set (variables that the same groups use).
 
 use super::{EVERYWHERE, NOWHERE, OperationPlace, PlaceSet, PlaceSets, Reason, TooManyPlaces};
 use crate::limits;
 use crate::model::{Label, Layering, Model, Operation, Pass, ProgramCluster, SetBytes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The places (In, layers, Out) of the variables of each use set, and data to find them.
+/// The places (In, layers, Out) of the variables of each use set (the operation groups that use a
+/// variable), and the data that is needed to find them.
 pub struct VariablePlaces<'a> {
     model: &'a Model,
     layering: &'a Layering,
-    /// One entry per use set: the bytes of its variables.
     bytes: &'a [SetBytes],
-    /// One entry per use set: the places of its variables; [`NOWHERE`] if they are not found yet.
+    /// One entry per use set (variables that the same operations use): the places of its variables
+    /// (In, layers, Out); [`NOWHERE`] if they are not found yet.
     pub counted: Vec<PlaceSet>,
-    /// One entry per use set: whether its variables are at several places only because an operation
-    /// without a place of its own uses variables of all these places.
+    /// One entry per use set (variables that the same operations use): whether its variables are at
+    /// several places only because of an operation that uses variables of all these places and has
+    /// no place of its own, such as a norm of all gradients.
     pub by_touch: Vec<bool>,
-    /// One entry per operation group: whether any of its operations has no place of its own,
-    /// because it uses variables of several places or only copies from and to the host.
+    /// One entry per operation group (operations with one debug context): whether any of its
+    /// operations uses variables of several places or only copies from and to the host, so that it
+    /// has no place of its own.
     is_reaching: Vec<bool>,
-    /// One entry per operation group: the places of its operations.
     of_group: Vec<PlaceSet>,
 }
 
 impl<'a> VariablePlaces<'a> {
-    /// Finds the places of the variables of each use set. These are the places of the operations
+    /// Finds the places of the variables of each use set, that is, the places of the operations
     /// that use the variables. If no such operation has a place, the first of these rules that
     /// gives a place applies:
     ///
@@ -66,19 +68,18 @@ impl<'a> VariablePlaces<'a> {
         for (set, counted) in found.counted.iter_mut().enumerate() {
             if *counted == NOWHERE {
                 found.by_touch[set] = sets.places(all_used[set]).len() > 1;
-                // If the operations that use the variables touch no place, the variables are in
-                // every stage.
+                // If the operations that use a variable work on variables of no place, the variable
+                // is in every stage.
                 *counted = all_used[set].or(EVERYWHERE);
             }
         }
         found
     }
 
-    /// Returns one entry per operation group: the places of the variables that the group uses, or
-    /// [`NOWHERE`] for groups that are not `is_reaching`. A variable that is a single number, such
-    /// as the scale of all gradients, counts only if larger variables of the group have no places.
-    /// If there are more places than in any real model, all entries are [`EVERYWHERE`] and
-    /// [`PlaceSets::check`] fails.
+    /// Returns the places of the variables that each operation group without a place of its own
+    /// uses, and [`NOWHERE`] for other groups. A single number, such as the scale of all gradients,
+    /// counts only if the group's larger variables have no places. If there are more places than in
+    /// any real model, all entries are [`EVERYWHERE`] and [`PlaceSets::check`] fails.
     fn used_places(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let number = self.model.min_tensor_bytes();
         let groups = self.is_reaching.len();
@@ -106,8 +107,7 @@ impl<'a> VariablePlaces<'a> {
     }
 
     /// Applies rules 1 to 3 of [`new`](Self::new) once to the use sets without places. `used` has
-    /// one entry per operation group: for groups that are `is_reaching`, all places of the
-    /// variables that the group uses.
+    /// the places of the variables that each operation group without a place of its own uses.
     fn decide(&mut self, used: &[PlaceSet], sets: &mut PlaceSets) {
         let used_with = self.used_with(used, sets);
         let named_after = self.named_after(sets);
@@ -127,9 +127,9 @@ impl<'a> VariablePlaces<'a> {
         }
     }
 
-    /// Returns one entry per label: the places of the weight whose name is part of the name of the
-    /// label, or [`NOWHERE`] if there is no such weight. For the optimizer state of a weight, the
-    /// name in PopART is `Accl1___weight`, and in TensorFlow `weight/Adam`.
+    /// Returns one entry per label of a variable: the places of the weight whose name the label
+    /// contains, or [`NOWHERE`] if there is none. Optimizer state is named `Accl1___weight` in
+    /// PopART and `weight/Adam` in TensorFlow.
     fn named_after(&self, sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let labels = &self.model.labels;
         let mut of_label = vec![NOWHERE; labels.len()];
@@ -153,11 +153,10 @@ impl<'a> VariablePlaces<'a> {
             .collect()
     }
 
-    /// Returns one entry per use set: the single place of all variables that an operation without a
-    /// place of its own uses together with the variables of the set. If the variables of the
-    /// operation have several places, the single place of the variables that one of its programs
-    /// uses is taken. The entry is [`NOWHERE`] if there is no single place. `used` is the same as
-    /// in [`decide`](Self::decide).
+    /// Returns one entry per use set (variables that the same operations use): the place of the
+    /// other variables that an operation without a place of its own uses. If these have several
+    /// places, the single place of the variables that one of its programs uses is taken, or
+    /// [`NOWHERE`]. `used` is the same as in [`decide`](Self::decide).
     fn used_with(&self, used: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
         let single = |set: PlaceSet| {
             if sets.only(set).is_some() {
@@ -184,17 +183,13 @@ impl<'a> VariablePlaces<'a> {
         places
     }
 
-    /// Returns the places of the variables that a cluster of programs uses.
     fn of_cluster(&self, cluster: &ProgramCluster, sets: &mut PlaceSets) -> PlaceSet {
-        let used = cluster.sets.iter();
-        sets.used_places(used.map(|&set| self.counted[set as usize]))
+        sets.used_places(cluster.sets.iter().map(|&set| self.counted[set as usize]))
     }
 
-    /// Returns two lists with one entry per operation group. The first has the places of the code
-    /// of the group. The second has the places of the code of each of its clusters if an operation
-    /// of the group has no place of its own; its entry is empty for other groups. The code of a
-    /// group or cluster that touches no place is in every stage, so that no stage is
-    /// underestimated.
+    /// Returns the places of the code of each operation group. For groups without a place of their
+    /// own, also returns the places of the code of each cluster (programs of the group that use the
+    /// same variables). Code of no place is in every stage, so that no stage is underestimated.
     pub fn of_code(&self, sets: &mut PlaceSets) -> (Vec<PlaceSet>, Vec<Vec<PlaceSet>>) {
         let mut of_group = self.of_group.clone();
         let mut of_cluster = vec![Vec::new(); of_group.len()];
@@ -212,26 +207,25 @@ impl<'a> VariablePlaces<'a> {
     }
 }
 
-/// Returns the possible names of a weight whose optimizer state has the name `name`: each text
-/// after a `___`, and then each text before a `/`; of each kind, longer names are first.
+/// Returns the names of weights that the name of optimizer state may contain: each text after a
+/// `___`, and then each text before a `/`; of each kind, longer names are first.
 fn owners(name: &str) -> impl Iterator<Item = &str> {
     let marked = name.match_indices("___").map(|(at, _)| &name[at + 3..]);
     let nested = name.rmatch_indices('/').map(|(at, _)| &name[..at]);
     marked.chain(nested)
 }
 
-/// Returns one entry per use set: the union of the places of the operation groups that use its
-/// variables. `of_group` has one entry per operation group, its places; new place sets are stored
-/// in `sets`.
+/// Returns the places of the variables of each use set: the places (`of_group`) of all operation
+/// groups that use them.
 pub fn of_sets(model: &Model, of_group: &[PlaceSet], sets: &mut PlaceSets) -> Vec<PlaceSet> {
-    let union = |places, group| sets.union(places, of_group[group as usize]);
-    model.use_sets.fold(NOWHERE, union)
+    model.use_sets.fold(NOWHERE, |places, group| {
+        sets.union(places, of_group[group as usize])
+    })
 }
 
-/// Returns one entry per use set: the union of the places of the operations that use its variables.
-/// Only operations count for which `is_wanted` is true; it is called with an operation and the
-/// reason for its places. `operations` has one entry per operation of the model: its places; new
-/// place sets are stored in `sets`.
+/// Returns the places of the variables of each use set: the places of all operations that use them
+/// and for which `is_wanted` is true. `is_wanted` is called with an operation and the reason for
+/// its places.
 pub fn of_users(
     model: &Model,
     operations: &[OperationPlace],
@@ -250,8 +244,7 @@ pub fn of_users(
     of_sets(model, &of_group, sets)
 }
 
-/// Returns one entry per operation group: the union of the places of its operations. `places` has
-/// one entry per operation of the model, its places; new place sets are stored in `sets`.
+/// Returns the places of each operation group: the union of the places of its operations.
 pub fn places_of_groups(
     model: &Model,
     places: impl IntoIterator<Item = PlaceSet>,
@@ -264,13 +257,14 @@ pub fn places_of_groups(
     of_group.into_iter().map(|all| sets.union_of(all)).collect()
 }
 
-/// Returns one entry per operation group: whether no other group computes with any variable of the
-/// group. Such a group is not part of the model: the compiler made it for the machine that runs the
-/// model.
+/// Returns one entry per operation group (operations with one debug context): whether no other
+/// group computes with any variable of the group. The compiler makes such groups for the machine
+/// that runs the model, so they are not part of the model.
 pub fn isolated(model: &Model) -> Vec<bool> {
     let computes = |group: usize| model.operation_groups[group].computes();
-    // One entry per use set: at first the number of its groups that compute (at most 2), and after
-    // the loop the maximum of this number over the set and all sets that extend it.
+    // One entry per use set (variables that the same operations use): first the number of its
+    // operation groups that compute (at most 2), and after the loop the maximum of this number over
+    // all use sets that contain these groups and possibly more.
     let mut most = model.users_by_set(computes);
     let mut isolated = vec![true; model.operation_groups.len()];
     for (set, smaller, group) in model.use_sets.iter().rev() {
@@ -282,23 +276,24 @@ pub fn isolated(model: &Model) -> Vec<bool> {
 }
 
 /// The places of the operations that use the variables of each use set, separately for the forward
-/// pass and all later passes. Only operations with a place of their own are included, and no copies
-/// from or to the host.
+/// pass and all later passes. Copies from or to the host, and operations without a place of their
+/// own, are left out.
 #[derive(Debug, Clone)]
 pub struct PassPlaces {
-    /// The place sets to which the other fields refer by index. Out is a separate place after the
-    /// last layer, even if it shares a position with In.
+    /// The place sets to which the other fields refer by index. Out (after the last layer) is a
+    /// separate place, even if it shares a position with In.
     pub sets: PlaceSets,
-    /// One entry per use set: the places that use its variables in the forward pass.
+    /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
+    /// that use its variables in the forward pass.
     pub forward: Vec<PlaceSet>,
-    /// One entry per use set: the places that use its variables in the backward pass or in an
-    /// update.
+    /// One entry per use set (variables that the same operations use): the places (In, layers, Out)
+    /// that use its variables in the backward pass or in an update.
     pub backward: Vec<PlaceSet>,
 }
 
 impl PassPlaces {
-    /// Computes, for each use set and pass, the union of the places of the operations that use its
-    /// variables. `operations` has one entry per operation: its places, as an index into `sets`.
+    /// Finds the places that use the variables of each use set in each pass. `operations` has the
+    /// places of each operation, as an index into `sets`.
     ///
     /// # Errors
     /// If variables are shared by more distinct sets of layers than in any real model.
@@ -323,8 +318,8 @@ impl PassPlaces {
         })
     }
 
-    /// Returns two lists of places that use the variables of the use set `set`, both ascending: in
-    /// the forward pass (first list), and in the backward pass or an update (second list).
+    /// Returns the places (ascending) that use the variables of the use set `set`: first those in
+    /// the forward pass, then those in the backward pass or an update.
     pub fn places(&self, set: u32) -> (&[u32], &[u32]) {
         let places = |of_set: &[PlaceSet]| self.sets.places(of_set[set as usize]);
         (places(&self.forward), places(&self.backward))

@@ -32,9 +32,9 @@ pub struct WeightTie {
 }
 
 impl WeightTie {
-    /// Returns the first and the last position that use the weight; these positions and all between
-    /// them must be on one IPU. Returns `None` if only one position uses the weight, or if it is
-    /// untied.
+    /// Returns the first and the last position that use the weight. These positions and all
+    /// positions between them must be on one IPU. Returns `None` if only one position uses the
+    /// weight, or if the user untied the weight.
     pub fn binds(&self, positions: &Positions) -> Option<(usize, usize)> {
         if self.is_untied {
             return None;
@@ -45,21 +45,22 @@ impl WeightTie {
     }
 }
 
-/// The weights that the user unties. The places that use an untied weight may be on different IPUs.
+/// The weights that the user unties (`--untie`). The places that use an untied weight may be on
+/// different IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Untied {
-    /// Untie no weight.
+    /// Untie no weight, so that all places that share a weight stay on one IPU.
     #[default]
     Nothing,
-    /// Untie the weights with these names.
+    /// Untie the weights with these names, so that their places may be on different IPUs.
     Weights(Vec<String>),
-    /// Untie all weights.
+    /// Untie all weights, so that places that share a weight may be on different IPUs.
     All,
 }
 
-/// Returns the weights that several places use, the largest first. `bytes` and `of_set` have one
-/// entry per use set: the bytes of its variables, and the places that use its variables. The field
-/// `layers` of the result is still empty.
+/// Returns the weights that several places use, the largest first. For each use set, `bytes` has
+/// the bytes of its variables, and `of_set` has the places that use its variables. The caller sets
+/// the field `layers`.
 pub fn ties(
     model: &Model,
     bytes: &[SetBytes],
@@ -70,8 +71,8 @@ pub fn ties(
     let mut weights: BTreeMap<&str, WeightTie> = BTreeMap::new();
     for (set, bytes) in model.weights(bytes) {
         let name = model.label_of(set).weight_name();
-        // Variables that only one place uses are left out, even if their name is that of a shared
-        // weight.
+        // Variables that only one place uses are left out, even if a shared weight has the same
+        // name.
         let places = sets.places(of_set[set as usize]);
         if name.is_empty() || places.len() < 2 {
             continue;

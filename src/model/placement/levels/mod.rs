@@ -7,17 +7,19 @@ mod phases;
 use crate::model::{FlowEdge, FlowNode, Model, NO_NODE, ascending};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A level: index into the list of In, the layers in the order in which they first run, and Out.
+/// A level: an index into the list of In, the layers in the order in which they first run, and Out.
+/// In the forward pass, data flows from lower to higher levels.
 pub type Level = u32;
 
-/// The level (In, a layer or Out) of a node of the data flow, of an operation or of a parameter.
+/// The level (In, a layer or Out) of a node of the data flow, of an operation or of a parameter; or
+/// why it has no single level.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Reach {
-    /// No level (In, a layer or Out) is found yet.
+    /// No level (In, a layer or Out) has been found yet for the node or parameter.
     Unknown,
-    /// Exactly one level (In, a layer or Out).
+    /// The node or parameter is at exactly one level (In, a layer or Out).
     At(Level),
-    /// All levels that share a parameter, which is given as an index into
+    /// All levels (In, layers, Out) that share a parameter. The parameter is given as an index into
     /// [`DataFlow::parameters`](crate::model::DataFlow).
     Shared(usize),
     /// No single level, because the operation works on variables of several levels.
@@ -28,7 +30,6 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Returns the level if there is exactly one; otherwise `None`.
     fn level(self) -> Option<Level> {
         match self {
             Reach::At(level) => Some(level),
@@ -45,53 +46,57 @@ impl Reach {
 /// runs.
 #[derive(Clone, Copy, PartialEq)]
 enum Phase {
-    /// Data flows up from In over the layers to Out.
+    /// The node is in the forward pass, in which data flows up from In over the layers to Out.
     Forward,
-    /// Data flows down from Out over the layers to In.
+    /// The node is in the backward pass, in which data flows down from Out over the layers to In.
     Backward,
     /// The node runs after the start of the backward pass, but is not part of any layer's backward
     /// pass, such as an update or a recomputed operation.
     Late,
 }
 
-/// One entry per node of the forward pass with a level: the level, the bytes (over all tiles) of
-/// the largest tensor that the node uses, and the bytes of the largest tensor that the node makes.
+/// The level (In, a layer or Out) of each node of the forward pass, with the bytes over all tiles
+/// of the largest tensor that the node uses, and of the largest that it makes. The gradient of such
+/// a node makes and uses tensors of these sizes.
 type ForwardSizes = FxHashSet<(Level, u64, u64)>;
 
-/// The levels (In, a layer or Out) of all nodes of the data flow. They are filled in step by step.
+/// The levels (In, a layer or Out) of all nodes of the data flow while they are being found, step
+/// by step.
 pub struct Levels<'a> {
     model: &'a Model,
     out: Level,
-    /// One entry per node of the data flow: its seed. This is the level that names give or, in the
-    /// backward pass, the level that the variables used by the node give; `None` if neither gives a
-    /// level.
+    /// One entry per node of the data flow (steps of one operation): its seed, that is, a level
+    /// from which the levels of other nodes are derived. Names give seeds and, in the backward
+    /// pass, also the variables that a node uses.
     seeds: Vec<Option<Level>>,
     phases: Vec<Phase>,
-    /// One entry per node of the data flow: indices of the edges whose variables the node uses.
+    /// One entry per node of the data flow (steps of one operation): the edges whose variables the
+    /// node uses, as indices.
     incoming: Vec<Vec<usize>>,
-    /// One entry per node of the data flow: indices of the parameters that the node uses.
+    /// One entry per node of the data flow (steps of one operation): the parameters, such as
+    /// weights, that the node uses, as indices.
     parameters: Vec<Vec<usize>>,
-    /// One entry per parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level,
-    /// which at first only names determine.
+    /// One entry per parameter of [`DataFlow::parameters`](crate::model::DataFlow): its level (In,
+    /// a layer or Out). At first, only names of weights give levels.
     parameter_found: Vec<Reach>,
-    /// One entry per parameter of the data flow: the levels that share it, ascending; empty unless
-    /// several levels share it.
+    /// One entry per parameter of the data flow: the levels (In, layers, Out) that share the
+    /// parameter, ascending; empty unless several levels share it.
     shared: Vec<Vec<Level>>,
-    /// One entry per node of the data flow: the nearest level from which data flows to the node in
-    /// the phase of the node, if there is one.
+    /// One entry per node of the data flow (steps of one operation): the nearest level (In, a layer
+    /// or Out) from which data flows to the node in the same pass, if there is one.
     before: Vec<Option<Level>>,
-    /// One entry per node of the data flow: the nearest level to which data flows from the node in
-    /// the phase of the node, if there is one.
+    /// One entry per node of the data flow (steps of one operation): the nearest level (In, a layer
+    /// or Out) to which data flows from the node in the same pass, if there is one.
     after: Vec<Option<Level>>,
     found: Vec<Reach>,
     forward_sizes: ForwardSizes,
 }
 
 impl<'a> Levels<'a> {
-    /// Returns one entry per operation, its level; and one entry per parameter, the levels that
-    /// share it (ascending; empty unless several levels share it). `levels` has one entry per
-    /// operation: the level in its name. `out` is the highest level. `weight_level` returns the
-    /// level in the name of the weight that the variables of a use set hold.
+    /// Finds the level (In, a layer or Out) of each operation. Also returns the levels that share
+    /// each parameter (ascending; empty unless several levels share it). `levels` has the level in
+    /// the name of each operation, `out` is the highest level, and `weight_level` returns the level
+    /// in the name of a weight with a given use set.
     pub fn find(
         model: &'a Model,
         (levels, out): (&[Option<Level>], Level),
@@ -136,13 +141,11 @@ impl<'a> Levels<'a> {
         (levels.of_operations(), levels.shared)
     }
 
-    /// Iterates over the edges of the data flow whose variables `node` uses.
     fn inputs(&self, node: usize) -> impl Iterator<Item = &'a FlowEdge> + '_ {
         let edges = &self.model.flow.edges;
         self.incoming[node].iter().map(|&edge| &edges[edge])
     }
 
-    /// Returns the edges of the data flow whose variables `node` writes.
     fn outgoing(&self, node: usize) -> &'a [FlowEdge] {
         let edges = &self.model.flow.edges;
         let node = node as u32;
@@ -166,9 +169,8 @@ impl<'a> Levels<'a> {
             .flat_map(|edge| edge.to.iter().map(|&to| to as usize))
     }
 
-    /// Combines the levels of nodes or parameters, ignoring unknown levels. Returns the common
-    /// level if all are equal, otherwise `Several`. A shared parameter counts as equal to each
-    /// level that shares it.
+    /// Combines the levels of several nodes or parameters. Unknown levels are ignored, and
+    /// different levels give `Several`. A shared parameter agrees with each level that shares it.
     fn join(&self, all: impl Iterator<Item = Reach>) -> Reach {
         let both = |a, b| match (a, b) {
             (Reach::Unknown, other) | (other, Reach::Unknown) => other,
@@ -184,8 +186,9 @@ impl<'a> Levels<'a> {
         all.fold(Reach::Unknown, both)
     }
 
-    /// Finds the nearest levels before and after each node of `phase`. In the backward phase, also
-    /// gives a seed (a level) to nodes without one, by the variables that they use.
+    /// Finds the nearest levels (In, a layer or Out) before and after each node of the forward or
+    /// the backward pass. In the backward pass, a node without a level in its name may also get a
+    /// level from the variables that it uses.
     fn spread(&mut self, phase: Phase) {
         let nodes: Vec<usize> = (0..self.found.len())
             .filter(|&node| self.phases[node] == phase)
@@ -201,16 +204,16 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns the level nearest to a node of `phase`, looking at `nodes`, which are the producers
-    /// of the node (if `is_before`) or its consumers. For those of `nodes` without a level, the
-    /// nearest level beyond them counts. Returns `None` if there is no level in this direction.
+    /// Returns the level nearest to a node of the data flow in one direction. `nodes` are the
+    /// producers of the node (if `is_before`) or its consumers. For producers or consumers without
+    /// a level, the nearest level beyond them counts.
     fn nearest(
         &self,
         nodes: impl Iterator<Item = usize>,
         phase: Phase,
         is_before: bool,
     ) -> Option<Level> {
-        // Levels rise in the forward pass and fall in the backward pass.
+        // Levels rise along the flow of data in the forward pass, and fall in the backward pass.
         let is_below = is_before == (phase == Phase::Forward);
         let known = if is_before { &self.before } else { &self.after };
         let levels = nodes
@@ -219,24 +222,25 @@ impl<'a> Levels<'a> {
         if is_below { levels.max() } else { levels.min() }
     }
 
-    /// Returns the nodes of `phase` without a seed (a level by name or use), ascending.
+    /// Returns the nodes of a phase (forward or backward) to which neither names nor variables give
+    /// a level, ascending.
     fn open(&self, phase: Phase) -> Vec<usize> {
         (0..self.found.len())
             .filter(|&node| self.phases[node] == phase && self.seeds[node].is_none())
             .collect()
     }
 
-    /// Gives a node of the backward pass a seed (a level): the common level of its parameters and
-    /// of the variables of the forward pass that it uses. The node gets no seed if these levels
-    /// differ, or if the level is above the nearest level before the node.
+    /// Gives a node of the backward pass a seed: the common level of its parameters and of the
+    /// variables of the forward pass that it uses. The node gets no seed if these have no common
+    /// level, or if the level is above the nearest level before the node.
     fn seed_by_use(&mut self, node: usize) {
         let stash = self
             .inputs(node)
             .map(|edge| self.join(self.forward_ends(edge)));
         let used = self.parameters_of(node).chain(stash);
-        // Parameters and variables that have several levels are ignored.
-        let single = used.filter(|found| found.level().is_some());
-        let found = self.join(single);
+        // A parameter or variable with several levels does not show the level of a node that uses
+        // it.
+        let found = self.join(used.filter(|found| found.level().is_some()));
         if let Reach::At(level) = found
             && self.before[node].is_none_or(|before| level <= before)
         {
@@ -245,15 +249,12 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Iterates over the levels of the parameters that `node` uses.
     fn parameters_of(&self, node: usize) -> impl Iterator<Item = Reach> + '_ {
         self.parameters[node]
             .iter()
             .map(|&parameter| self.parameter_found[parameter])
     }
 
-    /// Iterates over the levels (In, a layer or Out) of the nodes of the forward pass that make or
-    /// use the variables of `edge`.
     fn forward_ends(&self, edge: &'a FlowEdge) -> impl Iterator<Item = Reach> + '_ {
         ends(edge)
             .filter(|&node| self.is_forward(node))
@@ -261,8 +262,8 @@ impl<'a> Levels<'a> {
     }
 
     fn forward(&mut self) {
-        // The first node of the forward phase that has the highest level of all seeds in this
-        // phase.
+        // The node at which the forward pass reaches the last layer. Only nodes after it may be in
+        // Out.
         let last_layer = (0..self.found.len())
             .filter(|&node| self.is_forward(node) && self.seeds[node].is_some())
             .rev()
@@ -277,7 +278,7 @@ impl<'a> Levels<'a> {
                 (None, Some(1)) => Reach::At(0),
                 (None, Some(after)) => Reach::At(called[node].min(after)),
                 (Some(_), None) if Some(node) > last_layer => Reach::At(self.out),
-                // A node with a level before it but none after it, such as a head between layers,
+                // A node of the forward pass that leads to no layer, such as a head between layers,
                 // belongs to the layer before it.
                 (Some(before), None) => Reach::At(before),
                 (Some(low), Some(high)) => self
@@ -288,7 +289,7 @@ impl<'a> Levels<'a> {
             };
         }
         // A node after the last layer may use data that no layer makes, such as the model's input.
-        // If only Out uses its results, the node is in Out.
+        // If only Out uses the node's results, the node is in Out.
         let out = Reach::At(self.out);
         for node in self.open(Phase::Forward).into_iter().rev() {
             let is_late = self.found[node].is_unknown() && Some(node) > last_layer;
@@ -299,9 +300,9 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Returns one entry per node of the data flow: the layer of the next forward node, from the
-    /// node itself on, that has a layer in its name. The entry is In for nodes up to the first such
-    /// forward node, and if no such forward node follows.
+    /// Returns the next layer that the forward pass reaches from each node of the data flow on, by
+    /// the names of nodes. The entry is In for nodes up to the first node with a layer in its name,
+    /// and after the last one.
     fn called(&self) -> Vec<Level> {
         let forward = |node: usize| self.seeds[node].filter(|_| self.is_forward(node));
         let nodes = 0..self.seeds.len();
@@ -315,7 +316,7 @@ impl<'a> Levels<'a> {
         called
     }
 
-    /// Returns whether `node` uses a parameter that a forward node in In uses too, such as the
+    /// Returns whether `node` uses a parameter that the forward pass of In uses too, such as the
     /// weight of an embedding that encoder and decoder share.
     fn shares_with_in(&self, node: usize) -> bool {
         let mut users = self.parameters[node]
@@ -325,30 +326,32 @@ impl<'a> Levels<'a> {
         users.any(|&user| is_in(user as usize))
     }
 
-    /// Finds the levels of the nodes of the backward phase without a seed (a level by name or use).
+    /// Finds the levels of nodes in the backward pass to which neither names nor variables give a
+    /// level.
     fn backward(&mut self) {
         for node in self.open(Phase::Backward) {
             self.found[node] = match (self.before[node], self.after[node]) {
-                // A sum of gradients is at the level where the last of the gradients is made.
+                // A sum of gradients is at the level where the last of the summed gradients is
+                // made.
                 (Some(before), _) if self.sums_gradients(node) => Reach::At(before),
-                // A node directly before In in the backward pass is in In if it uses tensors kept
-                // from In's forward pass.
+                // The last node before In in the backward pass is in In if it uses tensors that the
+                // forward pass of In stashed.
                 (Some(_), Some(0)) if self.uses_stash_of_in(node) => Reach::At(0),
-                // A node without a level before it is in the backward pass of Out or of a head
+                // A node with no level before it begins the backward pass of Out, or of a head
                 // between layers.
                 (before, Some(after)) => self.between(node, before.unwrap_or(self.out), after),
-                // A node without a level after it is placed by `Levels::updates`. An example is the
-                // gradient of a weight whose result only goes to an accumulator.
+                // A node that leads to no level, such as the gradient of a weight that only goes to
+                // an accumulator, is placed by `Levels::updates`.
                 (_, None) => Reach::Unknown,
             };
         }
     }
 
-    /// Returns a level from `before` to `after`, both inclusive; in the backward pass, `before` is
-    /// the higher level. The first of these that exists is taken: the only level with a forward
-    /// node whose gradient `node` may be; the level that makes or uses the most bytes of the
-    /// variables of `node`; the level `before`. Returns `Several` if there is no level from
-    /// `before` to `after`.
+    /// Returns a level for `node` from `before` to `after`, the nearest levels on both sides. The
+    /// first of these that exists is taken: the only level with a forward node whose gradient
+    /// `node` may be; the level that makes or uses the most bytes of the node's variables; the
+    /// level `before`. In the backward pass, `before` is the higher level. Returns `Several` if
+    /// `before` is beyond `after`.
     fn between(&self, node: usize, before: Level, after: Level) -> Reach {
         let levels = match self.phases[node] {
             Phase::Forward => before..=after,
@@ -379,10 +382,9 @@ impl<'a> Levels<'a> {
         let mirrors = |level: &Level| self.mirrors(node, *level);
         let mut mirrored: Vec<Level> = bytes.keys().copied().filter(mirrors).collect();
         if mirrored.is_empty() {
-            // The gradient of a pooling may use and make no variable of its layer, so all levels
-            // are tried.
-            let levels = levels.clone().filter(mirrors);
-            mirrored = levels.filter(can_be).collect();
+            // The gradient of a pooling may use and make no variable of its own layer, so all
+            // levels are tried.
+            mirrored = levels.clone().filter(mirrors).filter(can_be).collect();
         }
         if let [level] = mirrored[..] {
             return Reach::At(level);
@@ -393,9 +395,9 @@ impl<'a> Levels<'a> {
         Reach::At(most.map_or(before, |(level, _)| level))
     }
 
-    /// Returns whether `node` can run at `level`. Every shared parameter that it uses must be
-    /// shared by `level`. After the forward pass, the forward nodes that make or use its input
-    /// variables must also allow `level`.
+    /// Returns whether `node` can be at `level`, by the variables that the node uses. A shared
+    /// parameter must be shared by `level`. A variable that the forward pass makes or uses must be
+    /// made or used at `level`.
     fn can_be_at(&self, node: usize, level: Level) -> bool {
         let is_elsewhere = |found| match found {
             Reach::Shared(parameter) => !self.shared[parameter].contains(&level),
@@ -403,24 +405,24 @@ impl<'a> Levels<'a> {
         };
         let is_of_level = |edge| {
             let mut ends = self.forward_ends(edge).peekable();
-            // A `node` of the forward pass is itself one of `ends` and has no level yet, so it
-            // allows each level.
+            // A node of the forward pass is itself among the users of its variables. It has no
+            // level yet, so it allows each level.
             ends.peek().is_none()
                 || ends.any(|found| found.level().is_none_or(|found| found == level))
         };
         !self.parameters_of(node).any(is_elsewhere) && self.inputs(node).all(is_of_level)
     }
 
-    /// Returns whether `node` uses variables that nodes of In make or use in the forward pass,
-    /// which are stashed for the backward pass.
+    /// Returns whether `node` uses variables that the forward pass of In makes or uses and stashes
+    /// for the backward pass.
     fn uses_stash_of_in(&self, node: usize) -> bool {
         let mut found = self.inputs(node).flat_map(|edge| self.forward_ends(edge));
         found.any(|found| found == Reach::At(0))
     }
 
-    /// Returns whether `node` sums gradients: it uses only variables that nodes of the backward
-    /// phase make and that no later node uses. A norm of gradients does not match, because updates
-    /// use the gradients later.
+    /// Returns whether `node` sums gradients: it uses only variables that the backward pass makes
+    /// and that no later node uses. A norm of gradients is no such sum, because updates use the
+    /// gradients after the norm.
     fn sums_gradients(&self, node: usize) -> bool {
         let is_gradient = |from: usize| self.phases[from] == Phase::Backward;
         self.inputs(node)
@@ -428,8 +430,8 @@ impl<'a> Levels<'a> {
             && self.producers(node).all(is_gradient)
     }
 
-    /// Returns one entry per operation: the combined level of its forward nodes or, if it has no
-    /// forward node, of all its nodes.
+    /// Returns the level of each operation: the combined level of its nodes in the forward pass or,
+    /// if there are none, of all its nodes.
     fn of_operations(&self) -> Vec<Reach> {
         let backward_start = self.model.backward_start.unwrap_or(u32::MAX);
         let mut found = vec![Reach::Unknown; self.model.operations.len()];
@@ -448,8 +450,6 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Returns one entry per node of the data flow: the indices of those `lists` that contain the node,
-/// ascending.
 fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Vec<Vec<usize>> {
     let mut by_node = vec![Vec::new(); model.flow.nodes.len()];
     for (number, nodes) in (0..).zip(lists) {
@@ -460,7 +460,6 @@ fn by_node<'a>(model: &Model, lists: impl Iterator<Item = &'a Box<[u32]>>) -> Ve
     by_node
 }
 
-/// Iterates over the nodes of the data flow that write or use the variables of `edge`.
 fn ends(edge: &FlowEdge) -> impl Iterator<Item = usize> + '_ {
     edge.to
         .iter()

@@ -1,15 +1,16 @@
 //! Finds the levels (In, a layer or Out) of parameters, of tensors that are made only of
-//! parameters, and of nodes that are not part of any layer's backward pass, such as updates.
+//! parameters, and of nodes outside the backward pass of any layer, such as updates.
 
 use super::{Levels, Phase, Reach, ends};
 use crate::model::{NO_NODE, TensorKind};
 
 impl Levels<'_> {
-    /// Gives each node of the forward phase that uses only parameters, such as a cast of a weight,
-    /// the level of the nodes that use its results, if all of these nodes have the same level.
+    /// Gives a level (In, a layer or Out) to nodes of the forward pass that use only parameters,
+    /// such as a cast of a weight: the level of all nodes that use the results, if this is a single
+    /// level.
     pub fn made_of_parameters(&mut self) {
-        // If no context distinguishes weights from inputs of the host, any parameter may be a
-        // weight.
+        // If no debug context distinguishes weights from inputs that the host writes, any parameter
+        // may be a weight.
         let has_labels = self.model.has_weight_labels();
         let is_weight = |&parameter: &usize| {
             let (set, _) = self.model.flow.parameters[parameter];
@@ -30,9 +31,10 @@ impl Levels<'_> {
         }
     }
 
-    /// Gives parameters the levels of the nodes that use them. If `is_forward`, only nodes of the
-    /// forward phase give levels, and a parameter that nodes of several levels use is shared by
-    /// these levels. Otherwise, all nodes give levels, but only to parameters without a level.
+    /// Gives parameters the levels (In, a layer or Out) of the nodes that use them. If
+    /// `is_forward`, only nodes of the forward pass count, and a parameter that they use at several
+    /// levels is shared by these levels. Otherwise all nodes count, but only for parameters that
+    /// still have no level.
     pub fn place_parameters(&mut self, is_forward: bool) {
         for (number, (_, nodes)) in self.model.flow.parameters.iter().enumerate() {
             let users = nodes
@@ -53,9 +55,9 @@ impl Levels<'_> {
         }
     }
 
-    /// Returns whether `nodes`, the users of a parameter, are only updates and copies from or to
-    /// the host. The levels of such users do not show the level of the parameter, because all
-    /// updates may share it, as with a learning rate.
+    /// Returns whether only updates and copies from or to the host use a parameter, as with a
+    /// learning rate. Such users do not show the level (In, a layer or Out) of the parameter,
+    /// because all updates may share it.
     fn is_of_updates(&self, mut nodes: impl Iterator<Item = usize>) -> bool {
         let is_update = |&operation: &u32| {
             let operation = &self.model.operations[operation as usize];
@@ -65,37 +67,35 @@ impl Levels<'_> {
         nodes.all(|node| self.model.flow.nodes[node].operations.iter().all(is_update))
     }
 
-    /// Puts nodes of the forward phase that advance a state, such as a random state, on every IPU,
-    /// because every IPU has its own copy of the state. A node is taken as such a node if it has no
-    /// level, it uses parameters that have several users, and several levels share each of these
-    /// parameters.
+    /// Puts nodes of the forward pass that advance a state, such as a random state, on every IPU,
+    /// because every IPU has its own copy of the state. A node advances a state if it has no level,
+    /// and if several levels share each parameter that it shares with other nodes.
     pub fn advance_state(&mut self) {
         for node in self.open(Phase::Forward) {
-            // A parameter with only one user, such as a constant, is ignored.
-            let users = |parameter: usize| self.model.flow.parameters[parameter].1.len();
+            // A state has several users. A parameter with only one user, such as a constant, is
+            // ignored.
             let mut shared = self.parameters[node]
                 .iter()
-                .copied()
-                .filter(|&parameter| users(parameter) > 1)
+                .filter(|&&parameter| self.model.flow.parameters[parameter].1.len() > 1)
                 .peekable();
-            let is_shared = |parameter: usize| !self.shared[parameter].is_empty();
+            let is_shared = |&parameter: &usize| !self.shared[parameter].is_empty();
             if self.found[node].is_unknown() && shared.peek().is_some() && shared.all(is_shared) {
                 self.found[node] = Reach::Everywhere;
             }
         }
     }
 
-    /// Finds the levels of nodes that are not part of any layer's backward pass. If the results of
-    /// a node reach updates of parameters, it gets the level of these parameters. Otherwise, as for
-    /// the gradient of a weight that the host reads, it gets a level from In to the lowest layer
-    /// whose gradient it uses.
+    /// Finds the levels of nodes outside the backward pass of any layer. If the results of a node
+    /// reach updates of parameters, the node gets the level of these parameters. Otherwise, it gets
+    /// a level from In to the lowest layer whose gradient it uses; an example is the gradient of a
+    /// weight that only the host reads.
     pub fn updates(&mut self) {
         let mut descend = vec![Reach::Unknown; self.found.len()];
         for node in (0..self.found.len()).rev() {
             descend[node] = match (self.phases[node], self.seeds[node]) {
                 (Phase::Forward, _) | (Phase::Backward, Some(_)) => Reach::Unknown,
-                // The name of an update gives only one level, even if several levels share its
-                // parameter.
+                // The name of an update contains only one level, even if several levels share the
+                // updated parameter.
                 (Phase::Late, Some(_)) => {
                     let shared = self
                         .parameters_of(node)
@@ -103,8 +103,8 @@ impl Levels<'_> {
                     self.join(shared.chain([self.found[node]]))
                 }
                 (phase, None) => {
-                    // A parameter is ignored if nodes of several levels use it, but only after the
-                    // forward pass.
+                    // After the forward pass, a parameter of several levels does not show the level
+                    // of a node that uses it.
                     let parameters = self
                         .parameters_of(node)
                         .filter(|&found| found != Reach::Several);
@@ -132,9 +132,8 @@ impl Levels<'_> {
         }
     }
 
-    /// Iterates over the nodes after `node` that use the same gradients as `node`, since `node` may
-    /// change the gradients in place. Gradients with fewer bytes than a tensor, such as the scale
-    /// of all gradients, are left out.
+    /// Iterates over the nodes after `node` that use the same gradients, because `node` may change
+    /// the gradients in place. Single numbers, such as the scale of all gradients, are left out.
     fn later_users(&self, node: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.model.min_tensor_bytes();
         let edges = self.inputs(node).filter(move |edge| edge.bytes >= number);
@@ -146,7 +145,7 @@ impl Levels<'_> {
     }
 
     /// Gives each node of the data flow that still has no level the combined level of its
-    /// parameters and of the nodes with which it shares variables.
+    /// parameters and of the nodes with which the node shares variables.
     pub fn without_direction(&mut self) {
         for node in 0..self.found.len() {
             if self.found[node].is_unknown() {

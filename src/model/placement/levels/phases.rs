@@ -4,8 +4,8 @@
 use super::{ForwardSizes, Level, Levels, Phase};
 
 impl Levels<'_> {
-    /// Returns one entry per node of the data flow: its phase, which is forward, backward, or late
-    /// (updates, recomputation).
+    /// Returns the phase of each node of the data flow: forward, backward, or late (updates and
+    /// recomputation).
     pub(super) fn phases(&self) -> Vec<Phase> {
         let by_context = self.model.backward_start;
         let backward_start = by_context.or_else(|| self.turn_of_edges());
@@ -15,11 +15,11 @@ impl Levels<'_> {
             .iter()
             .enumerate()
             .map(|(number, node)| {
-                let mut operations = node.operations.iter();
                 let is_backward = match by_context {
-                    Some(_) => {
-                        operations.any(|&own| self.model.operations[own as usize].is_backward)
-                    }
+                    Some(_) => node
+                        .operations
+                        .iter()
+                        .any(|&own| self.model.operations[own as usize].is_backward),
                     None => !self.outgoing(number).is_empty(),
                 };
                 match backward_start {
@@ -31,26 +31,25 @@ impl Levels<'_> {
             .collect()
     }
 
-    /// Finds the step from which data flows down through the levels, for models whose contexts do
-    /// not mark the backward pass. Before this step, most edges between layers lead up; from this
-    /// step on, most of them lead down. Returns `None` if there is no step from which most edges
-    /// lead down.
+    /// Finds the liveness step from which data flows down through the levels, that is, from Out to
+    /// In, for models whose debug contexts do not mark the backward pass. Before this step, most
+    /// edges of the data flow lead up; from this step on, most lead down. Returns `None` if there
+    /// is no such step.
     fn turn_of_edges(&self) -> Option<u32> {
         let mut reached: Vec<Option<Level>> = Vec::new();
         let mut turns: Vec<(usize, i64)> = Vec::new();
         for (node, &level) in self.seeds.iter().enumerate() {
-            // `from` is the highest level of the data that the node uses. In the forward pass, no
-            // data comes from a higher level. In the backward pass, data from a higher level
-            // arrives together with lower-level data: variables that the forward pass kept, and
-            // gradients of heads between layers.
+            // `from` is the highest level of the data that a node uses. Data only comes from a
+            // higher level in the backward pass, where it may arrive together with data from lower
+            // levels: stashed variables of the forward pass, and gradients of heads between layers.
             let from = self.producers(node).filter_map(|from| reached[from]).max();
             reached.push(level.or(from));
             if let (Some(level), Some(from)) = (level, from) {
                 turns.push((node, i64::from(from > level) - i64::from(from < level)));
             }
         }
-        // Of the edges to the current node and to later nodes: the number that lead down, minus the
-        // number that lead up.
+        // Of all edges to the current node and to later nodes: how many lead down, minus how many
+        // lead up.
         let mut downs = 0;
         let downs = turns.into_iter().rev().map(|(node, way)| {
             downs += way;
@@ -60,10 +59,9 @@ impl Levels<'_> {
         Some(self.model.flow.nodes[self.end_of_forward(turn)].first)
     }
 
-    /// Returns the first node of the backward pass of the layer that runs last. `turn` is the first
-    /// node to which data flows down from another layer. Before `turn`, the longest gap (in nodes)
-    /// between two nodes of the last layer is where Out runs, so the result is the node at the end
-    /// of this gap.
+    /// Returns the first node of the backward pass of the last layer. `turn` is the first node to
+    /// which data flows down from another layer. Out runs in the longest gap (in nodes) between two
+    /// nodes of the last layer before `turn`, so the node at the end of this gap is returned.
     fn end_of_forward(&self, turn: usize) -> usize {
         let layered: Vec<usize> = (0..turn)
             .filter(|&node| self.seeds[node].is_some())
@@ -77,22 +75,20 @@ impl Levels<'_> {
             .map_or(turn, |(_, next)| next)
     }
 
-    /// Returns the sizes of tensors of all nodes of the forward pass that have a level.
     pub fn forward_sizes(&self) -> ForwardSizes {
         (0..self.found.len())
+            .filter(|&node| self.is_forward(node))
             .filter_map(|node| {
-                let level = self.found[node].level()?;
-                let is_forward = self.is_forward(node);
                 let used = self.inputs(node).map(|edge| edge.bytes).max()?;
-                let made = self.largest_made(node)?;
-                is_forward.then_some((level, used, made))
+                Some((self.found[node].level()?, used, self.largest_made(node)?))
             })
             .collect()
     }
 
-    /// Returns whether `node` can be the gradient of a forward node at `level`, judging by bytes:
-    /// the largest tensor that `node` makes is as large as the largest that the forward node uses,
-    /// and `node` uses a gradient as large as the largest tensor that the forward node makes.
+    /// Returns whether `node` may be the gradient of a forward node at `level`, judging by bytes.
+    /// The largest tensor that `node` makes must be as large as the largest that the forward node
+    /// uses, and `node` must use a gradient as large as the largest tensor that the forward node
+    /// makes.
     pub fn mirrors(&self, node: usize, level: Level) -> bool {
         let Some(made) = self.largest_made(node) else {
             return false;

@@ -1,5 +1,4 @@
-//! Small models for tests of places, made operation by operation, with the places of everything in
-//! them.
+//! Small models for tests of places (In, layers, Out), built operation by operation.
 
 use crate::model::placement::*;
 use crate::model::{
@@ -11,27 +10,29 @@ use crate::profile::{LiveClasses, TileBytes};
 use regex::Regex;
 
 pub(super) const STEPS: u32 = 10;
-/// Equivalence class of variables that are live on all steps, and class of other variables.
+/// Equivalence classes of the test models: `LASTING` for always-live variables, `PASSING` for all
+/// other variables.
 pub(super) const LASTING: u32 = 0;
 pub(super) const PASSING: u32 = 1;
 
-/// A small model to which a test adds operations and variables. Each operation has its own group.
+/// A small model to which a test adds operations and variables. Each operation has an operation
+/// group of its own.
 #[derive(Default)]
 pub(super) struct Case {
     pub(super) operations: Vec<Operation>,
     pub(super) groups: Vec<OperationGroup>,
     pub(super) variables: Vec<(Vec<usize>, u32, u32, &'static str)>,
-    /// Operations with several programs: the operation, and the variables of each of its programs.
+    /// Operations with several programs: the index of the operation, and the variables of each of
+    /// its programs.
     pub(super) programs: Vec<(usize, Vec<Vec<usize>>)>,
     pub(super) partners: Vec<(usize, usize)>,
-    /// The order in which layers are numbered.
     pub(super) order: LayerOrder,
-    /// Operations that run a second time, after all other operations.
+    /// Operations that are recomputed: they run a second time, after all other operations.
     pub(super) recomputed: Vec<usize>,
 }
 
 impl Case {
-    /// Adds an operation at `place` in the order of the program, and returns its group.
+    /// Adds an operation at the index `place` in program order, and returns its operation group.
     pub(super) fn operation_at(&mut self, place: usize, name: &str) -> usize {
         let number = self.operation(name);
         let operation = self.operations.remove(number);
@@ -39,9 +40,9 @@ impl Case {
         number
     }
 
-    /// Adds an operation by its name; `layer/1/x` belongs to layer 1. It computes unless the name
-    /// begins with `move`; the compiler made it if the name begins with `made`; `grad` and `update`
-    /// mark the pass.
+    /// Adds an operation whose name tells its properties: `layer/1/x` belongs to layer 1, an
+    /// operation whose name begins with `move` computes nothing, the compiler made one whose name
+    /// begins with `made`, and `grad` or `update` in a name marks the pass.
     pub(super) fn operation(&mut self, name: &str) -> usize {
         let computes = !name.starts_with("move");
         let present = [u32::from(computes)].into_iter().collect::<TileBytes>();
@@ -68,7 +69,6 @@ impl Case {
         self.operations.len() - 1
     }
 
-    /// Adds several operations, and returns their groups.
     pub(super) fn operations<const N: usize>(&mut self, names: [&str; N]) -> [usize; N] {
         names.map(|name| self.operation(name))
     }
@@ -94,7 +94,6 @@ impl Case {
         self.variables.len() - 1
     }
 
-    /// Builds the model, and returns it with the use set of each variable.
     pub(super) fn model(&self) -> (Model, Vec<u32>) {
         let mut sets = UseSets::default();
         let mut labels = vec![Label::default()];
@@ -152,8 +151,8 @@ impl Case {
         (model, set_of)
     }
 
-    /// Builds the flow of data: each operation is a node, a function body only in its first call.
-    /// The first user of a variable writes it, except for inputs of the host.
+    /// Builds the flow of data with one node per operation. The body of a function is a node only
+    /// in its first call. The first user of a variable writes the variable, unless the host does.
     pub(super) fn flow(&self, set_of: &[u32]) -> DataFlow {
         let mut flow = DataFlow {
             nodes: (0u32..)
@@ -198,7 +197,6 @@ impl Case {
         flow
     }
 
-    /// Returns the operations in the order in which they run.
     fn in_order(&self) -> Vec<u32> {
         let position = |group: &usize| {
             let mut operations = self.operations.iter();
@@ -222,7 +220,7 @@ impl Case {
     }
 }
 
-/// The placement of a case, and the use set of each variable.
+/// The places of the operations and variables of a test model, and the use set of each variable.
 pub(super) struct Placed {
     pub(super) placement: Placement,
     pub(super) set_of: Vec<u32>,
@@ -238,26 +236,23 @@ impl Placed {
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the names of the places of a variable, separated by spaces.
     pub(super) fn variable(&self, variable: usize) -> String {
         self.names(self.placement.counted[self.set_of[variable] as usize])
     }
 
-    /// Returns the names of the places of an operation, and the reason.
     pub(super) fn operation(&self, operation: usize) -> (String, Reason) {
         let own = self.placement.operations[operation];
         (self.names(own.places), own.reason)
     }
 
-    /// Returns the names of the places of each cluster of an operation's programs.
     pub(super) fn programs(&self, operation: usize) -> Vec<String> {
         let of_cluster = self.placement.of_cluster[operation].iter();
         of_cluster.map(|&set| self.names(set)).collect()
     }
 }
 
-/// A case with embedding, three layers and head, forward and backward, to which tests add
-/// operations. `weights` and `gradients` have one variable for each place (In, layers, Out).
+/// A model of a training step with embedding, three layers and head, to which tests add operations.
+/// `weights` and `gradients` have one variable for each place (In, layers, Out).
 pub(super) struct Training {
     pub(super) case: Case,
     pub(super) embedding: usize,
@@ -300,7 +295,6 @@ impl Training {
         }
     }
 
-    /// Adds an operation to the users of existing variables.
     pub(super) fn uses(&mut self, operation: usize, variables: &[usize]) {
         for &variable in variables {
             self.case.variables[variable].0.push(operation);

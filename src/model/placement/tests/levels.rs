@@ -4,7 +4,8 @@
 use super::case::{Case, LASTING, PASSING, Training};
 use crate::model::placement::*;
 
-/// The operation `gate grad` uses the gradient that layer 1 makes, and the weight of layer 3.
+/// The operation `gate grad` uses a gradient that layer 1 makes. In the backward pass data flows
+/// down, so the operation is not at layer 3, although it uses a weight of layer 3.
 #[test]
 fn a_weight_above_what_leads_to_a_gradient_does_not_place_it() {
     let mut training = Training::new();
@@ -16,7 +17,8 @@ fn a_weight_above_what_leads_to_a_gradient_does_not_place_it() {
     assert_eq!(training.placed().operation(9).0, "1");
 }
 
-/// Three tensors come from layer 1 and two from layer 2, so layer 1 gives more bytes.
+/// An operation that joins the outputs of layers 1 and 2 cannot be at layer 1, although layer 1
+/// gives more bytes.
 #[test]
 fn what_joins_two_layers_is_not_before_the_later_one() {
     let mut training = Training::new();
@@ -36,8 +38,8 @@ fn a_head_between_layers_is_at_the_layer_before_it() {
     assert_eq!(training.placed().operation(3).0, "2");
 }
 
-/// The operation `end` finds the end of the text in the input, which only the head uses, as in
-/// CLIP.
+/// In CLIP, an operation finds the end of the text in the input, and only the head uses the result.
+/// So the operation belongs to Out.
 #[test]
 fn a_number_of_the_input_for_the_head_alone_is_of_out() {
     let mut case = Case::default();
@@ -51,7 +53,8 @@ fn a_number_of_the_input_for_the_head_alone_is_of_out() {
     assert_eq!(placed.operation(end), ("Out".into(), Reason::AfterLayers));
 }
 
-/// Layers 1 and 3 share the weight of `gate grad`, whose other variables come mostly from layer 2.
+/// Layers 1 and 3 share the weight of the operation `gate grad`, so the operation is not at layer
+/// 2, although most bytes come from layer 2.
 #[test]
 fn a_gradient_with_a_shared_weight_is_where_that_is() {
     let mut training = Training::new();
@@ -83,8 +86,8 @@ fn what_changes_a_gradient_in_place_is_where_its_update_is() {
     );
 }
 
-/// The operation `scale` changes the gradients of a weight that all layers share, and of a weight
-/// of layer 2.
+/// The operation `scale` changes the gradients of a weight that all layers share and of a weight of
+/// layer 2, so it is at all layers.
 #[test]
 fn what_leads_to_updates_of_a_shared_weight_and_of_one_there_is_at_all_that_share_it() {
     let mut training = Training::new();
@@ -113,7 +116,8 @@ fn the_name_of_an_update_is_that_of_one_level_of_a_shared_weight() {
     assert_eq!(training.placed().operation(scale).0, "1 2");
 }
 
-/// The result of `gate grad` also reaches the update of a weight of layer 3.
+/// The operation `gate grad` uses a weight that layers 1 and 2 share, but its result also reaches
+/// the update of a weight of layer 3. The weight that the operation itself uses decides.
 #[test]
 fn a_gradient_is_where_its_weight_is_and_not_where_its_update_is() {
     let mut training = Training::new();
@@ -140,8 +144,8 @@ fn state_is_where_the_weight_is_that_it_is_named_after() {
     assert_eq!(training.placed().variable(state), "2");
 }
 
-/// The variable `number` is used by a copy, one of whose programs uses only layer 2, and by a norm
-/// of all layers.
+/// A copy and a norm use the variable `number`. The norm works on all layers, but one program of
+/// the copy uses only layer 2, so the variable is at layer 2.
 #[test]
 fn what_has_no_place_goes_with_an_operation_that_touches_one() {
     let mut training = Training::new();
@@ -189,7 +193,8 @@ fn a_weight_that_is_cast_for_a_layer_and_used_by_another_is_shared() {
     assert_eq!(placed.placement.ties[0].places, [1, 3]);
 }
 
-/// No context marks weights and no update uses this one, but the host writes and reads it.
+/// No debug context marks weights and no update uses the variable `shared`, but the host writes and
+/// reads it, so it is a weight.
 #[test]
 fn what_the_host_gives_and_takes_is_a_weight_too() {
     let mut training = Training::new();
@@ -202,13 +207,13 @@ fn what_the_host_gives_and_takes_is_a_weight_too() {
     assert_eq!(training.placed().placement.ties, []);
     training.uses(copies[1], &[shared]);
     assert_eq!(training.placed().placement.ties[0].places, [1, 3]);
-    // A single number on each tile is not a weight.
+    // A variable of a single number per tile is too small to be a weight.
     training.case.variables[shared].2 = 4;
     assert_eq!(training.placed().placement.ties, []);
 }
 
-/// The operation `gate grad` is at layer 2, whose activation it uses, so the level before `next
-/// grad` is layer 2 and no longer layer 3.
+/// The operation `gate grad` uses an activation of layer 2, so it is at layer 2. The operation
+/// `next grad` uses its result and cannot be at layer 3 any more.
 #[test]
 fn a_gradient_is_where_the_activation_is_that_it_uses() {
     let mut training = Training::new();
@@ -222,7 +227,7 @@ fn a_gradient_is_where_the_activation_is_that_it_uses() {
     assert_eq!([8, 9].map(|number| placed.operation(number).0), ["2", "2"]);
 }
 
-/// More bytes of `sum grad` lead on to In.
+/// The sum of gradients is not in In, although more bytes of its result lead on to In.
 #[test]
 fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     let mut training = Training::new();
@@ -235,8 +240,8 @@ fn a_sum_of_gradients_is_where_the_last_of_them_is_made() {
     assert_eq!(training.placed().operation(8).0, "2");
 }
 
-/// The operation `gate grad` uses a tensor that In keeps and layer 1 uses too; more bytes come from
-/// the gradient of layer 1.
+/// The operation `gate grad` uses a tensor that In stashed, so it is in In, although more bytes
+/// come from the gradient of layer 1.
 #[test]
 fn a_gradient_next_to_in_that_uses_what_in_keeps_is_of_in() {
     let mut training = Training::new();
@@ -281,8 +286,8 @@ fn a_named_operation_of_a_function_goes_with_the_operation_before() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Neighbour));
 }
 
-/// The operation `advance` changes a random state, such as of dropout, and uses a constant that
-/// decides nothing.
+/// The operation `advance` changes a random state of several layers, such as of dropout, so it is
+/// on every IPU. The constant that it uses does not matter.
 #[test]
 fn what_advances_the_state_of_several_layers_is_on_every_ipu() {
     let mut training = Training::new();
@@ -299,8 +304,8 @@ fn what_advances_the_state_of_several_layers_is_on_every_ipu() {
     assert_eq!(placed.placement.ties, []);
 }
 
-/// The gradient of the pooling in layer 2 gets its gradient from layer 3 and leaves a larger one to
-/// layer 1.
+/// The gradient of the pooling in layer 2 uses no variable of layer 2. Only the sizes of tensors
+/// show its layer: it uses a small gradient of layer 3 and makes a large one for layer 1.
 #[test]
 fn a_gradient_is_where_the_only_operation_of_its_sizes_is() {
     let mut case = Case::default();

@@ -1,4 +1,4 @@
-//! Tests of the rules for places, one by one, on small models.
+//! Tests of the rules for places (In, layers, Out), one by one, on small models.
 
 mod case;
 mod levels;
@@ -22,7 +22,8 @@ fn what_runs_around_the_layers_is_in_and_out() {
         placed.operation(training.head),
         ("Out".into(), Reason::AfterLayers)
     );
-    // The backward passes of both are with them.
+    // The backward passes of the embedding and of the head are at the same places as their forward
+    // passes.
     assert_eq!(placed.operation(5), ("Out".into(), Reason::AfterLayers));
     assert_eq!(placed.operation(9), ("In".into(), Reason::BeforeLayers));
     for (place, name) in PLACES.into_iter().enumerate() {
@@ -126,7 +127,7 @@ fn a_name_decides_before_what_a_variable_is_used_with() {
 #[test]
 fn moving_weights_in_and_out_adds_no_place() {
     let mut training = Training::new();
-    // The upload runs first.
+    // The upload of weights runs before all other operations.
     let upload = training.case.operation_at(0, "move up");
     let weights = training.weights.clone();
     training.uses(upload, &weights);
@@ -233,7 +234,7 @@ fn without_kinds_a_weight_is_what_one_update_uses() {
     let ties = &placed.placement.ties;
     assert_eq!(ties.len(), 1);
     assert_eq!(ties[0].places, [1, 2, 3]);
-    // Several updates use a learning rate.
+    // A variable that several updates use is a learning rate and not a weight.
     let other = training.case.operation("update");
     training.uses(other, &[tied]);
     assert_eq!(training.placed().placement.ties, []);
@@ -256,7 +257,7 @@ fn what_works_on_a_tied_weight_is_where_that_is() {
 fn what_sums_gradients_between_two_layers_is_of_the_one_before_it() {
     let mut training = Training::new();
     let sum = training.case.operation("grad sum");
-    // After the gradients of layer 2, and before those of layer 1.
+    // The sum runs after the gradients of layer 2 and before those of layer 1.
     let at = training.forward.len() + 3;
     let operation = training.case.operations.remove(sum);
     training.case.operations.insert(at, operation);
@@ -283,7 +284,8 @@ fn a_function_and_its_arguments_are_where_its_calls_are() {
         training.case.operations.insert(place, nested);
     }
     let placed = training.placed();
-    // The gradients of layers 3 and 2 call it; only the call of layer 3 gets a place from data.
+    // The gradients of layers 3 and 2 call a function. Data flow places only the call of layer 3,
+    // so the operation before it gives the place of the call of layer 2.
     assert_eq!(placed.operation(7), ("3".into(), Reason::Variables));
     assert_eq!(placed.operation(9), ("2".into(), Reason::Neighbour));
     assert_eq!(placed.variable(argument), "2 3");

@@ -1,11 +1,11 @@
-//! Tests of the rules for the flow of data, each on a form that a real model may have.
+//! Tests of the rules for the flow of data, each on a pattern that a real model may have.
 
 use super::case::{Case, Training};
 use crate::model::LayerOrder;
 use crate::model::placement::*;
 
-/// Equally many bytes come from layer 1 and lead to layer 2, and the name of the weight decides for
-/// layer 1.
+/// Equally many bytes come from layer 1 and lead to layer 2. So the name of the weight, which
+/// contains layer 1, decides where the operation is.
 #[test]
 fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     let mut case = Case::default();
@@ -21,8 +21,8 @@ fn what_has_no_name_is_at_the_layer_that_its_weight_is_named_after() {
     assert_eq!(placed.operation(dense), ("2".into(), Reason::Variables));
 }
 
-/// No data flows between these operations and layers, as for metrics, or for a whole head if the
-/// profile lacks classes of variables.
+/// No data flows between layers and metrics, or between layers and a head if the profile lacks
+/// equivalence classes. The order of the program then decides between In and Out.
 #[test]
 fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     let mut case = Case::default();
@@ -48,7 +48,8 @@ fn without_flow_to_a_layer_the_order_of_the_program_tells() {
     }
 }
 
-/// Contexts say which parameters are weights; the mask is an input of the host and no weight.
+/// Debug contexts tell weights from other parameters. The mask is an input that the host writes, so
+/// it does not place an operation at the layer that uses the mask.
 #[test]
 fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     let mut training = Training::new();
@@ -62,8 +63,8 @@ fn what_is_made_of_an_input_is_not_of_the_layer_that_uses_it() {
     assert_eq!(placed.operation(1), ("In".into(), Reason::BeforeLayers));
 }
 
-/// All layers share their weights and the embedding has its own, and one operation scales the
-/// gradients of both.
+/// All layers share one weight, and the embedding has another. An operation that scales the
+/// gradients of both weights has no place of its own.
 #[test]
 fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     let mut training = Training::new();
@@ -85,20 +86,20 @@ fn what_scales_a_shared_gradient_and_another_is_nowhere() {
     assert_eq!(placed.operation(scale).0, "In 1 2 3");
 }
 
-/// The loss of layer 2 begins its backward pass with a tensor of ones, to which no data from Out
-/// leads.
+/// The loss of layer 2 begins its backward pass with a tensor of ones. No data from Out leads to
+/// this tensor, so it is not in Out.
 #[test]
 fn the_first_gradient_of_a_head_between_layers_is_not_of_out() {
     let mut training = Training::new();
     let ones = training.case.operation_at(5, "ones of a loss grad");
-    // The gradient of layer 2.
+    // The operation with number 7 is the gradient of layer 2.
     training.case.passing(&[ones, 7], "");
     let placed = training.placed();
     assert_eq!(placed.operation(5), ("2".into(), Reason::Variables));
 }
 
-/// The operation is recomputed. Its inputs, outputs of layer 1 and In, decide nothing after the
-/// forward pass.
+/// A residual sum of outputs of In and layer 1 is recomputed in the backward pass. Its inputs
+/// decide nothing there, so only its first run gives the place.
 #[test]
 fn what_is_recomputed_is_where_it_ran_first() {
     let mut training = Training::new();
@@ -113,7 +114,8 @@ fn what_is_recomputed_is_where_it_ran_first() {
     assert_eq!(placed.operation(2), ("1".into(), Reason::Variables));
 }
 
-/// Layer 1 also uses the tensor from which `bias grad` is computed.
+/// Layer 2 makes a tensor from which the gradient of a bias is computed and which layer 1 uses too.
+/// Only the host reads the gradient of the bias, which belongs to layer 2.
 #[test]
 fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     let mut training = Training::new();
@@ -128,8 +130,8 @@ fn a_gradient_that_only_the_host_reads_is_where_it_is_made() {
     assert_eq!(placed.variable(derivative), "1 2");
 }
 
-/// The operation joins a gradient from Out with a tensor that layer 3 took from layer 2: more bytes
-/// come from Out, but Out does not use the tensor of layer 2.
+/// The operation joins a gradient from Out with a tensor that layer 3 took from layer 2. More bytes
+/// come from Out, but Out does not use the tensor of layer 2, so the operation is at layer 3.
 #[test]
 fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     let mut training = Training::new();
@@ -144,8 +146,8 @@ fn a_gradient_is_where_the_forward_variables_are_that_it_uses() {
     assert_eq!(placed.operation(6), ("3".into(), Reason::Variables));
 }
 
-/// Only names of weights contain layers here, as from some exporters, so only inputs of operations
-/// do.
+/// Some exporters name only weights after layers, so no name of an operation contains a layer, but
+/// the names of inputs do.
 #[test]
 fn inputs_tell_the_layer_where_no_name_does() {
     let mut case = Case::default();
@@ -161,7 +163,8 @@ fn inputs_tell_the_layer_where_no_name_does() {
     assert_eq!(place, ("In".into(), Reason::BeforeLayers));
 }
 
-/// Layer 2 runs before layer 1, as an encoder with a higher number than its decoder.
+/// Layer 2 runs before layer 1, as if an encoder has a higher number than its decoder. The order in
+/// which layers run counts.
 #[test]
 fn layers_are_passed_in_the_order_in_which_they_run() {
     let mut case = Case {
@@ -178,15 +181,15 @@ fn layers_are_passed_in_the_order_in_which_they_run() {
     assert_eq!(place, ("2".into(), Reason::Variables));
 }
 
-/// The loss begins the backward pass with operations that use no weights, such as for a mean of the
-/// outputs of layers.
+/// The backward pass begins with operations of the loss that use no weights, such as for a mean of
+/// the outputs of layers. These operations are in Out.
 #[test]
 fn what_begins_the_backward_pass_without_weights_is_of_out() {
     let mut training = Training::new();
     let ones = training.case.operation_at(5, "ones grad");
     let scale = training.case.operation_at(6, "scale grad");
     training.case.passing(&[ones, scale], "");
-    // The gradient of layer 3.
+    // The operation with number 6 is the gradient of layer 3.
     training.case.passing(&[scale, 6], "");
     let placed = training.placed();
     for operation in [5, 6] {
