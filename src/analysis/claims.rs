@@ -1,5 +1,5 @@
-//! Answers changed requests, from which the report gets its statements about limits, numbers of
-//! IPUs, pipelines and constraints other than the user's.
+//! Answers changed copies of the user's request. The report takes from these answers its statements
+//! about other memory limits, numbers of IPUs, pipelines and constraints.
 
 use super::Request;
 use super::answer::{Answer, Answers};
@@ -16,15 +16,15 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// A sweep or plan, and the other splits of a report, try every number of IPUs up to this number,
-/// which is that of a POD16.
+/// Sweeps (`--sweep`), plans (`--plan`) and the other splits of a report try every number of IPUs
+/// up to the 16 IPUs of a POD16; plans and other splits try only some larger numbers.
 pub(super) const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;
 
-/// Maximum number of constraints and tied weights that the search tests one by one. Each test
-/// checks whether the model still fits if this constraint or tied weight stays.
+/// Maximum number of constraints and tied weights that are tested one by one for whether the model
+/// fits only without them. More tests would take too long.
 const MAX_TRIED: usize = 100;
 
 /// Maximum number of rows that `--plan` prints.
@@ -69,20 +69,17 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the answer to a changed request as a claim, even if no split fits; `None` if no
-    /// split obeys the constraints.
     fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
         claimed(self.answer(&changed.request)?, changed.change)
     }
 
-    /// Returns the answer to a changed request as a claim; `None` if no split fits.
     fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
         claimed(self.fitting(&changed.request)?, changed.change)
     }
 
-    /// Returns the answer on the fewest IPUs on which a split fits with the layers and the place of
-    /// optimizer state of `answer`. Returns `None` if that is not fewer IPUs than `answer` uses, or
-    /// if `request` has no fixed number of IPUs.
+    /// Returns the answer on the fewest IPUs on which a split fits with the layers of `answer` and
+    /// with optimizer state in the same place (on the chip, off the chip or sharded). Returns
+    /// `None` if `answer` uses no more IPUs, or if `request` leaves the number of IPUs open.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -109,9 +106,9 @@ impl<'s> Answers<'s> {
         Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
 
-    /// Returns the answer on the fewest IPUs on which the model fits, if these are more IPUs than
-    /// `request` has. Returns `None` if the model fits on no number of IPUs up to [`MOST_IPUS`], or
-    /// if `request` has one amount of memory for each IPU or no fixed number of IPUs.
+    /// Returns the answer on the fewest IPUs on which the model fits, if `request` has too few.
+    /// Returns `None` if the model does not fit on [`MOST_IPUS`] either, if `request` leaves the
+    /// number of IPUs open, or if it has one amount of memory for each IPU.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(now) = request.all_ipus()? else {
             return Ok(None);
@@ -199,7 +196,7 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // If no split fits with the changed option either, only `--explain` shows the answer.
+            // `--explain` also shows options with which no split fits.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {
@@ -207,7 +204,8 @@ impl<'s> Answers<'s> {
             };
             match answered.map_err(|error| self.explained(error)) {
                 Ok(claim) => claims.extend(claim),
-                // On fewer than two IPUs, sharded optimizer state is a usage error.
+                // Leave out sharded optimizer state if `request` has fewer than the two IPUs that
+                // it needs.
                 Err(error) if error.is::<UsageError>() => {}
                 Err(error) => return Err(error),
             }
@@ -215,9 +213,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and tied weights such that the model fits if the user
-    /// gives up the set. Returns a set that has only constraints and a set that has only tied
-    /// weights, as far as they exist; if neither exists, a set that may have both.
+    /// Returns minimal sets of constraints and tied weights that the user can give up to make the
+    /// model fit: one set with only constraints and one with only tied weights or, if neither
+    /// exists, a set that may have both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -232,10 +230,10 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Finds a minimal set of constraints and tied weights such that a split for `request` fits
-    /// without the set, and returns the answer without the set; `None` if there is no such set. The
-    /// set has only members of `removable`, which are indices into the list of the constraints of
-    /// `request` followed by `ties`.
+    /// Finds a minimal set of constraints and tied weights such that a split fits without the set,
+    /// and returns the answer without it; `None` if there is no such set. The list of all
+    /// candidates is the constraints of `request` followed by `ties`; only those at the indices
+    /// `removable` may go.
     fn minimal(
         &self,
         request: &Request,
@@ -382,8 +380,8 @@ impl<'s> Answers<'s> {
     /// split fits, or if the split uses fewer IPUs than `ipus`.
     fn row(&self, request: &Request, pipeline: Pipeline, ipus: usize) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
-        // Keep the place of optimizer state of `pipeline`: other places have their own rows in the
-        // plan.
+        // Keep optimizer state where `pipeline` has it (such as off the chip), since other places
+        // have their own rows in the plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
         let row = self
@@ -392,9 +390,9 @@ impl<'s> Answers<'s> {
         claimed(row, changed.change)
     }
 
-    /// Returns the pipelines that a plan (`--plan`) tries: all pipelines that the framework
-    /// supports and `request` allows. Their optimizer state is in the same place as in `answer`
-    /// and, if `request` leaves the place open, also off the chip.
+    /// Returns the pipelines that a plan (`--plan`) tries: all that the framework supports and
+    /// `request` allows, with optimizer state in the same place as in `answer` and, if `request`
+    /// leaves the place open, also off the chip.
     fn planned_pipelines(
         &self,
         request: &Request,

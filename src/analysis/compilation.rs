@@ -21,8 +21,8 @@ pub struct Compilation {
     /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
     /// layer.
     layers: Option<LayersByIpu>,
-    /// The paths of the files, and facts about the compilation and the target that the report
-    /// repeats.
+    /// The paths of the files, the version of Poplar, the target, and other facts about the
+    /// compilation that the report repeats.
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
@@ -57,8 +57,6 @@ impl Compilation {
         Self::read_with(profile, options, &Progress::new())
     }
 
-    /// Reads the profile and the `debug.cbor` in parallel, and shows in `progress` the number of
-    /// rows and bytes that were read. Returns the same errors as [`read`](Self::read).
     pub(crate) fn read_with(
         path: &Path,
         options: &CompilationOptions,
@@ -137,9 +135,9 @@ impl Compilation {
     }
 }
 
-/// Returns the layers that run on each IPU, and warnings about the debug contexts. `of_debug` has
-/// the path and the contexts of the debug file, if the file was read. The returned layers are
-/// `None` without a debug file, or if the profile has no program tree.
+/// Returns the layers that run on each IPU, and warnings about `debug.cbor`. There are no layers if
+/// the profile has no program tree or `debug.cbor` was not read; `of_debug` has the path and the
+/// contexts of that file.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,

@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// For models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, other splits are
-/// shown only from ranges that begin at certain positions. The number of these positions, apart
-/// from position 0, is less than this.
+/// Exclusive maximum of the number of positions, besides position 0, at which ranges start whose
+/// bytes are computed to show other splits of a model with more than
+/// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request in one pipeline, with all data that the solver needs.
@@ -23,13 +23,14 @@ const MAX_TRIED_STARTS: usize = 160;
 pub struct PipelineCosts<'a> {
     /// The search request, with the data that do not depend on the pipeline.
     pub question: Arc<Question>,
-    /// One entry per profile: its memory model, set to the pipeline of these costs. Never empty.
+    /// The memory model of each profile (there is at least one), set to the pipeline of these
+    /// costs.
     pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], this is the maximum until the
     /// search has found the number that the model needs.
     pub ipus: usize,
-    /// One entry per profile, all with the same positions: the bytes of the ranges that are
-    /// computed so far, the bytes that flow over cuts, and the times of stages.
+    /// One entry per profile, all with the same positions: the bytes of the ranges of positions
+    /// that were computed, the bytes that flow over cuts, and the times of stages.
     pub by_profile: Vec<ProfileCosts>,
 }
 
@@ -98,9 +99,9 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Returns one value per stage of a split, computed in the profile of the stage. `profiles` has
-    /// one entry per stage, the index of its profile. The function `of` computes the values of all
-    /// stages from one profile's memory model.
+    /// Returns one value per stage of a split, each computed in the profile from which the stage
+    /// takes its costs: `profiles` has the index of this profile for each stage. `of` computes the
+    /// values of all stages from the memory model of one profile.
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
@@ -170,8 +171,8 @@ impl<'a> PipelineCosts<'a> {
         peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
     }
 
-    /// Returns whether all ranges of positions are computed, including ranges over the memory
-    /// limits.
+    /// Returns whether the bytes of all ranges of positions are computed, including ranges over the
+    /// memory limits, so that splits over the limits can be compared, too.
     pub fn has_all(&self) -> bool {
         self.by_profile
             .iter()
@@ -191,8 +192,8 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Finds the best split on the smallest number of IPUs of a replica on which any split fits,
-    /// even if the framework does not support this number. Returns `None` if no split fits on at
-    /// most `stages` IPUs.
+    /// even if the framework does not support this number (PopTorch only supports powers of 2).
+    /// Returns `None` if no split fits on `stages` IPUs.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
@@ -219,8 +220,8 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// Finds the split with the lowest peak among the splits whose stages are all computed ranges.
-    /// The split may exceed the memory limits.
+    /// Finds the split with the lowest peak whose stages are all computed ranges, whatever the
+    /// memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
@@ -258,9 +259,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns the items of `positions` (ascending) whose distance from the nearest of `cuts` is at
-/// most d positions. d is the largest distance up to `farthest` for which `fits` accepts the number
-/// of items. Returns `None` if `fits` rejects even d = 0.
+/// Returns `positions` near `cuts`, as many as `fits` accepts: all positions (which must be
+/// ascending) at most d positions away from a cut, for the largest d up to `farthest` for which
+/// `fits` accepts their number. Returns `None` if `fits` rejects even d = 0.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

@@ -15,9 +15,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Minimum of the number of stages for which ranges are computed. With more IPUs, ranges are
-/// computed for splits into as many stages as the next power of 2, so that requests about similar
-/// numbers of IPUs share the results.
+/// Ranges of layers are computed for splits into at least this number of stages, and otherwise for
+/// the next power of 2 of the number of IPUs, so that requests for similar numbers of IPUs share
+/// the results.
 const LEAST_STAGES: usize = 4;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
@@ -76,18 +76,18 @@ pub struct SearchRequest {
     pub given: Option<Plan>,
 }
 
-/// A search request about one layering of a model, with all data that do not depend on the
-/// pipeline.
+/// A search request about a model with given layers, with all data that do not depend on the
+/// pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
     /// The request: number of IPUs, limits, goal, constraints and options.
     pub request: SearchRequest,
-    /// The constraints of the request, and one constraint for each weight that several positions
-    /// share.
+    /// The constraints of the request, and one for each weight that several positions (In, layers,
+    /// Out) share, since a weight is on one IPU.
     pub(super) constraints: Vec<Constraint>,
     /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one constraint for each stretch of positions that a micro-batch runs
-    /// through several times.
+    /// `constraints`, and one for each stretch of positions that a micro-batch runs through several
+    /// times, which such a pipeline cannot cut.
     pub(super) side_by_side: Vec<Constraint>,
 }
 
@@ -117,8 +117,8 @@ impl Question {
         })
     }
 
-    /// Returns the limits of the ranges that can be part of a split within the memory limits: the
-    /// maximum bytes of a range, and the maximum number of stages of a split.
+    /// Returns the maximum bytes of a range of layers, and the maximum number of stages, for which
+    /// ranges must be computed to find every split within the memory limits.
     pub(super) fn reach_of_limits(&self) -> Reach {
         Reach {
             bytes: self.request.highest_limit(),
@@ -307,8 +307,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns the shared weight `tie` with the names of the positions that use it, and with the
-/// options that allow these positions to be on several IPUs.
+/// Returns the tied weight `tie` with the names of the positions that share it, and the options
+/// that would allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));

@@ -96,8 +96,9 @@ pub struct SearchResult<'a> {
     pub outcome: Outcome,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
-    /// One entry per profile: the bytes of all ranges that begin near the cuts of the shown split.
-    /// The list is empty unless other splits were requested and `costs` lacks some of these ranges.
+    /// One entry per profile: the bytes of all ranges of positions that begin near the cuts of the
+    /// shown split, for models that are too large to compute all ranges. Empty if other splits were
+    /// not requested.
     pub near: Vec<RangeCosts>,
     /// Number of pipelines that the request allows. The search compares all of them to find the
     /// answer.
@@ -239,9 +240,8 @@ impl Claim<'_> {
 /// does not exist.
 #[derive(Debug, Default)]
 pub struct Claims<'a> {
-    /// If a split fits, and its layers also fit on fewer IPUs than the answer to the user's request
-    /// uses, with optimizer state in the same place: the answer on the smallest such number of
-    /// IPUs.
+    /// If a split fits, and the same layers also fit on fewer IPUs, with optimizer state in the
+    /// same place: the answer on the fewest IPUs.
     pub fewest: Option<Claim<'a>>,
     /// If no split fits: the answer on the fewest IPUs on which the model fits.
     pub on_more_ipus: Option<Claim<'a>>,
@@ -258,8 +258,8 @@ pub struct Claims<'a> {
     pub relaxed: Vec<Claim<'a>>,
     /// If the user gave the split: the best split, for comparison with the given split.
     pub without_given: Option<Claim<'a>>,
-    /// If the numbers of blocks on the IPUs do not describe the split of the answer: the split that
-    /// results from these numbers.
+    /// If a framework that gets only the number of blocks (numbered layers) on each IPU makes
+    /// another split than the answer: this other split.
     pub by_counts: Option<Claim<'a>>,
     /// If replicas of a smaller pipeline process more samples in a second than the answer: the
     /// fastest answer with such replicas.

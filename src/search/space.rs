@@ -1,16 +1,15 @@
-//! Finds the best split of one layering (a choice of layers) in some pipelines.
+//! Finds the best split of a model with given layers in some pipelines.
 //!
 //! The command answers many requests about one model: the user's request, and changed requests that
-//! a report mentions. These requests differ in limits, IPUs, constraints and pipelines, none of
-//! which changes the tables of memory and time of ranges of layers. So all requests share these
-//! tables (`profile_tables.rs`).
+//! a report mentions. They differ in limits, IPUs, constraints and pipelines, none of which changes
+//! the memory and time of ranges of layers, so all requests share these tables
+//! (`profile_tables.rs`).
 //!
-//! Few tiles decide which split is the best, so the search first computes ranges only on some
-//! *critical* tiles. The best split on these tiles is no worse than the best split on all tiles,
-//! and if no split fits on these tiles, no split fits at all. If the stages of the split that was
-//! found need no more bytes on any other tile, this split is the best one. Otherwise the fullest
-//! tiles of its stages become critical, and the search begins again in the pipelines in which a
-//! split has fit so far.
+//! Few tiles decide which split is the best, so the search first computes ranges of layers only on
+//! some *critical* tiles. The best split on these tiles is no worse than the best split on all
+//! tiles, and if no split fits on these tiles, no split fits at all. If the stages of the split
+//! that was found need no more bytes on any other tile, this split is the best one. Otherwise the
+//! fullest tiles of its stages become critical, and the search begins again.
 
 use super::pipeline_costs::PipelineCosts;
 use super::profile_tables::{ProfileTables, Reach, Tiles};
@@ -28,8 +27,8 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Maximum number of positions for which computing all ranges on all tiles takes only about as long
-/// as computing the stages of one split.
+/// Maximum number of positions (In, layers, Out) for which computing all ranges on all tiles takes
+/// only about as long as computing the stages of one split.
 const FEW_POSITIONS: usize = 32;
 
 /// One layering of a model, with the memory and time of ranges of layers computed so far.
@@ -112,9 +111,9 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Calls `find` with the costs in each of `pipelines`, and returns the best of the splits that
-    /// `find` returns: the first one in the order of `compare`. `find` must not return a better
-    /// split if ranges take more bytes.
+    /// Calls `find` with the memory and time of ranges in each of `pipelines`, and returns the
+    /// best, in the order of `compare`, of the splits that `find` returns. The search begins on few
+    /// tiles, so `find` must not return a better split if ranges take more bytes.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -232,8 +231,8 @@ impl<'a> Space<'a> {
         }))
     }
 
-    /// Returns `plan` with the same stages, where each stage has the profile that is best for it in
-    /// the pipeline of `costs`.
+    /// Returns `plan` with the same stages, in which each stage takes its costs from the profile
+    /// that is best for it in the pipeline of `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
@@ -265,13 +264,10 @@ impl<'a> Space<'a> {
     }
 }
 
-/// The memory and time of ranges of the layering in all profiles of the model. Each stage of a
-/// split takes its memory and time from one of these profiles.
 impl<'a> Space<'a> {
-    /// Computes the bytes of the stages of `found` on all tiles. If any stage needs more bytes than
-    /// `found` assumes, returns the highest number of bytes on the fullest tile of any stage;
-    /// otherwise `None`. The fullest tiles of stages that need more bytes than assumed become
-    /// critical.
+    /// Checks `found`, a split found on a few critical tiles, on all tiles. If a stage needs more
+    /// bytes than `found` assumes, makes the fullest tile of this stage critical, and returns the
+    /// bytes on the fullest tile of the split; otherwise returns `None`.
     fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
@@ -292,8 +288,8 @@ impl<'a> Space<'a> {
         Ok(is_more.then_some(highest))
     }
 
-    /// Computes the memory of ranges on all tiles in advance, for many requests like `question`
-    /// about splits in `pipelines`, if the layering has so few positions that this saves time.
+    /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many
+    /// requests like `question` follow and the model has few layers.
     pub fn prepare(&self, question: &Arc<Question>, pipelines: &[Pipeline]) -> Result<()> {
         if self.memory().layers() <= FEW_POSITIONS {
             let reach = question.reach_of_limits();
@@ -302,9 +298,9 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Returns the costs (memory and time) in `pipeline`. If `reach` is given, the costs include at
-    /// least the ranges of positions within `reach`, with their bytes on all tiles; otherwise, only
-    /// the ranges that are already computed.
+    /// Returns the memory and time of ranges of layers in `pipeline`. With `reach`, computes all
+    /// ranges within its bounds, on all tiles; without it, returns only the ranges that were
+    /// computed before.
     pub fn in_pipeline(
         &self,
         question: &Arc<Question>,
@@ -316,9 +312,9 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Calls `of` with the costs (memory and time) in each of `pipelines`, and returns the results
-    /// in the order of `pipelines`. The costs include at least the ranges of positions within
-    /// `reach`, with their bytes on at least the tiles that `tiles` selects.
+    /// Calls `of` with the memory and time of ranges in each of `pipelines`, and returns the
+    /// results in the same order. At least the ranges within `reach` are computed, on the tiles
+    /// that `tiles` selects.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

@@ -1,15 +1,15 @@
-//! Explains why there is no plan, and which changes would help.
+//! Explains why no split is within the limits and obeys the constraints, and which changes would
+//! help.
 //!
 //! A [`Certificate`] proves that there are too few IPUs, in a form that can be checked by hand. A
 //! range of positions that is over the limit must be cut somewhere inside. If no possible cut is
 //! inside two of these ranges, each range needs a separate cut, so m ranges prove that at least m +
-//! 1 stages are needed. Without constraints, such ranges share only their end positions: each range
-//! starts with the last position of the range before it. If constraints forbid cuts, positions that
-//! stay together act as one position, and two ranges may share all positions of such a group. A
-//! required cut adds one more stage, and no range reaches over a required cut.
+//! 1 stages are needed. Without constraints, such ranges share only their end positions. If
+//! constraints forbid cuts, positions that stay together act as one position. A required cut adds
+//! one more stage, and no range reaches over it.
 //!
-//! If no boundary inside a range over the limit may be cut, as in a range of a single position,
-//! this range is a proof by itself: no number of IPUs helps.
+//! If no cut inside a range over the limit is possible, as in a single position, this range is a
+//! proof by itself: no number of IPUs helps.
 //!
 //! Certificates ignore pins, and use the highest limit if limits differ between IPUs. Hence a
 //! problem may have no split although its certificate needs no more stages than there are IPUs.
@@ -86,12 +86,9 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
     })
 }
 
-/// Returns whether there is a plan if every range takes only its lower bound on bytes, without the
-/// copies and buffers that a pipeline adds depending on the number of stages. Returns false if the
-/// bytes of no range depend on the number of stages, as without a pipeline.
-///
-/// # Errors
-/// If the problem contradicts itself, or its constraints contradict each other.
+/// Returns whether there is a split if every range takes only its lower bound on bytes, without the
+/// copies and buffers that a pipeline adds. If so, the pipeline is the reason why nothing fits.
+/// Returns false without a pipeline.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
@@ -166,8 +163,8 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
             .collect(),
         needed: None,
     };
-    // The first position of a stage, and the end of the longest stage from there that is within the
-    // limit and ends where a cut is allowed; both are equal if no such stage is known yet.
+    // The start of a stage, and the end of the longest stage from there that is within the limit
+    // and ends where a cut is allowed (equal to `start` if no such end is known yet).
     let (mut start, mut longest) = (0, 0);
     for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
         let is_over = |start| {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
-    /// One entry per stage: the index into [`Problem::by_profile`] of the profile of the stage.
+    /// One entry per stage: the index into [`Problem::by_profile`] of the profile of its costs.
     profiles: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Plan {
         self.stages.iter().skip(1).map(|stage| stage.start)
     }
 
-    /// Returns each stage with the number of stages after it, from the first stage on.
+    /// Returns each stage with the number of stages after it, on which its bytes and cycles depend.
     pub(super) fn with_after(&self) -> impl Iterator<Item = (CompiledStage, usize)> {
         self.compiled().zip((0..self.stages.len()).rev())
     }
@@ -282,7 +282,7 @@ mod tests {
             by_profile: &[profile.clone(), without],
             ..problem
         };
-        // Cycles of stages are no basis to compare profiles if one of them has none.
+        // Cycles are no basis to compare stages of different profiles if one profile has no cycles.
         let score = Score::of(&problem, &plan).unwrap();
         assert_eq!(score.slowest_cycles, None);
     }

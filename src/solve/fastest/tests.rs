@@ -8,7 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-/// Cycles by position (forward, backward, update), bytes over the cuts, and a pipeline.
+/// The cycles of positions (forward, backward, update), bytes over cuts, and pipeline of a random
+/// model.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     passes: Vec<[u64; 3]>,
@@ -50,7 +51,7 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // The number of positions must equal the number of layers.
+        // Out needs a position of its own unless it runs on the first IPU.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(
