@@ -418,7 +418,8 @@ impl<'s> Answers<'s> {
             Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
                 refused(error)
             }
-            // Only an error without context still needs the path of the profile.
+            // Add the path of the profile to an error that has no context yet: an error with
+            // context has the path.
             _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
                 error.context(self.analysis.displayed())
             }

@@ -141,9 +141,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(request.changed().with_ipus(fewest))
     }
 
-    /// Finds the lowest memory of a tile, the same on every IPU, with which the model fits on the
-    /// IPUs of `request`, and returns the answer with this memory. `answer` must be the split with
-    /// the lowest peak.
+    /// Returns the answer with the lowest memory of a tile, the same on every IPU, with which the
+    /// model fits on the IPUs of `request`: the peak of `answer`, which must be the split with the
+    /// lowest peak, plus the reserve.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -196,7 +196,7 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // `--explain` also shows options with which no split fits.
+            // With `--explain`, the report also shows options with which no split fits.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {

@@ -55,7 +55,7 @@ impl<'a> PipelineCosts<'a> {
         costs
     }
 
-    /// Returns the indices of the profiles, which are indices into `by_profile`.
+    /// Returns the indices of all profiles of the model, which are indices into `by_profile`.
     pub fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
@@ -77,7 +77,7 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns a copy of these costs that has only the profile with index `profile`.
+    /// Returns the costs as if the profile with index `profile` were the only profile of the model.
     pub fn in_profile(&self, profile: usize) -> Self {
         Self {
             memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],

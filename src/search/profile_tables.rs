@@ -44,9 +44,10 @@ const ALL_TILES: usize = usize::MAX;
 pub(super) enum Tiles {
     /// The tiles on which the bytes of ranges are computed already, whichever these are.
     Known,
-    /// All critical tiles (the fullest tiles of splits) found so far.
+    /// All critical tiles (the fullest tiles of splits) found so far, so that bytes are lower
+    /// bounds.
     Critical,
-    /// All tiles of the model.
+    /// All tiles of the model, so that the bytes are exact.
     All,
 }
 
@@ -55,8 +56,8 @@ pub(super) enum Tiles {
 /// stages.
 pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 
-/// Costs of the ranges of positions of one layering in one profile, in each pipeline that the
-/// search tries.
+/// The memory and time of ranges of positions (In, layers, Out) in one profile, in each pipeline
+/// that the search tries.
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
     /// The memory model of the profile without a pipeline, from which the one for each pipeline is
@@ -90,9 +91,9 @@ struct Computed<'a> {
 }
 
 impl<'a> ProfileTables<'a> {
-    /// Prepares tables without computed ranges for the layering in `memory`, a memory model that is
-    /// not set to a pipeline. `cycles` are the cycles of the layering's positions, and `step` has
-    /// the other numbers that the time of a step depends on.
+    /// Prepares tables without computed ranges for the layers of `memory`, a memory model that is
+    /// not set to a pipeline. `cycles` has the cycles of the positions (In, layers, Out), and
+    /// `step` the other numbers that the time of a step depends on.
     pub fn new(memory: MemoryModel<'a>, cycles: Option<CyclesByLayer>, step: StepOptions) -> Self {
         let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {

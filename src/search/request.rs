@@ -92,8 +92,8 @@ pub struct Question {
 }
 
 impl Question {
-    /// Adds to `request` the constraints that the layering with the positions of `placement`
-    /// imposes.
+    /// Adds to `request` the constraints that the model itself imposes: layers that share a weight,
+    /// or that a micro-batch runs through several times, must be in one stage.
     pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
         let mut constraints = request.constraints.clone();
         if request.options.solver == Solver::Ilp {
@@ -178,7 +178,7 @@ impl SearchRequest {
     }
 }
 
-/// The number of IPUs for a model, over all replicas.
+/// The number of IPUs for a model, over all replicas: fixed, or as few as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
     /// Use exactly this number of IPUs; some of them may stay empty.

@@ -273,7 +273,8 @@ pub struct Claims<'a> {
     pub plan: Option<Front<'a>>,
 }
 
-/// The answer with one micro-batch size.
+/// The answer to the user's request with one of the micro-batch sizes that the model was recorded
+/// with.
 #[derive(Debug, Clone)]
 pub struct OfSize<'a> {
     /// Path of the profile with this micro-batch size, escaped for a message.

@@ -31,7 +31,7 @@ mod tests;
 /// only about as long as computing the stages of one split.
 const FEW_POSITIONS: usize = 32;
 
-/// One layering of a model, with the memory and time of ranges of layers computed so far.
+/// A model with given layers, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]
 pub struct Space<'a> {
     /// One entry per profile: the costs of ranges of positions, by the pipelines that the search
@@ -63,7 +63,8 @@ impl<'a> Space<'a> {
         Ok(self.has_state.get() == Some(&true))
     }
 
-    /// Returns whether all profiles have cycle counts.
+    /// Returns whether all profiles have cycle counts, without which splits cannot be compared by
+    /// time.
     pub fn has_cycles(&self) -> bool {
         self.profiles.iter().all(|own| own.cycles.is_some())
     }

@@ -28,9 +28,11 @@ pub(super) struct CheckedProblem<'a> {
     /// For each boundary between positions, and for both ends of the layer order: whether
     /// constraints require or forbid a cut there.
     cuts_before: Vec<CutRule>,
-    /// For each boundary, as in `cuts_before`: the number of required cuts up to it (inclusive).
+    /// For each boundary between positions: the number of cuts that constraints require up to this
+    /// boundary (inclusive), from which the number inside a range follows by a subtraction.
     required_until: Vec<usize>,
-    /// Pairs of a pinned position and the index of its IPU, in ascending order of positions.
+    /// The pins of layers to IPUs, as pairs of a position in the layer order and the index of an
+    /// IPU, in ascending order.
     pins: Vec<(usize, usize)>,
 }
 
@@ -50,7 +52,8 @@ impl<'a> CheckedProblem<'a> {
         let pins = problem.constraints.iter().filter_map(Constraint::pin);
         let mut pins: Vec<_> = pins.collect();
         pins.sort_unstable();
-        // From the last pin on, each position can be a separate stage.
+        // A pin fixes the number of stages before its position. From the last pin on, each position
+        // can be a separate stage.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// A condition on a split, with its cause.
+/// A condition on a split, such as that two layers are in one stage, with its cause for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
-    /// The condition that a split must obey.
+    /// The condition that a split must obey, whatever the memory.
     pub rule: Rule,
     /// The option, shared weight or repeated layers that cause the constraint. Only messages use
     /// this field.
@@ -34,11 +34,11 @@ pub enum Origin {
 /// A weight that several positions use, so that these positions must be in one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiedWeight {
-    /// The name of the weight.
+    /// The name of the shared weight, for messages.
     pub name: String,
     /// The bytes of the weight, summed over all tiles.
     pub bytes: u64,
-    /// The names of the positions that use the weight.
+    /// The names of the positions (In, layers, Out) that use the shared weight, for messages.
     pub users: Vec<String>,
     /// Options of the command with their values. Any one of these options is enough to lift the
     /// constraint. The list is empty if there is no such option.
@@ -182,12 +182,13 @@ impl fmt::Display for TiedWeight {
 /// Whether constraints require a cut before a position, forbid it, or leave it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
-    /// No constraint requires or forbids the cut.
+    /// No constraint requires or forbids a cut before this position, so the solver may choose.
     #[default]
     Free,
-    /// Constraints forbid the cut, since it would separate positions that must be in one stage.
+    /// Constraints forbid a cut before this position, since it would separate positions that must
+    /// be in one stage.
     Forbidden,
-    /// A constraint requires the cut.
+    /// A constraint such as `--cut-before` requires a cut before this position.
     Required,
 }
 
@@ -220,7 +221,8 @@ pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) ->
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // A constraint that was added later may make an earlier one redundant.
+    // A constraint that was chosen later may also forbid all cuts for which an earlier one was
+    // chosen. Remove the earlier constraint then, so that the set is minimal.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let is_needed = |at| constraint.forbids(at) && !found.iter().any(|other| other.forbids(at));

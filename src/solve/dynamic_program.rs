@@ -60,7 +60,7 @@ pub(super) struct StagePass<'a> {
     /// Index of the bottleneck (an objective that is a maximum over stages) in `objectives`, where
     /// it comes last; `None` if all objectives are sums over stages.
     bottleneck: Option<usize>,
-    /// The highest limit of any IPU, in bytes on each tile.
+    /// The highest memory limit of any IPU, in bytes on each tile, which no stage may exceed.
     limit: u64,
 }
 

@@ -29,7 +29,7 @@ mod tests;
 /// The reason why a problem has no plan (no split within the limits that obeys the constraints).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The main reason, such as too few IPUs.
+    /// The main reason why no split fits, such as too few IPUs.
     pub cause: Cause,
     /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
     /// This proof ignores pins and differences between the limits of IPUs, so it proves nothing for

@@ -88,11 +88,12 @@ impl Plan {
 /// which they are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
-    /// The bytes on the fullest tile of any stage.
+    /// The peak of the split: the bytes on the fullest tile of any of its stages.
     pub peak: u64,
-    /// The number of stages.
+    /// The number of stages of the split, which is the number of IPUs that it uses.
     pub stages: usize,
-    /// The sum of the squared peaks of all stages, in bytes squared.
+    /// The sum of the squared peaks of all stages, in bytes squared, which is lowest for even
+    /// stages.
     pub squares: u128,
     /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. The sum
     /// may need more than 64 bits, since a single cut has up to 2^64 - 1 bytes.
@@ -167,7 +168,8 @@ impl Score {
 pub struct Solution {
     /// The stages of the best plan.
     pub plan: Plan,
-    /// The values of the plan in all objectives, computed again from its stages in integers.
+    /// The values of the plan in all objectives, computed again from its stages, independently of
+    /// the solvers.
     pub score: Score,
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.

@@ -33,7 +33,7 @@ pub struct Problem<'a> {
     pub ipus: usize,
     /// The bytes that a stage may take on each tile of its IPU.
     pub limits: Limits<'a>,
-    /// Conditions on a split besides the memory limits.
+    /// Conditions on a split besides the memory limits, such as layers that must be in one stage.
     pub constraints: &'a [Constraint],
     /// The objective by which splits are compared first; it determines the order of all other
     /// objectives.
@@ -157,8 +157,8 @@ impl<'a> Problem<'a> {
     }
 
     /// Iterates over the stages that begin at `start` and end at one of `ends`: each range in each
-    /// profile, as far as any profile has ranges within the limits. The profile of a stage may lack
-    /// it.
+    /// profile, as long as the range is within the limits in any profile. In other profiles, the
+    /// range may be over the limits.
     pub(super) fn stages(
         &self,
         start: usize,
@@ -233,7 +233,7 @@ impl<'a> Problem<'a> {
         StageTimes::step(&timed?)
     }
 
-    /// Iterates over the constraints that `plan` breaks.
+    /// Iterates over the constraints, such as pins of layers to IPUs, that the split `plan` breaks.
     pub(super) fn broken_by(&self, plan: &Plan) -> impl Iterator<Item = &'a Constraint> + use<'a> {
         let stages = plan.stages().iter().enumerate();
         let stage_of: Vec<usize> = stages

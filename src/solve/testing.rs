@@ -8,12 +8,13 @@ use std::ops::Range;
 use super::{Constraint, Goal, Limits, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
-/// Makes costs of ranges that are the sums of the bytes of their positions.
+/// Makes a table of the bytes of ranges, which are the sums of the bytes of their positions.
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
 
-/// Makes costs by a function of the range, from each start up to the first range over `limit`.
+/// Makes a table of the bytes of ranges by the function `cost`: from each start, all ranges up to
+/// the first range over `limit`.
 pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> RangeCosts {
     let row = |from: usize| {
         let costs = (from + 1..=layers).map(|end| cost(from..end));

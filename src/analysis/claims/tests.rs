@@ -1,5 +1,5 @@
-//! Checks answers to changed requests where they turn: with one byte, IPU or constraint less or
-//! more.
+//! Checks answers to changed requests close to the point where they change: with one byte, IPU or
+//! constraint less or more.
 
 use super::super::{Analysis, LayerConstraint};
 use super::*;
@@ -9,7 +9,7 @@ use crate::search::SearchOptions;
 use elsa::FrozenVec;
 use std::path::Path;
 
-/// Runs `test` on a fixture.
+/// Runs `test` with the answers about the recorded model in the folder `name` of `fixtures`.
 fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
@@ -101,8 +101,8 @@ fn one_byte_or_one_ipu_less_does_not_fit() {
     });
 }
 
-/// Checks what fits without some constraints or ties of `asked`, which does not fit, but would
-/// without all constraints.
+/// Checks the constraints and tied weights that a report suggests to give up for the request
+/// `asked`, which fits only without some of them: none may be given up without need.
 fn check_relaxed(answers: &Answers<'_>, asked: &Request) {
     assert!(!answers.fits(asked));
     let without = |constraints: &[String], weights: &[String]| {

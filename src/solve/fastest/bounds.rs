@@ -26,17 +26,17 @@ type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 /// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
-    /// For each set of passes: a lower bound on the cycles of the slowest of these stages, if all
-    /// of them run these passes.
+    /// For each set of passes: a lower bound on the cycles of the slowest of the last stages of a
+    /// split, if all of these stages run these passes.
     busiest: CyclesByPasses,
-    /// For each set of passes: a lower bound on the cycles of the first of these stages, if it runs
-    /// these passes.
+    /// For each set of passes: a lower bound on the cycles of the first of the last stages of a
+    /// split, if it runs these passes.
     first: CyclesByPasses,
-    /// The end (exclusive) of the first of these stages in the split whose slowest stage is
-    /// fastest.
+    /// The end (exclusive) of the first of the last stages, if the cuts make the slowest of these
+    /// stages as fast as possible.
     end: usize,
-    /// The index of the profile of the first of these stages in the split whose slowest stage is
-    /// fastest.
+    /// The index of the profile of the first of the last stages, if the cuts make the slowest of
+    /// these stages as fast as possible.
     profile: usize,
 }
 
@@ -96,9 +96,10 @@ impl Bounds {
 /// The passes (forward, backward) that the last stages of a split run in one kind of slot.
 #[derive(Clone, Copy)]
 pub(super) struct RestActivity {
-    /// The passes that all of these stages run, as an index into [`CyclesByPasses`].
+    /// The passes that all of the last stages run in the slot, as an index into [`CyclesByPasses`].
     busiest: usize,
-    /// The passes that the first of these stages runs, as an index into [`CyclesByPasses`].
+    /// The passes that the first of the last stages runs in the slot, as an index into
+    /// [`CyclesByPasses`].
     first: usize,
 }
 

@@ -108,8 +108,9 @@ pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
     )
 }
 
-/// Returns step and peak of the split with the shortest step, by trying all splits that are
-/// allowed; of several the one with the fewest stages, then with the lowest peak.
+/// Returns the step time and the peak of the split with the shortest step, found by trying all
+/// allowed splits. Of equally fast splits, takes the one with the fewest stages, then with the
+/// lowest peak.
 fn shortest(
     case: &Case,
     checked: &CheckedProblem<'_>,
@@ -198,7 +199,7 @@ proptest! {
         prop_assert_eq!(found.score.peak, peak);
         prop_assert_eq!(found.is_shortest, Some(true));
 
-        // With few stages tried, a split is only called the fastest if it is.
+        // A search that may evaluate only few slots must not call a split the fastest unless it is.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();
