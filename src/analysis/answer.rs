@@ -179,8 +179,7 @@ impl<'s> Answers<'s> {
                 if answer.best.fits {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
-                let others = lowest.into_iter().chain([answer]);
-                lowest = others.min_by(Answer::compare);
+                lowest = lowest.into_iter().chain([answer]).min_by(Answer::compare);
             }
         }
         Ok(lowest)
@@ -207,13 +206,11 @@ impl<'s> Answers<'s> {
             return self.pipelines(request);
         }
         let whole = self.whole_layers(request)?;
-        let given = whole.question(request)?.request.given.clone();
+        let question = whole.question(request)?;
+        let cuts: Vec<usize> = question.request.given.iter().flat_map(Plan::cuts).collect();
         let mut groups = self.pipelines(request)?;
         let mut repeats = whole.layers.placement.repeats.iter();
-        let cut = repeats.find(|repeat| {
-            let mut cuts = given.iter().flat_map(Plan::cuts);
-            cuts.any(|cut| repeat.is_cut_before(cut))
-        });
+        let cut = repeats.find(|repeat| cuts.iter().any(|&cut| repeat.is_cut_before(cut)));
         let Some(Repeat { runs, .. }) = cut else {
             return Ok(groups);
         };
@@ -247,7 +244,7 @@ impl<'s> Answers<'s> {
         let level = answer.level;
         let positions = &level.layers.placement.positions;
         let cuts = answer.best.solution.plan.cuts();
-        let starts: Vec<String> = cuts.map(|cut| positions.name(cut).to_string()).collect();
+        let starts: Vec<_> = cuts.map(|cut| positions.name(cut).to_string()).collect();
         let all = level
             .in_each_profile
             .iter()
@@ -295,25 +292,27 @@ impl<'s> Answers<'s> {
         if number > 0 && (request.judged.is_some() || request.all_ipus()?.highest() < 2) {
             return Ok(None);
         }
-        let named = request.named_layers().into_iter().map(str::to_owned);
         let choice = Choice {
-            named: named.collect(),
+            named: request
+                .named_layers()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             placement: request.placement.clone(),
             number,
             samples: profile.samples,
         };
-        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
         let known = self
             .known
             .borrow()
             .iter()
-            .find(is_asked)
+            .find(|known| known.0 == choice)
             .map(|known| known.1);
         let index = match known {
             Some(index) => index,
             None => {
-                let layers = self.nth_layers(profile, request, number)?;
-                let index = layers
+                let index = self
+                    .nth_layers(profile, request, number)?
                     .map(|layers| self.index_of(layers, profile.samples, request))
                     .transpose()?;
                 self.known.borrow_mut().push((choice, index));
@@ -366,7 +365,7 @@ impl<'s> Answers<'s> {
         }
         let mut common = all[0].layering.names[1..].to_vec();
         common.retain(|name| all.iter().all(|own| own.layering.names.contains(name)));
-        let with_common_cuts = all
+        let all = all
             .iter()
             .map(|own| {
                 Ok(Layers {
@@ -375,7 +374,7 @@ impl<'s> Answers<'s> {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
+        Ok(are_alike(&all).then_some(all))
     }
 
     /// Returns the index into `levels` of the layers `all` (one entry per profile), which are added
@@ -386,7 +385,7 @@ impl<'s> Answers<'s> {
         samples: Option<u64>,
         request: &Request,
     ) -> Result<usize> {
-        let is_known = |level: &Level<'s>| level.samples == samples && level.layers.are_as(&all[0]);
+        let is_known = |level: &Level<'_>| level.samples == samples && level.layers.are_as(&all[0]);
         if let Some(index) = self.levels.iter().position(is_known) {
             return Ok(index);
         }

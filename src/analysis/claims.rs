@@ -42,11 +42,9 @@ impl<'s> Answers<'s> {
             ..Claims::default()
         };
         if request.judged.is_some() {
-            let changed = request
-                .changed()
-                .without_given()
-                .with_ipus(request.all_ipus()?.highest());
-            claims.without_given = self.answered(changed)?;
+            let ipus = request.all_ipus()?.highest();
+            claims.without_given =
+                self.answered(request.changed().without_given().with_ipus(ipus))?;
         } else if is_refused {
             claims.ipus_tried = (request.memory_per_tile.len() <= 1)
                 .then_some(request.all_ipus()?.highest().max(MOST_IPUS));
@@ -91,8 +89,8 @@ impl<'s> Answers<'s> {
         }
         let stages = best.solution.score.stages;
         let mut like = self.pipelines(request)?.concat();
-        like.retain(|pipeline| {
-            pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
+        like.retain(|own| {
+            (own.state, own.replicas) == (best.pipeline.state, best.pipeline.replicas)
         });
         let space = &answer.level.space;
         let fewest = space.fewest_stages(&answer.question, &like, stages)?;
@@ -279,19 +277,14 @@ impl<'s> Answers<'s> {
         if !is_open || !is_by_time || answer.best.replicas > 1 {
             return Ok(None);
         }
-        let claims = (1..=ipus / 2)
-            .map(|of_one| {
-                self.answered_if_fitting(
-                    request
-                        .changed()
-                        .with_replicas(ipus / of_one)
-                        .with_state(answer.best.pipeline.state),
-                )
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let mut claims = Vec::new();
+        for of_one in 1..=ipus / 2 {
+            let changed = request.changed().with_replicas(ipus / of_one);
+            claims
+                .extend(self.answered_if_fitting(changed.with_state(answer.best.pipeline.state))?);
+        }
         Ok(claims
             .into_iter()
-            .flatten()
             .filter(|claim| claim.best.by_rate(&answer.best).is_lt())
             .min_by(|one, other| one.best.by_rate(&other.best)))
     }
@@ -401,9 +394,7 @@ impl<'s> Answers<'s> {
         let (best, model) = (answer.best.pipeline, &self.analysis.model);
         let mut states = vec![(best.state, best.replicas)];
         let open = self.pipelines(request)?.concat();
-        let is_open = open
-            .iter()
-            .any(|pipeline| pipeline.state != StatePlace::OnChip);
+        let is_open = open.iter().any(|open| open.state != StatePlace::OnChip);
         if best.state == StatePlace::OnChip && is_open {
             states.push((StatePlace::OffChip, request.options.replicas()));
         }
@@ -411,14 +402,9 @@ impl<'s> Answers<'s> {
         let all = asked
             .choose(model)
             .possible(asked, model.backward_start.is_some());
-        let mut planned = Vec::new();
-        for (state, replicas) in states {
-            planned.extend(
-                all.iter()
-                    .map(|pipeline| pipeline.with_state(state, replicas)),
-            );
-        }
-        Ok(planned)
+        let in_state =
+            |(state, replicas)| all.iter().map(move |own| own.with_state(state, replicas));
+        Ok(states.into_iter().flat_map(in_state).collect())
     }
 }
 
@@ -443,8 +429,8 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
 fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
     rows.sort_by(|one, other| {
         let (one, other) = (&one.best, &other.best);
-        let by_time = one.lacks_time.cmp(&other.lacks_time);
-        by_time
+        one.lacks_time
+            .cmp(&other.lacks_time)
             .then(one.by_rate(other))
             .then(one.all_ipus().cmp(&other.all_ipus()))
             .then(one.peak_bytes().cmp(&other.peak_bytes()))
@@ -457,8 +443,9 @@ fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
                 && other.best.by_rate(&row.best).is_le()
                 && other.best.peak_bytes() <= row.best.peak_bytes()
         });
-        let last = selected.last();
-        let differs = last.is_some_and(|last| differs(&last.best, &row.best));
+        let differs = selected
+            .last()
+            .is_some_and(|last| differs(&last.best, &row.best));
         if !is_beaten && differs && selected.len() < MAX_ROWS {
             selected.push(row);
         }

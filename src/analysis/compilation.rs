@@ -119,7 +119,6 @@ impl Compilation {
                 counted(ipus, "IPU")
             )));
         }
-        let warnings = self.warnings.iter().map(|(_, warning)| warning.clone());
         Ok(Report::of_compilation(FitInputs {
             profile: &self.profile,
             layers: self.layers.as_ref(),
@@ -129,7 +128,11 @@ impl Compilation {
                 arguments: request.arguments.clone(),
                 ..self.provenance.clone()
             },
-            warnings: warnings.collect(),
+            warnings: self
+                .warnings
+                .iter()
+                .map(|(_, warning)| warning.clone())
+                .collect(),
             contradictions: self.contradictions.clone(),
         }))
     }

@@ -40,8 +40,9 @@ impl JudgedSplit {
             return called_layers(list).map(Self::FirstLayers);
         }
         let plain = list.trim();
-        let inner = plain.strip_prefix(['[', '(']);
-        let inner = inner.and_then(|inner| inner.strip_suffix([']', ')']));
+        let inner = plain
+            .strip_prefix(['[', '('])
+            .and_then(|inner| inner.strip_suffix([']', ')']));
         let names = layer_names(inner.unwrap_or(plain))?.into_iter();
         let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
         Ok(Self::FirstLayers(unquoted.collect()))
@@ -71,8 +72,9 @@ impl JudgedSplit {
             "-1" => Some(None),
             number => number.parse().ok().map(Some),
         };
-        let counts: Option<Vec<Option<usize>>> = words.map(count).collect();
-        counts
+        words
+            .map(count)
+            .collect::<Option<Vec<_>>>()
             .filter(|counts| !counts.is_empty())
             .map(Self::LayersPerIpu)
             .ok_or_else(|| {
@@ -115,8 +117,10 @@ impl JudgedSplit {
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
-        let ipus = self.ipus_of_layers();
-        let Some(ipus) = ipus.filter(|ipus| sizes.contains(&ipus.len())) else {
+        let Some(ipus) = self
+            .ipus_of_layers()
+            .filter(|ipus| sizes.contains(&ipus.len()))
+        else {
             return (None, false);
         };
         if sizes.contains(&sum(&ipus)) {
@@ -229,8 +233,10 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
 
 fn listed_in(path: &str) -> Result<String> {
     let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(path)?)?;
-    let list = file.get("layers_per_ipu").context("the key is missing")?;
-    Ok(list.to_string())
+    Ok(file
+        .get("layers_per_ipu")
+        .context("the key is missing")?
+        .to_string())
 }
 
 /// Returns where each IPU but IPU 0 begins, as positions (In, then layers). `counts` has the number

@@ -66,8 +66,8 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        let tied = placement.ties.iter().filter(|tie| !tie.is_untied);
-        let tied: Vec<&str> = tied.map(|tie| &*tie.weight).collect();
+        let ties = placement.ties.iter().filter(|tie| !tie.is_untied);
+        let tied: Vec<&str> = ties.map(|tie| &*tie.weight).collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             layering = free.with_named(&self.model, &request.named_layers());
             placement = place(&layering)?;
@@ -132,12 +132,11 @@ impl<'a> Layers<'a> {
             _ => None,
         };
         let is_switched = self.layering.modules().is_none();
-        layering
-            .map(|layering| {
-                self.analysis
-                    .finer(layering, request, is_switched, are_parts)
-            })
-            .transpose()
+        let finer = |layering| {
+            self.analysis
+                .finer(layering, request, is_switched, are_parts)
+        };
+        layering.map(finer).transpose()
     }
 
     /// Returns the modules of the model as layers, to try in place of the layers that the default
@@ -234,8 +233,10 @@ impl Analysis {
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {
-            let places = named.iter().flat_map(|name| layering.places_named(name));
-            let whole: FxHashSet<usize> = places.collect();
+            let whole: FxHashSet<usize> = named
+                .iter()
+                .flat_map(|name| layering.places_named(name))
+                .collect();
             layering
                 .refined(&self.model.operations, |position| !whole.contains(position))
                 .filter(|refined| refined.len() <= MAX_PARTS)
@@ -275,8 +276,11 @@ fn check_count(layering: &Layering) -> Result<()> {
     if layers <= limits::LAYERS {
         return Ok(());
     }
-    let names = layering.names[1..].iter().take(3);
-    let names: Vec<String> = names.map(|name| displayed(name)).collect();
+    let names: Vec<_> = layering.names[1..]
+        .iter()
+        .take(3)
+        .map(|name| displayed(name))
+        .collect();
     Err(usage(format!(
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \

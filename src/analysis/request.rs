@@ -83,8 +83,10 @@ impl Request {
                 ))),
             }
         };
-        let memories = self.memories(bytes_per_tile);
-        memories.into_iter().map(limit).collect()
+        self.memories(bytes_per_tile)
+            .into_iter()
+            .map(limit)
+            .collect()
     }
 
     /// Resolves ambiguous forms of the user's split. A list with the IPU index of each layer
@@ -92,15 +94,14 @@ impl Request {
     /// layer becomes several names. Returns true if a list could mean either IPU indices or numbers
     /// of layers; such a list stays as it is.
     pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
-        let in_words = self.judged.as_ref().and_then(JudgedSplit::in_words);
-        if let Some((text, words)) = in_words {
+        if let Some((text, words)) = self.judged.as_ref().and_then(JudgedSplit::in_words) {
             if analysis.layers(self)?.position(text).is_none() {
                 self.judged = Some(words);
             }
             return Ok(false);
         }
-        let judged = self.judged.as_ref();
-        let Some(judged) = judged.filter(|judged| judged.ipus_of_layers().is_some()) else {
+        let is_list = |judged: &&JudgedSplit| judged.ipus_of_layers().is_some();
+        let Some(judged) = self.judged.as_ref().filter(is_list) else {
             return Ok(false);
         };
         let layers = analysis.layers(self)?;
@@ -111,9 +112,8 @@ impl Request {
 
     pub(crate) fn named_layers(&self) -> Vec<&str> {
         let judged = self.judged.iter().flat_map(JudgedSplit::layers);
-        let judged = judged.map(String::as_str);
         let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
-        judged.chain(constraints).collect()
+        judged.map(String::as_str).chain(constraints).collect()
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
@@ -154,8 +154,10 @@ impl Request {
     /// Returns the objective of the request or, if it has none, the default objective. An error if
     /// an option needs cycle counts and the profile has none.
     fn goal(&self, has_cycles: bool) -> Result<Goal> {
-        let goal = self.goal.filter(|goal| goal.needs_cycles());
-        let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
+        let goal = self
+            .goal
+            .filter(|goal| goal.needs_cycles())
+            .map(|goal| format!("--objective {}", option_name(&goal)));
         let step = &self.options.step;
         let option = first_true(&[
             (step.micro_batches.is_some(), "--micro-batches"),

@@ -97,9 +97,13 @@ impl<'s> Answers<'s> {
             };
             (profile, searched)
         };
-        let used = costs.profiles().skip(1);
-        let used = used.filter(|profile| shown.profiles.contains(profile));
-        let others: Vec<_> = used.map(alone).collect();
+        let is_used = |profile: &usize| shown.profiles.contains(profile);
+        let others: Vec<_> = costs
+            .profiles()
+            .skip(1)
+            .filter(is_used)
+            .map(alone)
+            .collect();
         if !others.is_empty() {
             result.shown.memory = shown.in_profile(costs, 0).memory;
         }
@@ -218,11 +222,8 @@ impl<'s> Answers<'s> {
         let pipelines = [best.pipeline];
         let mut candidates = Vec::new();
         for ipus in numbers {
-            let request = request
-                .changed()
-                .without_given()
-                .with_ipus(ipus * best.replicas)
-                .request;
+            let ipus = ipus * best.replicas;
+            let request = request.changed().without_given().with_ipus(ipus).request;
             let found = match level.best(&request, &pipelines)? {
                 None => level.lowest(&request, &pipelines, None)?,
                 fitting => fitting,
@@ -270,8 +271,9 @@ pub(crate) struct SearchedLayers<'s> {
 impl SearchedLayers<'_> {
     /// Returns the index of the profile from whose compilation the stage `stage` takes its costs.
     pub fn profile_of(&self, stage: usize) -> usize {
-        let result = self.result.as_ref();
-        result.map_or(0, |result| result.shown.profiles[stage])
+        self.result
+            .as_ref()
+            .map_or(0, |result| result.shown.profiles[stage])
     }
 
     /// Returns warnings about data that the split depends on: recorded memory, and the optimizer
@@ -280,9 +282,12 @@ impl SearchedLayers<'_> {
         let Some(result) = &self.result else {
             return Vec::new();
         };
-        let of_recording = self.memory.recording_warning().into_iter();
         let of_update = self.memory.update_warning(&result.shown.stages);
-        of_recording.chain(of_update).collect()
+        self.memory
+            .recording_warning()
+            .into_iter()
+            .chain(of_update)
+            .collect()
     }
 
     /// Builds the report on the answer to `request`. `command` returns the command line that gives
@@ -293,17 +298,11 @@ impl SearchedLayers<'_> {
         request: &Request,
         command: &(dyn Fn(&[Word]) -> String + Sync),
     ) -> Result<Report> {
-        let Self {
-            layers,
-            memory,
-            result,
-            ..
-        } = self;
-        let result = result.as_ref();
+        let Self { layers, memory, .. } = self;
+        let result = self.result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
-        let warnings = layers.analysis.warnings.iter().map(|(_, warning)| warning);
-        let warnings = warnings.chain(&layers.warnings).cloned();
+        let of_files = layers.analysis.warnings.iter().map(|(_, warning)| warning);
         let inputs = Inputs {
             model,
             layering: &layers.layering,
@@ -319,15 +318,21 @@ impl SearchedLayers<'_> {
                 memory_model: request.rules.name().to_owned(),
                 ..layers.analysis.provenance.clone()
             },
-            warnings: warnings.chain(self.warnings()).collect(),
+            warnings: of_files
+                .chain(&layers.warnings)
+                .cloned()
+                .chain(self.warnings())
+                .collect(),
             command,
         };
         let mut report =
             Report::new(inputs, lookup.as_ref()).with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             let memories = request.memories(bytes_per_tile);
-            let reserves = memories.iter().map(|&own| request.options.reserve.of(own));
-            what_if.reserves = reserves.collect();
+            what_if.reserves = memories
+                .iter()
+                .map(|&own| request.options.reserve.of(own))
+                .collect();
             what_if.memories = memories;
         }
         Ok(report)

@@ -167,8 +167,7 @@ impl<'a> PipelineCosts<'a> {
     /// Returns whether each stage is within the memory limit of its IPU. `peaks` has one entry per
     /// stage, the bytes on its fullest tile.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
-        let mut peaks = peaks.iter().enumerate();
-        peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
+        (0..peaks.len()).all(|ipu| peaks[ipu] <= self.limit_of(ipu))
     }
 
     /// Returns whether the bytes of all ranges of positions are computed, including ranges over the

@@ -119,9 +119,8 @@ impl<'a> ProfileTables<'a> {
         if one.tiles == ALL_TILES {
             return Ok(stages.iter().map(|(_, assumed)| *assumed).collect());
         }
-        let new: Vec<PlacedStage> = stages
-            .iter()
-            .map(|(stage, _)| stage.clone())
+        let new = stages.iter().map(|(stage, _)| stage.clone());
+        let new: Vec<_> = new
             .filter(|stage| !one.fullest.contains_key(stage))
             .collect();
         let of_new = one.memory.fullest_tiles(&new);
@@ -187,10 +186,8 @@ impl<'a> ProfileTables<'a> {
         };
         let mut computed = self.computed.borrow_mut();
         let is_lacking = |&index: &usize| {
-            let Computed {
-                reach: own, tiles, ..
-            } = computed[index];
-            own.bytes < reach.bytes || own.stages < reach.stages || tiles < least
+            let one = &computed[index];
+            one.reach.bytes < reach.bytes || one.reach.stages < reach.stages || one.tiles < least
         };
         let lacking: Vec<usize> = indices.iter().copied().filter(is_lacking).collect();
         if lacking.is_empty() {
@@ -229,34 +226,32 @@ impl<'a> ProfileTables<'a> {
 
     fn index_of(&self, pipeline: Pipeline) -> Result<usize> {
         let mut computed = self.computed.borrow_mut();
-        let known = computed.iter().position(|known| known.pipeline == pipeline);
-        if let Some(index) = known {
+        if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
         // Only recomputation changes when variables are live. So make the memory model from one
         // with the same recomputation, if there is one, which spares computing the liveness again.
-        let like = computed
+        let memory = computed
             .iter()
-            .find(|known| known.pipeline.recompute == pipeline.recompute);
-        let memory = like
+            .find(|one| one.pipeline.recompute == pipeline.recompute)
             .map_or(&self.memory, |like| &*like.memory)
             .in_pipeline(pipeline)?;
         let times = match computed.first() {
-            Some(Computed { costs, .. }) => {
-                let times = costs.times.as_ref();
-                times.map(|times| times.in_pipeline(pipeline))
-            }
+            Some(one) => one
+                .costs
+                .times
+                .as_ref()
+                .map(|times| times.in_pipeline(pipeline)),
             None => self.times(&memory)?,
-        };
-        let costs = ProfileCosts {
-            ranges: Arc::default(),
-            cut_bytes: Arc::clone(&self.cut_bytes),
-            times: times.map(Arc::new),
         };
         computed.push(Computed {
             pipeline,
             memory: Arc::new(memory),
-            costs,
+            costs: ProfileCosts {
+                ranges: Arc::default(),
+                cut_bytes: Arc::clone(&self.cut_bytes),
+                times: times.map(Arc::new),
+            },
             reach: Reach::default(),
             tiles: 0,
             fullest: HashMap::new(),
@@ -289,14 +284,10 @@ impl<'a> ProfileTables<'a> {
 /// Bounds memory: if more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines
 /// in `computed` except those at `indices`.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
-    let numbers = computed
-        .iter()
-        .map(|one| one.costs.ranges.iter().count() * (one.reach.stages + 1));
-    if numbers.sum::<usize>() <= MAX_NUMBERS {
-        return;
-    }
+    let numbers = |one: &Computed<'_>| one.costs.ranges.iter().count() * (one.reach.stages + 1);
+    let is_full = computed.iter().map(numbers).sum::<usize>() > MAX_NUMBERS;
     for (index, one) in computed.iter_mut().enumerate() {
-        if !indices.contains(&index) {
+        if is_full && !indices.contains(&index) {
             one.costs.ranges = Arc::default();
             (one.reach, one.tiles) = (Reach::default(), 0);
         }

@@ -146,10 +146,9 @@ impl Question {
             Goal::Time => one.by_rate(other),
             _ => Ordering::Equal,
         };
-        let scores = [one, other].map(|candidate| &candidate.solution.score);
         by_ipus
             .then(by_rate)
-            .then_with(|| scores[0].compare(scores[1], goal))
+            .then_with(|| one.solution.score.compare(&other.solution.score, goal))
     }
 }
 
@@ -157,10 +156,9 @@ impl SearchOptions {
     /// Returns the number of replicas in `pipeline`: if replicas share optimizer state, the number
     /// of these replicas, otherwise the number that the user requests.
     pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
-        if pipeline.state.is_sharded() {
-            pipeline.replicas as usize
-        } else {
-            self.replicas() as usize
+        match pipeline.state.is_sharded() {
+            true => pipeline.replicas as usize,
+            false => self.replicas() as usize,
         }
     }
 

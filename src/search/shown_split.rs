@@ -2,7 +2,7 @@
 
 use super::pipeline_costs::PipelineCosts;
 use super::result::Candidate;
-use crate::memory::{Pipeline, PlacedStage, Recompute, StageMemory};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage, Recompute, StageMemory};
 use crate::solve::{self, Constraint};
 use anyhow::Result;
 use std::ops::Range;
@@ -132,8 +132,6 @@ fn without_recomputation(
         return Ok(None);
     }
     let placed = PlacedStage::of_split(stages);
-    let peaks = costs.in_own_profiles(profiles, |memory| {
-        Ok(memory.in_pipeline(plain)?.peaks(&placed))
-    })?;
-    Ok(peaks.into_iter().max())
+    let peaks = |memory: &MemoryModel<'_>| Ok(memory.in_pipeline(plain)?.peaks(&placed));
+    Ok(costs.in_own_profiles(profiles, peaks)?.into_iter().max())
 }

@@ -55,12 +55,14 @@ impl<'a> Space<'a> {
 
     /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
     pub fn has_state(&self) -> Result<bool> {
-        if self.has_state.get().is_none() {
-            let memory = self.memory();
-            let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
-            let _ = self.has_state.set(memory.is_training() && has_state);
+        if let Some(&has_state) = self.has_state.get() {
+            return Ok(has_state);
         }
-        Ok(self.has_state.get() == Some(&true))
+        let memory = self.memory();
+        let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
+        Ok(*self
+            .has_state
+            .get_or_init(|| memory.is_training() && has_state))
     }
 
     /// Returns whether all profiles have cycle counts, without which splits cannot be compared by
@@ -224,11 +226,8 @@ impl<'a> Space<'a> {
                 true => one.by_rate(other),
                 false => Ordering::Equal,
             };
-            other
-                .fits
-                .cmp(&one.fits)
-                .then(by_rate)
-                .then(one.peak_bytes().cmp(&other.peak_bytes()))
+            let by_peak = one.peak_bytes().cmp(&other.peak_bytes());
+            other.fits.cmp(&one.fits).then(by_rate).then(by_peak)
         }))
     }
 
@@ -277,8 +276,7 @@ impl<'a> Space<'a> {
             let stages = placed.iter().cloned().zip(found.peaks.iter().copied());
             let own: Vec<(PlacedStage, u64)> = stages
                 .zip(plan.profiles())
-                .filter(|(_, profile)| **profile == number)
-                .map(|(stage, _)| stage)
+                .filter_map(|(stage, &profile)| (profile == number).then_some(stage))
                 .collect();
             let peaks = tables.exact_peaks(found.pipeline, &own)?;
             for (peak, (_, assumed)) in peaks.into_iter().zip(own) {

@@ -49,8 +49,11 @@ impl<'a> CheckedProblem<'a> {
             return Err(SolveError::Contradiction(Box::new(conflict)));
         }
         let cuts_before = cuts_before(problem.constraints, layers);
-        let pins = problem.constraints.iter().filter_map(Constraint::pin);
-        let mut pins: Vec<_> = pins.collect();
+        let mut pins: Vec<_> = problem
+            .constraints
+            .iter()
+            .filter_map(Constraint::pin)
+            .collect();
         pins.sort_unstable();
         // A pin fixes the number of stages before its position. From the last pin on, each position
         // can be a separate stage.
@@ -99,10 +102,8 @@ impl<'a> CheckedProblem<'a> {
     /// Returns the objectives of the problem's goal, the most important first, without cycles if a
     /// profile has no cycle counts.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
-        let has_cycles = self.problem.has_cycles();
-        self.problem
-            .goal
-            .order()
+        let (has_cycles, order) = (self.problem.has_cycles(), self.problem.goal.order());
+        order
             .iter()
             .copied()
             .filter(move |&objective| has_cycles || objective != Objective::Cycles)

@@ -46,8 +46,10 @@ impl fmt::Display for Conflict {
 /// Returns a contradiction among `constraints`; `None` if some split of `layers` positions into at
 /// most `ipus` stages obeys all constraints. All positions in `constraints` must exist.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
-    let pins = constraints.iter().filter_map(|own| Some((own.pin()?, own)));
-    let mut pins: Vec<_> = pins.collect();
+    let mut pins: Vec<_> = constraints
+        .iter()
+        .filter_map(|own| Some((own.pin()?, own)))
+        .collect();
     if let Some(&(_, pin)) = pins.iter().find(|((_, ipu), _)| *ipu >= ipus) {
         let reason = format!("IPUs are counted from 0, and there are {ipus}");
         return conflict(reason, [pin]);
@@ -108,9 +110,10 @@ fn between(
         let reason = format!("{cuts} needed before it, but {possible} possible");
         // If the pins are far enough apart for the needed cuts, forbidden cuts are the problem, so
         // the message names the constraints that forbid them before the earlier pin.
-        let is_long = needed <= boundaries.len();
-        let forbidding = is_long.then(|| forbidding(constraints, boundaries));
-        let forbidding = forbidding.into_iter().flatten();
+        let forbidding = match needed <= boundaries.len() {
+            true => forbidding(constraints, boundaries),
+            false => Vec::new(),
+        };
         return conflict(reason, [pin].into_iter().chain(forbidding).chain(before));
     }
     too_many(constraints, cuts, boundaries, needed, both)
@@ -135,9 +138,8 @@ fn too_many<'a>(
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
     let requiring = |&position: &usize| {
-        constraints
-            .iter()
-            .find(|own| own.rule == Rule::CutBefore { position })
+        let rule = Rule::CutBefore { position };
+        constraints.iter().find(|own| own.rule == rule)
     };
     // The message names the pins first, then the required cuts from the last, which is one too
     // many.

@@ -28,10 +28,8 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut sums = Vec::new();
     for objective in checked.order() {
         if objective.is_bottleneck() {
-            let (best, _) =
-                StagePass::new(checked, &[sums.as_slice(), &[objective]].concat(), &caps)
-                    .run()
-                    .best()?;
+            let objectives = [&*sums, &[objective]].concat();
+            let (best, _) = StagePass::new(checked, &objectives, &caps).run().best()?;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
@@ -223,15 +221,10 @@ impl<'a> StagePass<'a> {
     /// Combines the values of a stage with the values of the stages after it (`rest`): by the
     /// maximum for a bottleneck, by the sum for all other objectives.
     pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
-        let mut sum = *rest;
-        for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
-            *sum = if self.bottleneck == Some(n) {
-                (*stage).max(*sum)
-            } else {
-                stage + *sum
-            };
-        }
-        sum
+        std::array::from_fn(|n| match self.bottleneck == Some(n) {
+            true => stage[n].max(rest[n]),
+            false => stage[n] + rest[n],
+        })
     }
 
     /// Returns the stages that may begin at `start` with `after` stages after them, the shortest
@@ -259,8 +252,8 @@ impl<'a> StagePass<'a> {
                 continue;
             }
             for stage in open.iter().copied().map(compiled) {
-                let peak = problem.peak(&stage, after);
-                let Some(peak) = peak.filter(|&peak| !self.is_over(&stage, after, peak)) else {
+                let fits = |&peak: &u64| !self.is_over(&stage, after, peak);
+                let Some(peak) = problem.peak(&stage, after).filter(fits) else {
                     continue;
                 };
                 let mut values = Values::default();

@@ -65,12 +65,8 @@ fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>>
     let mut stages = Vec::new();
     let mut start = 0;
     while start < layers {
-        let first = if layers - start < min_layers {
-            1
-        } else {
-            min_layers
-        };
-        let mut end = start + first;
+        let is_end = layers - start < min_layers;
+        let mut end = start + if is_end { 1 } else { min_layers };
         if !fits(start..end) {
             break;
         }

@@ -17,7 +17,7 @@
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
-use super::problem::{Limits, Problem, ProfileCosts};
+use super::problem::{Limits, Problem};
 use super::{SolveError, dynamic_program, unproven};
 use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
@@ -78,10 +78,12 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
         [range] if cause == Cause::TooLarge => range.start + 1..range.end,
         _ => 0..0,
     };
-    let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,
-        kept_together: kept_together.into_iter().cloned().collect(),
+        kept_together: forbidding(problem.constraints, inside)
+            .into_iter()
+            .cloned()
+            .collect(),
         certificate,
     })
 }
@@ -93,13 +95,10 @@ fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
     }
-    let profiles = problem.by_profile.iter();
-    let at_least: Vec<ProfileCosts> = profiles
-        .map(|own| ProfileCosts {
-            ranges: own.ranges.at_least().into(),
-            ..own.clone()
-        })
-        .collect();
+    let mut at_least = problem.by_profile.to_vec();
+    for own in &mut at_least {
+        own.ranges = own.ranges.at_least().into();
+    }
     let checked = CheckedProblem::new(&Problem {
         by_profile: &at_least,
         ..*problem
@@ -118,9 +117,10 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
         Limits::Same(_) => problem.layers().max(problem.ipus),
         Limits::ByIpu(_) => problem.ipus,
     };
+    let goal = Goal::Fewest;
     let solution = unproven(&Problem {
         ipus,
-        goal: Goal::Fewest,
+        goal,
         ..*problem
     })?;
     Ok(solution.map(|solution| solution.score.stages))
@@ -167,10 +167,7 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
     // and ends where a cut is allowed (equal to `start` if no such end is known yet).
     let (mut start, mut longest) = (0, 0);
     for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
-        let is_over = |start| {
-            let peak = problem.least(&(start..end));
-            peak.is_none_or(|peak| peak > limit)
-        };
+        let is_over = |start| problem.least(&(start..end)).is_none_or(|peak| peak > limit);
         if is_over(start) && longest > start {
             certificate.ranges.push(start..end);
             start = longest;

@@ -100,8 +100,9 @@ fn best(
 /// Finds the best split by the objectives of the goal with the dynamic program, which does not
 /// consider the time of a whole pipeline step.
 fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
-    let plan = dynamic_program::solve(checked);
-    plan.map(|plan| scored(checked, plan)).transpose()
+    dynamic_program::solve(checked)
+        .map(|plan| scored(checked, plan))
+        .transpose()
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the

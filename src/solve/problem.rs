@@ -203,7 +203,8 @@ impl<'a> Problem<'a> {
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
         let last = stage.positions.end.checked_sub(1);
-        last.and_then(|last| cut_bytes.get(last).copied())
+        last.and_then(|last| cut_bytes.get(last))
+            .copied()
             .unwrap_or(0)
     }
 
@@ -239,8 +240,9 @@ impl<'a> Problem<'a> {
         let stage_of: Vec<usize> = stages
             .flat_map(|(stage, range)| range.clone().map(move |_| stage))
             .collect();
-        let constraints = self.constraints.iter();
-        constraints.filter(move |constraint| !constraint.is_obeyed(&stage_of))
+        self.constraints
+            .iter()
+            .filter(move |own| !own.is_obeyed(&stage_of))
     }
 
     /// Checks what the solvers rely on: lists of equal length, cycle counts if the goal needs them,

@@ -38,6 +38,8 @@ impl<'a> Problem<'a> {
 }
 
 impl ProfileCosts {
+    /// Makes the costs of a profile without cycle counts, from the bytes of ranges and the bytes
+    /// that flow over each cut.
     pub fn new(ranges: RangeCosts, cut_bytes: &[u64]) -> Self {
         Self {
             ranges: ranges.into(),

@@ -135,12 +135,13 @@ impl RestBounds {
             let Some(rest) = later[positions.end] else {
                 continue;
             };
-            let may_stand = checked.peak_at(number, stages, &stage).is_some();
-            let parts = problem
-                .times_in(*profile)
-                .filter(|_| may_stand)
-                .and_then(|times| times.stage_and_out(positions, stages - 1 - number));
-            let Some((parts, _)) = parts else {
+            if checked.peak_at(number, stages, &stage).is_none() {
+                continue;
+            }
+            let times = problem.times_in(*profile);
+            let Some((parts, _)) =
+                times.and_then(|times| times.stage_and_out(positions, stages - 1 - number))
+            else {
                 continue;
             };
             let kinds = [0, 1, 2, 3];

@@ -78,10 +78,10 @@ impl TimedSplit {
                         }
                         Move::Profile(profile) => stages[number].profile = profile,
                     }
-                    let next = Self::new(checked, stages);
-                    if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
-                        self = next;
-                        is_better = true;
+                    if let Some(next) = Self::new(checked, stages)
+                        && next.is_better_than(&self)
+                    {
+                        (self, is_better) = (next, true);
                     }
                 }
             }
@@ -205,11 +205,8 @@ impl<'a> StageSearch<'a> {
             ..CostsSoFar::default()
         };
         let rests = |stage| {
-            slots
-                .kinds
-                .iter()
-                .map(|kind| RestActivity::new(kind, stage))
-                .collect()
+            let kinds = slots.kinds.iter();
+            kinds.map(|kind| RestActivity::new(kind, stage)).collect()
         };
         let mut search = Self {
             checked,
@@ -241,8 +238,9 @@ impl<'a> StageSearch<'a> {
         }
         let (stage, start) = (self.placed.len(), self.end());
         if stage == self.stages {
-            let found = TimedSplit::new(self.checked, self.placed.clone());
-            if let Some(found) = found.filter(|found| found.is_better_than(best)) {
+            if let Some(found) = TimedSplit::new(self.checked, self.placed.clone())
+                && found.is_better_than(best)
+            {
                 *best = found;
             }
             return true;
@@ -255,8 +253,10 @@ impl<'a> StageSearch<'a> {
         };
         for next in checked.problem.stages(start, ends) {
             let leads_on = self.bounds.rest(stage + 1, next.positions.end).is_some();
-            let peak = self.peak(&next).filter(|_| leads_on);
-            let Some(peak) = peak.filter(|_| !self.is_beaten(&next)) else {
+            let Some(peak) = self
+                .peak(&next)
+                .filter(|_| leads_on && !self.is_beaten(&next))
+            else {
                 continue;
             };
             let Some(less) = left.checked_sub(self.kinds.len() as u64) else {
@@ -291,10 +291,8 @@ impl<'a> StageSearch<'a> {
             return false;
         };
         self.checked.problem.profiles().any(|profile| {
-            let theirs = self.costs_of(&CompiledStage {
-                profile,
-                ..next.clone()
-            });
+            let positions = next.positions.clone();
+            let theirs = self.costs_of(&CompiledStage { positions, profile });
             theirs.is_some_and(|theirs| {
                 (profile < next.profile || theirs != mine)
                     && theirs
@@ -345,11 +343,10 @@ impl<'a> StageSearch<'a> {
             }
             next.busiest[place] = before.busiest[place].max(active);
         }
-        let previous = self
-            .placed
-            .last()
-            .map(|previous| &self.times[previous.profile..=previous.profile]);
-        let neighbours = [previous.unwrap_or(self.times), self.times];
+        let previous = self.placed.last().map_or(self.times, |previous| {
+            std::slice::from_ref(&self.times[previous.profile])
+        });
+        let neighbours = [previous, self.times];
         next.sent = times.with_copies(before.sent, (stage, positions), neighbours);
         let update = parts.update + out.unwrap_or_default().update;
         next.update = before.update.max(update);
@@ -381,10 +378,9 @@ impl<'a> StageSearch<'a> {
         let copies = first
             .copy_cycles(placed.sent, (self.slots, micro_batches))
             .unwrap_or(0);
-        let update = if first.updates_side_by_side() {
-            placed.update
-        } else {
-            self.update
+        let update = match first.updates_side_by_side() {
+            true => placed.update,
+            false => self.update,
         };
         Rate {
             cycles: work.chain([copies, update]).fold(0, u128::saturating_add),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::solve::testing::additive;
-use crate::solve::{Constraint, Rule};
+use crate::solve::{Constraint, ProfileCosts, Rule};
 
 /// A defect of a certificate, the proof that a split needs more stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
