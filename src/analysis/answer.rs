@@ -40,7 +40,8 @@ pub(crate) struct Answers<'s> {
     pub progress: Progress,
 }
 
-/// A profile of the model, with the number of samples in its micro-batches.
+/// A profile of the model, with its micro-batch size, for which the search finds an answer of its
+/// own.
 #[derive(Clone, Copy)]
 pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,

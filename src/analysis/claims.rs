@@ -16,8 +16,8 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// Sweeps (`--sweep`), plans (`--plan`) and the other splits of a report try every number of IPUs
-/// up to the 16 IPUs of a POD16; plans and other splits try only some larger numbers.
+/// Every number of IPUs up to this number (the size of a POD16) is tried for sweeps (`--sweep`),
+/// plans (`--plan`) and the other splits of a report; of larger numbers, only some are.
 pub(super) const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
@@ -27,7 +27,7 @@ const MOST_IPUS: usize = 64;
 /// fits only without them. More tests would take too long.
 const MAX_TRIED: usize = 100;
 
-/// Maximum number of rows that `--plan` prints.
+/// Maximum number of rows that `--plan` prints, so that users can compare them at a glance.
 const MAX_ROWS: usize = 8;
 
 impl<'s> Answers<'s> {

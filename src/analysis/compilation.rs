@@ -13,10 +13,10 @@ use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// A model that was compiled for one or more IPUs, with information about its files.
+/// A model that was compiled for one or more IPUs, with warnings about its files and their origin.
 #[derive(Debug)]
 pub struct Compilation {
-    /// Bytes that the profile records for each tile of each IPU.
+    /// The compiled model as its profile records it: the bytes on each tile of each IPU.
     pub profile: CompiledProfile,
     /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
     /// layer.
@@ -26,11 +26,12 @@ pub struct Compilation {
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
-    /// Tables of the profile whose numbers contradict each other, or that lack data.
+    /// Contradictions between tables of the profile, and missing data, which make its numbers
+    /// uncertain.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Options for reading a compiled model.
+/// Options for reading a model that was compiled for one or more IPUs.
 #[derive(Debug, Clone, Default)]
 pub struct CompilationOptions {
     /// Path of the `debug.cbor`, which gives the layers of operations; `None` if there is no such
@@ -39,7 +40,7 @@ pub struct CompilationOptions {
     /// Whether the user named the `debug.cbor`. If the user did, a file that cannot be read is an
     /// error; otherwise the report lacks layers and has a warning.
     pub is_debug_named: bool,
-    /// How layers are found from the names of operations.
+    /// How layers are found from the names of operations, such as by a regex.
     pub layers: LayerOptions,
     /// Whether to accept a profile that contradicts itself. The report on such a profile has no
     /// verdict.

@@ -11,9 +11,11 @@ use std::collections::BTreeSet;
 /// The setting of the compiler or the model that distinguishes a further profile from the main one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
-    /// The number of samples in a micro-batch.
+    /// The number of samples in a micro-batch differs from the main profile; the field is this
+    /// number.
     MicroBatch(u64),
-    /// The available memory proportion of matrix products and convolutions.
+    /// The available memory proportion of matrix products and convolutions differs from the main
+    /// profile; the field is this proportion.
     Proportion(f64),
 }
 

@@ -16,11 +16,12 @@ use rustc_hash::FxHashSet;
 /// A model whose operations and variables are assigned to layers.
 #[derive(Debug)]
 pub struct Layers<'a> {
-    /// The model, and the files that it was read from.
+    /// The model that the layers divide, and the files that it was read from.
     pub(super) analysis: &'a Analysis,
     /// The names of the layers, and the layer that each operation belongs to.
     pub layering: Layering,
-    /// The positions (In, layers, Out) that each operation and variable is attributed to.
+    /// The positions (In, layers, Out) to which each operation and variable is attributed, from
+    /// which the memory of a range of positions follows.
     pub placement: Placement,
     /// Warnings that the layers do not match the structure of the model well.
     pub warnings: Vec<Warning>,
@@ -102,12 +103,12 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Returns whether the user leaves to the tool how to find layers.
+/// Returns whether the user leaves it to the tool to find layers in the best way.
 fn is_best(request: &Request) -> bool {
     matches!(request.layers.source, LayerSource::Best)
 }
 
-/// Returns whether each of `names` is the name of a layer, `In` or `Out`.
+/// Returns whether the model has a layer of each of `names`, apart from `In` and `Out`.
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     names
         .iter()

@@ -44,20 +44,23 @@ pub struct Request {
     /// The objective by which splits are compared first. If `None`, the objective is the time of a
     /// step or, if the profile has no cycle counts, the number of IPUs.
     pub goal: Option<Goal>,
-    /// Constraints that a split must obey besides the memory limits.
+    /// Constraints that a split must obey besides the memory limits, such as a layer pinned to an
+    /// IPU.
     pub constraints: Vec<LayerConstraint>,
     /// The user's own split, which is evaluated and compared with the best split.
     pub judged: Option<JudgedSplit>,
     /// The only micro-batch size (in samples) to search, if the model was recorded with several
     /// sizes; `None` for all sizes.
     pub only_size: Option<u64>,
-    /// How much detail the report contains beside the split.
+    /// How much the report contains besides the split: nothing, everything, or also data that only
+    /// an HTML page shows.
     pub detail: Detail,
     /// The arguments of the command line, which the report repeats.
     pub arguments: Vec<String>,
 }
 
-/// Number of IPUs that the original tool assumed if the user gave no number.
+/// Number of IPUs that the original tool assumes if the user gives no number, kept to reproduce its
+/// results.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {

@@ -256,12 +256,13 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
 
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'s> {
-    /// The layers that the answer divides into stages.
+    /// The layers of the model that the answer divides into stages.
     pub layers: &'s Layers<'s>,
     /// The memory model for the pipeline of the best split, or for no pipeline if no search was
     /// requested.
     pub memory: MemoryModel<'s>,
-    /// The answer to the request; `None` if no search was requested.
+    /// The answer to the request, with the search that led to it; `None` if no search was
+    /// requested.
     pub result: Option<SearchResult<'s>>,
     /// The further profiles whose compilation a stage of the answer uses: the index of the profile,
     /// and the layers of the answer in that profile.

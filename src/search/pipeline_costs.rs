@@ -18,10 +18,10 @@ use std::sync::Arc;
 /// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
 const MAX_TRIED_STARTS: usize = 160;
 
-/// A search request in one pipeline, with all data that the solver needs.
+/// A search request in one pipeline, with the memory, time and constraints that the solver needs.
 #[derive(Debug, Clone)]
 pub struct PipelineCosts<'a> {
-    /// The search request, with the data that do not depend on the pipeline.
+    /// The search request, with the constraints and other data that all pipelines share.
     pub question: Arc<Question>,
     /// The memory model of each profile (there is at least one), set to the pipeline of these
     /// costs.
@@ -115,12 +115,14 @@ impl<'a> PipelineCosts<'a> {
         Ok(own.into_values().collect())
     }
 
-    /// Returns the request: number of IPUs, limits, goal, constraints and options.
+    /// Returns the request that these costs are for: number of IPUs, limits, goal, constraints and
+    /// options.
     pub fn request(&self) -> &SearchRequest {
         &self.question.request
     }
 
-    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas).
+    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas) of these
+    /// costs.
     pub fn pipeline(&self) -> Pipeline {
         self.memory().pipeline()
     }
@@ -158,7 +160,8 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the bytes that the stage on the IPU with index `ipu` may take on each tile.
+    /// Returns the memory limit of the IPU with index `ipu`: the bytes that a stage may take on
+    /// each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let limits = Limits::new(&self.request().limits);
         limits.of(ipu).unwrap_or(limits.highest())

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// (8 bytes) is the bytes of one range of layers, for one number of stages after this range.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// Bounds on the ranges of positions (In, layers, Out) whose costs are computed.
+/// Bounds on the ranges of positions (In, layers, Out) whose costs are computed, which save time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Ranges with at most this number of bytes on their fullest tile are computed.
@@ -42,7 +42,7 @@ const ALL_TILES: usize = usize::MAX;
 /// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub(super) enum Tiles {
-    /// The tiles on which the bytes of ranges are computed already, whichever these are.
+    /// Any tiles: the bytes that earlier requests computed are enough.
     Known,
     /// All critical tiles (the fullest tiles of splits) found so far, so that bytes are lower
     /// bounds.
@@ -76,7 +76,7 @@ pub struct ProfileTables<'a> {
 
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline that the search asked for, which is the key of this entry.
+    /// The pipeline that the search asked for, by which these costs are found again.
     pipeline: Pipeline,
     memory: Arc<MemoryModel<'a>>,
     costs: ProfileCosts,

@@ -24,7 +24,7 @@ const LEAST_STAGES: usize = 4;
 /// compute.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchOptions {
-    /// Memory on each tile that the split must leave free.
+    /// Memory on each tile that the split must leave free, as a safety margin.
     pub reserve: Reserve,
     /// The algorithm that finds the split: the integer program, or the greedy search of the
     /// original tool.
@@ -32,14 +32,15 @@ pub struct SearchOptions {
     /// Schedule, recomputation, place of the optimizer state and number of replicas. The search
     /// chooses the settings that the user did not give.
     pub pipeline: PipelineOptions,
-    /// Numbers that the time of a step depends on, besides the cycles of layers.
+    /// Numbers that the time of a step depends on besides cycles, such as the number of
+    /// micro-batches.
     pub step: StepOptions,
     /// Whether to compute a split. If this is false, only the results that the other fields request
     /// are computed.
     pub split: bool,
-    /// Whether to compute the best split for each number of IPUs.
+    /// Whether to compute the best split for each number of IPUs (`--sweep`).
     pub sweep: bool,
-    /// Whether to find the best configurations over all numbers of IPUs and pipelines.
+    /// Whether to find the best configurations over all numbers of IPUs and pipelines (`--plan`).
     pub plan: bool,
     /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
     /// best splits in other pipelines.
@@ -56,7 +57,8 @@ pub struct SearchOptions {
     pub proportions: Vec<f64>,
 }
 
-/// The request of a search in one model: IPUs, limits, goal and constraints.
+/// The request of a search in one model: IPUs, limits, goal and constraints, with positions in
+/// place of layer names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
@@ -80,7 +82,7 @@ pub struct SearchRequest {
 /// pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
-    /// The request: number of IPUs, limits, goal, constraints and options.
+    /// The user's request, with positions in place of layer names.
     pub request: SearchRequest,
     /// The constraints of the request, and one for each weight that several positions (In, layers,
     /// Out) share, since a weight is on one IPU.
@@ -162,7 +164,7 @@ impl SearchOptions {
         }
     }
 
-    /// Returns the number of replicas that the user requests, at least 1.
+    /// Returns the number of replicas of the pipeline that the user requests, at least 1.
     pub fn replicas(&self) -> u64 {
         self.step.replicas.max(1)
     }
@@ -193,7 +195,7 @@ impl IpuCount {
     /// that one program can use, so a larger number is a mistake.
     pub const MAX: usize = 4096;
 
-    /// Returns the number of IPUs; for `UpTo`, the maximum number.
+    /// Returns the number of IPUs if it is fixed, or the maximum if it is open.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,

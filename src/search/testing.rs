@@ -87,7 +87,7 @@ impl Case {
     }
 }
 
-/// Returns pseudo-random cycles of each of `layers` layers.
+/// Returns pseudo-random cycles for the positions of a model, the same for each `seed`.
 fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
     let passes = (0..layers).map(|position| PassCycles {

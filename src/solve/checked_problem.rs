@@ -17,7 +17,8 @@ const MAX_EDGES: usize = 5_000;
 
 #[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
-    /// The checked problem. It may have more IPUs than a split can have stages (`stages`).
+    /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
+    /// stages.
     pub problem: Problem<'a>,
     /// Maximum number of stages of a split: limited by the number of IPUs, by the number of
     /// positions, and by the last pin, which fixes the number of stages before the pinned position.
@@ -121,8 +122,8 @@ impl<'a> CheckedProblem<'a> {
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // IPU indices of pins rise with their positions, so the first and the last pin in `range`
-        // decide.
+        // IPU indices of pins never fall from one position to the next. So if the first and the
+        // last pin in `range` are on one IPU, all pins between them are, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         fits && [inside.first(), inside.last()]

@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::constraints::{Constraint, CutRule, Rule, cuts_before, forbidding};
 use crate::wording::counted;
 
-/// Constraints that no split obeys together, with the reason.
+/// Constraints that no split obeys together, with the reason, for an error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The constraints that contradict each other. The first constraint contradicts the second or,
@@ -182,8 +182,8 @@ mod tests {
         Constraint::option(Rule::Together { first, last }, source)
     }
 
-    /// Returns the message about a contradiction of `constraints` with 8 positions and 4 IPUs, if
-    /// any.
+    /// Returns the message that a user gets if `constraints` contradict each other in a model with
+    /// 8 positions on 4 IPUs; `None` if they do not.
     fn message(constraints: &[Constraint]) -> Option<String> {
         find(constraints, 8, 4).map(|conflict| conflict.to_string())
     }

@@ -20,7 +20,7 @@ pub struct Constraint {
 /// that run several times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// An option with its value, as the user wrote it.
+    /// The option that causes the constraint, with its value, as the user wrote it.
     Option(String),
     /// A weight that several positions use and that can only be on one IPU, so these positions must
     /// be in one stage.
@@ -36,7 +36,7 @@ pub enum Origin {
 pub struct TiedWeight {
     /// The name of the shared weight, for messages.
     pub name: String,
-    /// The bytes of the weight, summed over all tiles.
+    /// The bytes of the shared weight, summed over all tiles, for messages.
     pub bytes: u64,
     /// The names of the positions (In, layers, Out) that use the shared weight, for messages.
     pub users: Vec<String>,

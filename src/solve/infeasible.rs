@@ -131,12 +131,12 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
 /// No single cut is enough for two of these ranges or required cuts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// The highest limit of any IPU, in bytes on one tile.
+    /// The highest memory limit of any IPU, in bytes on one tile, which the ranges exceed.
     pub limit: u64,
     /// Ranges of positions (ends exclusive) that are over the limit as one stage, in ascending
     /// order. Neighbouring ranges may share positions, but no possible cut is inside both.
     pub ranges: Vec<Range<usize>>,
-    /// Positions before which a constraint requires a cut, in ascending order.
+    /// Positions before which a constraint requires a cut, in ascending order; each adds a stage.
     pub cuts_before: Vec<usize>,
     /// The number of stages that a split needs at least: one for each range, one for each required
     /// cut, and one more. `None` if no number of stages is enough; then the certificate has one

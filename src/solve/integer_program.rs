@@ -66,9 +66,10 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     .map_err(str::to_owned)
 }
 
-/// Adds an edge for each stage of splits into at most as many stages as the table `rests` has. Of
-/// more than `max_edges` edges, leaves some out, but none of one best split. `best` has the values
-/// of the best split of all positions. An error if a stage begins a better split than `rests` has.
+/// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
+/// the best split from each position by the dynamic program, and `best` its values for all
+/// positions. An error if a stage begins a better split than the dynamic program found. Of more
+/// than `max_edges` edges, leaves some out, but none of one best split.
 fn add_edges(
     pass: &StagePass<'_>,
     rests: &Rests,
@@ -83,8 +84,8 @@ fn add_edges(
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If costs depend on the number of later stages, splits into exactly `left` stages begin
-        // here.
+        // If costs depend on the number of later stages, paths with exactly `left` stages begin
+        // here too.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }

@@ -101,7 +101,8 @@ pub struct Score {
     /// The cycles that the slowest stage takes for one micro-batch, including recomputation; `None`
     /// if the profile has no cycle counts.
     pub slowest_cycles: Option<u128>,
-    /// The time of a step of the pipeline; `None` if the profile has no cycle counts.
+    /// The time of a pipeline step, by which splits are compared for the shortest step; `None` if
+    /// the profile has no cycle counts.
     pub step: Option<StepTime>,
 }
 
@@ -165,7 +166,7 @@ impl Score {
 /// The best plan, with the proof that no other plan is better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
-    /// The stages of the best plan.
+    /// The division of the model into stages that is the best by the goal.
     pub plan: Plan,
     /// The values of the plan in all objectives, computed again from its stages, independently of
     /// the solvers.
@@ -180,7 +181,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Makes a solution without a proof that `plan` is the best.
+    /// Makes a solution of `plan` without the integer program's proof that it is the best.
     pub fn unproven(plan: Plan, score: Score) -> Self {
         Self {
             plan,

@@ -58,14 +58,14 @@ pub struct ProfileCosts {
 /// A stage of a plan: a range of positions, compiled as in one of the profiles of the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledStage {
-    /// The positions of the stage; the end is exclusive.
+    /// The positions (In, layers, Out) of the stage; the end is exclusive.
     pub positions: Range<usize>,
-    /// The index into [`Problem::by_profile`] of the profile of the stage.
+    /// The index into [`Problem::by_profile`] of the profile from which the stage takes its costs.
     pub profile: usize,
 }
 
 impl From<Range<usize>> for CompiledStage {
-    /// Makes the stage with these positions in the main profile (index 0).
+    /// Makes the stage with the range `positions` and with costs from the main profile (index 0).
     fn from(positions: Range<usize>) -> Self {
         Self {
             positions,
@@ -110,7 +110,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limit of each IPU; `None` if one limit applies to all IPUs.
+    /// Returns the memory limit of each IPU; `None` if one limit applies to all IPUs.
     pub fn by_ipu(self) -> Option<&'a [u64]> {
         match self {
             Self::Same(_) => None,

@@ -57,10 +57,10 @@ impl Score {
     }
 }
 
-/// A random problem that owns its data, for tests.
+/// A random problem of splitting a model into stages, which owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The only profile of the model, with times made of `cycles`.
+    /// The costs of the model in its only profile, with times made of `cycles`.
     pub profile: ProfileCosts,
     pub cycles: Option<Vec<u64>>,
     pub ipus: usize,
@@ -89,7 +89,7 @@ impl Case {
         &self.profile.ranges
     }
 
-    /// Returns the same problem with other costs of ranges.
+    /// Returns the same problem with `costs` as the bytes of ranges.
     pub fn with_costs(self, costs: RangeCosts) -> Self {
         let profile = ProfileCosts {
             ranges: costs.into(),
@@ -132,7 +132,7 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             })
 }
 
-/// Finds the best split by trying all splits.
+/// Finds the best split by trying all splits, to compare the results of solvers with.
 pub fn brute_force(case: &Case) -> Option<Rank> {
     obedient(case).filter_map(|cuts| rank(case, cuts)).min()
 }
@@ -189,7 +189,7 @@ fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
     ]
 }
 
-/// Draws costs of ranges that never fall when a range grows.
+/// Draws a table of the bytes of ranges, which never fall when a range grows, as in real models.
 fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     let draws = move |(first, distance, n): (u64, u64, u64)| {
         vec(
@@ -292,7 +292,8 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Draws a constraint from an option, on `layers` positions and about `ipus` IPUs.
+/// Draws a random constraint that an option could give, on `layers` positions and about `ipus`
+/// IPUs.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
@@ -375,7 +376,8 @@ pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Draws problems with and without a pipeline.
+/// Draws problems with and without a pipeline, that is, with costs of a stage that may depend on
+/// the number of stages after it.
 pub fn any_case(layers: usize) -> impl Strategy<Value = Case> {
     prop_oneof![2 => case(layers), 1 => pipelined_case(layers)]
 }

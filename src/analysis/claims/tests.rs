@@ -52,7 +52,8 @@ impl<'s> Answers<'s> {
         self.fitting(request).expect("an answer").is_some()
     }
 
-    /// Returns the lowest peak of any split on `ipus` IPUs.
+    /// Returns the lowest peak of any split on `ipus` IPUs, the smallest memory with which the
+    /// model fits.
     fn lowest_peak(&self, ipus: usize) -> u64 {
         let answer = self.answer(&request(ipus, 1, &[])).expect("an answer");
         answer.expect("a split").best.peak_bytes()
@@ -185,8 +186,9 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
     });
 }
 
-/// Checks that every configuration that the plan tried is beaten by a row of the plan, or differs
-/// little from one. A plan with [`MAX_ROWS`] rows is not checked, since it leaves configurations out.
+/// Checks that a plan left out no configuration without reason: each configuration that it tried is
+/// no better than a row of the plan, or differs little from one. A plan with [`MAX_ROWS`] rows is
+/// not checked, since it may leave such configurations out.
 fn check_all_tried(answers: &Answers<'_>, asked: &Request, front: &Front<'_>) {
     if front.rows.len() == MAX_ROWS {
         return;

@@ -15,10 +15,10 @@ use std::ops::Range;
 /// Highest number of IPUs, over all replicas, that a random request has.
 const IPUS: u64 = 6;
 
-/// One pipeline of a random model, with all splits of the model.
+/// One pipeline of a random model, with all splits of the model, among which the best is known.
 struct Tried<'a> {
     memory: MemoryModel<'a>,
-    /// One entry per compilation of the model: the bytes of each stage.
+    /// For each compilation of the model: the bytes of each possible stage.
     peaks: Vec<Peaks>,
     splits: Vec<Evaluated>,
 }
@@ -353,7 +353,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     [best.is_some(), best.as_ref().is_some_and(is_mixed)]
 }
 
-/// Compares the fewest stages on which a split fits with all splits.
+/// Compares the fewest stages with which the search finds a split that fits with all splits.
 fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     let limits = question.request.limits.len();
     for stages in [1, 2, if limits > 1 { limits } else { 9 }] {

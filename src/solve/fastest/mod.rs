@@ -158,7 +158,7 @@ fn search(
 /// other, beginning with stage 0.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
-    /// One entry per profile: the times of stages in this profile.
+    /// One entry per profile: the cycles of stages when they are compiled as in this profile.
     times: &'a [&'a StageTimes],
     stages: usize,
     kinds: Vec<SlotKind>,
@@ -174,7 +174,8 @@ struct StageSearch<'a> {
     /// A lower bound on the step time, per micro-batch, of every split into this number of stages.
     at_least: Rate,
     placed: Vec<CompiledStage>,
-    /// The costs of the placed stages, by their number, from 0.
+    /// The costs of the stages placed so far: the entry n is for the first n stages, so that
+    /// removing a stage restores the costs before it.
     taken: Vec<CostsSoFar>,
 }
 
@@ -185,7 +186,8 @@ struct CostsSoFar {
     /// The most bytes that an IPU sends or receives at the end of slots with an even index, and of
     /// slots with an odd index, whose copies differ.
     sent: [u128; 2],
-    /// The cycles of the longest weight update of any placed stage.
+    /// The cycles of the longest weight update of any placed stage, for pipelines that update
+    /// stages side by side.
     update: u128,
     peak: u64,
 }
@@ -246,7 +248,7 @@ impl<'a> StageSearch<'a> {
             return true;
         }
         let (checked, layers) = (self.checked, self.checked.layers());
-        // Leave at least one position for each later stage.
+        // Leave at least one position (In, a layer or Out) for each later stage.
         let ends = match self.stages - 1 - stage {
             0 => layers..layers + 1,
             after => start + 1..(layers + 1).saturating_sub(after),

@@ -1,4 +1,5 @@
-//! Compares explanations and certificates with trying every split.
+//! Checks the reasons that the solver gives if no split fits, and their certificates, by trying
+//! every split.
 
 use proptest::prelude::*;
 
