@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Exclusive maximum of the number of positions, besides position 0, at which ranges start whose
-/// bytes are computed to show other splits of a model with more than
-/// [`PipelineCosts::MAX_TRIED_POSITIONS`] positions.
+/// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports show other
+/// splits only from ranges that start near the cuts of the shown split: at fewer than this number
+/// of positions, apart from position 0.
 const MAX_TRIED_STARTS: usize = 160;
 
 /// A search request in one pipeline, with the memory, time and constraints that the solver needs.

@@ -177,8 +177,8 @@ impl<'a> Space<'a> {
                     let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
-                    // On all tiles, the peak of this split is `bytes`, so no split with a higher
-                    // peak can be the best.
+                    // On all tiles, the split that is the lowest on critical tiles has a peak of
+                    // `bytes`, so no split with a higher peak can be the lowest.
                     highest = highest.min(bytes);
                     tiles = Tiles::Critical;
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;

@@ -12,7 +12,8 @@ use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
 /// Maximum number of edges (ranges of positions that may be stages) that the integer program gets.
-/// It takes some hundredths of a second with this number, and seconds with ten times as many.
+/// The program takes some hundredths of a second with this number of edges, and seconds with ten
+/// times as many.
 const MAX_EDGES: usize = 5_000;
 
 #[derive(Clone)]

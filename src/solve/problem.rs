@@ -15,9 +15,9 @@ use crate::time::{StageTimes, StepTime};
 /// The maximum number of bytes that a stage may take on each tile of its IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// One limit for all IPUs, in bytes on each tile.
+    /// All IPUs have the memory limit in this field, in bytes on each tile.
     Same(u64),
-    /// One limit for each IPU, from IPU 0, in bytes on each tile.
+    /// Each IPU, from IPU 0, has a memory limit of its own, in bytes on each tile.
     ByIpu(&'a [u64]),
 }
 

@@ -51,7 +51,7 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // Out needs a position of its own unless it runs on the first IPU.
+        // In and, unless it runs on the first IPU, Out have positions besides those of the layers.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(
