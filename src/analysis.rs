@@ -86,8 +86,6 @@ impl Analysis {
         Self::read_with(profile, debug, options, &Progress::new())
     }
 
-    /// Reads the profile and the debug file in parallel, and joins them into a model. Shows the
-    /// progress of the work in `progress`.
     pub(crate) fn read_with(
         profile: &Path,
         debug: &Path,
@@ -106,8 +104,7 @@ impl Analysis {
             .with_context(|| displayed(profile))?;
         model.contradictions.extend(lacking);
         let of_model = warnings_of(&model, profile, debug, options.allow_incomplete)?;
-        // Warnings about the debug file are stored in the model, so that a saved model has them
-        // too.
+        // Store the warnings about `debug.cbor` in the model, so that a saved model keeps them.
         let of_contexts = of_debug.iter().map(|(_, warning)| warning.clone());
         model.warnings.splice(0..0, of_contexts);
         Ok(Self {
@@ -151,18 +148,14 @@ impl Analysis {
         saved::save(&self.model, file).with_context(|| displayed(file))
     }
 
-    /// Returns the path of the profile (or of the saved model), escaped so that a message can show
-    /// it.
+    /// Returns the path of the profile or of the saved model, escaped for display in a message.
     fn displayed(&self) -> String {
         printable(&self.provenance.files.profile)
     }
 }
 
-/// Returns the warnings of `model`, each with the path of the profile.
-///
-/// # Errors
-/// If a contradiction in the files affects an unknown number of bytes, and `allow_incomplete` is
-/// false.
+/// Returns the warnings of `model`, each with the path of the profile, or an error if tables of the
+/// profile contradict each other by an unknown number of bytes and `allow_incomplete` is false.
 fn warnings_of(
     model: &Model,
     profile: &Path,
@@ -180,8 +173,9 @@ mod tests {
     use crate::model::{Layering, Positions, PseudoLayers};
     use std::fs;
 
-    /// Returns the positions of layers 0 to 3 with Out as the last position, with Out in the
-    /// position of In, and with None.
+    /// Returns three orders of In, layers 0 to 3 and Out: with Out after the last layer, with Out
+    /// in the position of In, and with one position None in place of In and Out (classic memory
+    /// model).
     pub(super) fn orders() -> [Positions; 3] {
         let names = ["", "0", "1", "2", "3"].map(String::from);
         let layering = Layering::of(names.to_vec(), Vec::new());
@@ -204,7 +198,8 @@ mod tests {
         let analysis = Analysis::read(&profile, &debug).unwrap();
         let request = Request::default();
         assert!(analysis.split(&request).is_ok());
-        // The change counter in SQLite's header, bytes 24 to 27.
+        // Increment SQLite's change counter, bytes 24 to 27 of the file, as any write to the
+        // profile does.
         let mut bytes = fs::read(&profile).unwrap();
         bytes[27] ^= 1;
         fs::write(&profile, bytes).unwrap();

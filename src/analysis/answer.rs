@@ -1,16 +1,15 @@
-//! Answers a request: chooses the layers, the place of optimizer state and the pipeline, and finds
-//! the best split.
+//! Answers a request: chooses the layers, the pipeline, and where optimizer state is kept, and
+//! finds the best split of the layers into stages.
 //!
-//! Places of optimizer state are tried in groups, one group after the other: on the chip, off the
-//! chip, sharded. In each group, whole layers are tried first. If no split of whole layers fits and
-//! there are several IPUs, the modules inside the layers become layers. The first group and layers
-//! with a split that fits give the answer, so that more IPUs or more memory never turn a model that
-//! fits into a model that does not fit. If the model was recorded with several micro-batch sizes,
-//! there is one answer for each size, and the best of them is the answer. If nothing fits, the
-//! answer is the split with the lowest peak of all splits that were tried.
+//! Optimizer state is kept on the chip if a split fits that way, else off the chip, else sharded
+//! over replicas. For each of these choices, whole layers are tried first and, if no split of whole
+//! layers fits on several IPUs, the modules inside the layers. The first choice with a split that
+//! fits gives the answer, so that more IPUs or more memory never turn a model that fits into a
+//! model that does not fit. If nothing fits, the answer is the split with the lowest peak memory.
 //!
-//! Statements of the report about other options, limits or numbers of IPUs are answers to changed
-//! requests (`claims.rs`).
+//! If the model was recorded with several micro-batch sizes, the best answer over all sizes counts.
+//! `claims.rs` answers the user's request again with other options, limits or numbers of IPUs, as
+//! the report states them.
 
 use super::further::check_same;
 use super::{Analysis, FurtherProfile, Layers, Request};
@@ -26,32 +25,34 @@ use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-/// Answers requests about one model. Keeps every layering that a request has needed so far, with
-/// the memory and time of the ranges of its layers.
+/// Answers requests about one model. Keeps every layering (assignment of operations to layers) that
+/// a request has needed, with the memory and time of ranges of its layers, for later requests.
 pub(crate) struct Answers<'s> {
     pub analysis: &'s Analysis,
     /// Further profiles of the model, with other micro-batch sizes or available memory proportions.
     pub(super) further: &'s [FurtherProfile],
     layers: &'s FrozenVec<Box<Layers<'s>>>,
     levels: FrozenVec<Box<Level<'s>>>,
-    /// One entry per layering that a request has asked for so far: the key of the layering, and its
-    /// index into `levels`. The index is `None` if the model has no such finer layering.
+    /// Cache of layerings (assignments of operations to layers): a key, and the index into
+    /// `levels`; no index if the model cannot be divided into layers in the way that the key asks
+    /// for.
     known: RefCell<Vec<(Choice, Option<usize>)>>,
     pub progress: Progress,
 }
 
-/// A profile of the model, with the number of samples in its micro-batches.
+/// A profile of the model, with its micro-batch size, for which the search finds an answer of its
+/// own.
 #[derive(Clone, Copy)]
 pub(super) struct SizedProfile<'s> {
     pub analysis: &'s Analysis,
-    /// Number of samples in a micro-batch; `None` for the main profile (the first that the user
-    /// names).
+    /// Number of samples in a micro-batch. `None` for the main profile (the first that the user
+    /// names), whose micro-batch size is an option of the request.
     pub samples: Option<u64>,
 }
 
-/// Key of a layering: the parts of a request that the layering depends on, the index of the
-/// layering from the coarsest (0) to the finest, and the number of samples in a micro-batch of its
-/// profile (`None` for the main profile).
+/// Key by which a layering (an assignment of operations to layers) is cached: the options that it
+/// depends on, its index from the coarsest layering (0) to the finest, and the micro-batch size of
+/// its profile.
 #[derive(Debug, PartialEq, Eq)]
 struct Choice {
     named: Vec<String>,
@@ -60,16 +61,15 @@ struct Choice {
     samples: Option<u64>,
 }
 
-/// One layering of one profile, such as whole layers, with the memory and time of the ranges of its
-/// layers.
+/// One layering (assignment of operations to layers) of one profile, such as whole layers or the
+/// modules inside them, with the memory and time of the ranges of layers that may become stages.
 #[derive(Debug)]
 pub(crate) struct Level<'s> {
     pub layers: &'s Layers<'s>,
-    /// One entry per profile: first `layers`, then the same layering in each further profile with
-    /// another available memory proportion, in the order of these profiles.
+    /// The same layers in each compilation of the model with this micro-batch size: first in the
+    /// main profile, then in the profiles with another available memory proportion.
     pub in_each_profile: Vec<&'s Layers<'s>>,
     pub space: Space<'s>,
-    /// Number of samples in a micro-batch of the profile; `None` for the main profile.
     pub(super) samples: Option<u64>,
 }
 
@@ -82,9 +82,6 @@ pub(crate) struct Answer<'l, 's> {
 }
 
 impl<'s> Answers<'s> {
-    /// Prepares to answer requests about a model. `analysis` is the main profile of the model,
-    /// `further` are its other profiles, and `layers` is an empty list in which all layerings are
-    /// stored.
     pub fn new(
         (analysis, further): (&'s Analysis, &'s [FurtherProfile]),
         layers: &'s FrozenVec<Box<Layers<'s>>>,
@@ -100,12 +97,10 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Returns the whole (undivided) layers that `request` asks for, in the main profile.
     pub fn whole_layers(&self, request: &Request) -> Result<&Level<'s>> {
         self.whole_layers_of(self.main_profile(), request)
     }
 
-    /// Returns the whole (undivided) layers that `request` asks for, in `profile`.
     pub(super) fn whole_layers_of(
         &self,
         profile: SizedProfile<'s>,
@@ -115,7 +110,6 @@ impl<'s> Answers<'s> {
         Ok(whole.expect("there are always whole layers"))
     }
 
-    /// Returns the main profile, which is the first profile that the user names.
     fn main_profile(&self) -> SizedProfile<'s> {
         SizedProfile {
             analysis: self.analysis,
@@ -123,8 +117,8 @@ impl<'s> Answers<'s> {
         }
     }
 
-    /// Iterates over the profiles whose micro-batch sizes `request` allows. The main profile comes
-    /// first.
+    /// Iterates over the profiles whose micro-batch sizes `request` allows, the main profile (the
+    /// first that the user names) first.
     pub(super) fn profiles(&self, request: &Request) -> impl Iterator<Item = SizedProfile<'s>> {
         let (only, first) = (request.only_size, request.options.step.micro_batch);
         let sizes = self.further.iter().filter_map(|other| {
@@ -139,9 +133,9 @@ impl<'s> Answers<'s> {
             .filter(move |own| only.is_none_or(|only| own.samples.or(first) == Some(only)))
     }
 
-    /// Returns the answer to `request`: the evaluated split of the user if `request` has one,
-    /// otherwise the best split that fits or, if no split fits, the split with the lowest peak.
-    /// Returns `None` if no split obeys the constraints.
+    /// Returns the answer to `request`: the user's own split if `request` has one, otherwise the
+    /// best split that fits or, if no split fits, the split with the lowest peak memory. Returns
+    /// `None` if no split obeys constraints such as `--pin`.
     pub fn answer(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         match self.fitting(request)? {
             None if request.judged.is_none() => self.lowest(request),
@@ -155,10 +149,10 @@ impl<'s> Answers<'s> {
         self.fitting_in(request, &self.pipelines_to_try(request)?)
     }
 
-    /// Returns the best split for `request` over all profiles that `request` allows; `None` if no
-    /// split fits. In each profile, the split is in the first of `groups` of pipelines in which a
-    /// split fits. If the user gave a split that fits in no pipeline, returns this split in the
-    /// profile and pipeline in which its peak is lowest.
+    /// Returns the best split for `request` over all profiles, or `None` if no split fits. The
+    /// `groups` of pipelines (schedule, recomputation, place of optimizer state) are tried in
+    /// order, until a split fits. A split that the user gave is returned even if it does not fit,
+    /// with its lowest peak.
     pub fn fitting_in(
         &self,
         request: &Request,
@@ -171,7 +165,6 @@ impl<'s> Answers<'s> {
         Ok(found.into_iter().flatten().min_by(Answer::compare))
     }
 
-    /// Does the same as [`fitting_in`](Self::fitting_in) in one profile.
     fn fitting_of(
         &self,
         profile: SizedProfile<'s>,
@@ -187,16 +180,14 @@ impl<'s> Answers<'s> {
                 if answer.best.fits {
                     return self.with_whole_layers(request, answer, pipelines).map(Some);
                 }
-                let others = lowest.into_iter().chain([answer]);
-                lowest = others.min_by(Answer::compare);
+                lowest = lowest.into_iter().chain([answer]).min_by(Answer::compare);
             }
         }
         Ok(lowest)
     }
 
-    /// Returns the split with the lowest peak over all profiles, layerings and pipelines that
-    /// `request` allows. Ignores the memory limits of `request`. Returns `None` if no split obeys
-    /// the constraints.
+    /// Returns the split with the lowest peak memory over all profiles, layerings and pipelines
+    /// that `request` allows, whether it fits or not; `None` if no split obeys the constraints.
     fn lowest(&self, request: &Request) -> Result<Option<Answer<'_, 's>>> {
         let pipelines = self.pipelines(request)?.concat();
         let mut lowest: Option<Answer<'_, 's>> = None;
@@ -207,25 +198,20 @@ impl<'s> Answers<'s> {
         Ok(lowest)
     }
 
-    /// Returns the pipelines that `request` allows, in groups to try in order. If the user gave a
-    /// split that cuts layers that a micro-batch runs through several times, returns only pipelines
-    /// whose stages take turns.
-    ///
-    /// # Errors
-    /// If the split needs stages that take turns, but the schedule or recomputation in `request`
-    /// rules them out.
+    /// Returns the pipelines that `request` allows, in groups to try in order. If the user's split
+    /// cuts inside layers that a micro-batch runs through several times, only pipelines whose
+    /// stages take turns (never run at the same time) can run it; an error if `request` rules these
+    /// pipelines out.
     fn pipelines_to_try(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         if request.judged.is_none() {
             return self.pipelines(request);
         }
         let whole = self.whole_layers(request)?;
-        let given = whole.question(request)?.request.given.clone();
+        let question = whole.question(request)?;
+        let cuts: Vec<usize> = question.request.given.iter().flat_map(Plan::cuts).collect();
         let mut groups = self.pipelines(request)?;
         let mut repeats = whole.layers.placement.repeats.iter();
-        let cut = repeats.find(|repeat| {
-            let mut cuts = given.iter().flat_map(Plan::cuts);
-            cuts.any(|cut| repeat.is_cut_before(cut))
-        });
+        let cut = repeats.find(|repeat| cuts.iter().any(|&cut| repeat.is_cut_before(cut)));
         let Some(Repeat { runs, .. }) = cut else {
             return Ok(groups);
         };
@@ -243,9 +229,10 @@ impl<'s> Answers<'s> {
         Ok(groups)
     }
 
-    /// Joins the parts of each layer that the split of `answer` does not cut, and returns the best
-    /// split of the resulting layers. Returns `answer` itself if its layers are whole already, or
-    /// if the joined layers differ between profiles or do not fit.
+    /// If the split of `answer` cuts between the modules inside layers, joins the modules of each
+    /// layer that it does not cut, and returns the best split of the joined layers: whole layers
+    /// are easier to configure. Returns `answer` itself if no split of the joined layers can be
+    /// found.
     fn with_whole_layers<'l>(
         &'l self,
         request: &Request,
@@ -258,7 +245,7 @@ impl<'s> Answers<'s> {
         let level = answer.level;
         let positions = &level.layers.placement.positions;
         let cuts = answer.best.solution.plan.cuts();
-        let starts: Vec<String> = cuts.map(|cut| positions.name(cut).to_string()).collect();
+        let starts: Vec<_> = cuts.map(|cut| positions.name(cut).to_string()).collect();
         let all = level
             .in_each_profile
             .iter()
@@ -272,26 +259,23 @@ impl<'s> Answers<'s> {
         Ok(whole.unwrap_or(answer))
     }
 
-    /// Returns the number of IPUs that the framework uses if a replica needs `ipus` IPUs.
+    /// Returns the number of IPUs that the framework reserves if a replica needs `ipus` IPUs:
+    /// PopTorch, for example, reserves a power of 2.
     pub(super) fn supported(&self, ipus: usize) -> usize {
         self.analysis.model.recording.framework.supported(ipus)
     }
 
-    /// Returns the pipelines (schedule, recomputation, place of optimizer state) that `request`
-    /// allows, in groups to try in order.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         self.whole_layers(request)?.pipelines(request)
     }
 
-    /// Iterates over the layerings of all profiles that `request` allows. In each profile, the
-    /// coarsest layering comes first.
+    /// Iterates over the layerings (assignments of operations to layers) that `request` allows: for
+    /// each profile, first whole layers, then the finer modules inside them.
     pub fn levels<'l>(&'l self, request: &Request) -> impl Iterator<Item = Result<&'l Level<'s>>> {
         self.profiles(request)
             .flat_map(move |profile| self.levels_of(profile, request))
     }
 
-    /// Iterates over the layerings of one profile, the coarsest first. If there is only one IPU, or
-    /// if the user gave a split, the only layering is that of whole layers.
     fn levels_of<'l>(
         &'l self,
         profile: SizedProfile<'s>,
@@ -300,8 +284,6 @@ impl<'s> Answers<'s> {
         (0..).map_while(move |number| self.nth_level(profile, request, number).transpose())
     }
 
-    /// Returns the layering of `profile` with index `number` (0 for whole layers, higher for finer
-    /// layers); `None` if there is no such layering.
     fn nth_level(
         &self,
         profile: SizedProfile<'s>,
@@ -311,25 +293,27 @@ impl<'s> Answers<'s> {
         if number > 0 && (request.judged.is_some() || request.all_ipus()?.highest() < 2) {
             return Ok(None);
         }
-        let named = request.named_layers().into_iter().map(str::to_owned);
         let choice = Choice {
-            named: named.collect(),
+            named: request
+                .named_layers()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             placement: request.placement.clone(),
             number,
             samples: profile.samples,
         };
-        let is_asked = |known: &&(Choice, Option<usize>)| known.0 == choice;
         let known = self
             .known
             .borrow()
             .iter()
-            .find(is_asked)
+            .find(|known| known.0 == choice)
             .map(|known| known.1);
         let index = match known {
             Some(index) => index,
             None => {
-                let layers = self.nth_layers(profile, request, number)?;
-                let index = layers
+                let index = self
+                    .nth_layers(profile, request, number)?
                     .map(|layers| self.index_of(layers, profile.samples, request))
                     .transpose()?;
                 self.known.borrow_mut().push((choice, index));
@@ -339,9 +323,9 @@ impl<'s> Answers<'s> {
         Ok(index.map(|index| &self.levels[index]))
     }
 
-    /// Finds the layering of `profile` with index `number`: its layers in `profile`, followed by
-    /// its layers in each profile with another available memory proportion. Returns `None` if there
-    /// is no such layering.
+    /// Finds the layers of the model with index `number` (0 for whole layers, higher for finer
+    /// layers) in `profile` and in each profile with another available memory proportion; `None` if
+    /// the layers cannot be divided so finely.
     fn nth_layers(
         &self,
         profile: SizedProfile<'s>,
@@ -365,9 +349,9 @@ impl<'s> Answers<'s> {
         finer.map_or(Ok(None), |finer| self.in_common(request, finer))
     }
 
-    /// Returns the layers of `all` (one entry per profile), after removing boundaries between
-    /// layers that do not exist in all profiles. Returns `None` if the layers of the profiles still
-    /// differ.
+    /// Returns the layers that all profiles of the model have in common, without the boundaries
+    /// between layers that one of the profiles lacks. `all` has the layers of each profile. Returns
+    /// `None` if the layers still differ without these boundaries.
     fn in_common(
         &self,
         request: &Request,
@@ -382,7 +366,7 @@ impl<'s> Answers<'s> {
         }
         let mut common = all[0].layering.names[1..].to_vec();
         common.retain(|name| all.iter().all(|own| own.layering.names.contains(name)));
-        let with_common_cuts = all
+        let all = all
             .iter()
             .map(|own| {
                 Ok(Layers {
@@ -391,22 +375,18 @@ impl<'s> Answers<'s> {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(Some(with_common_cuts).filter(|all| are_alike(all)))
+        Ok(are_alike(&all).then_some(all))
     }
 
-    /// Returns the index into `levels` of the layering `all`, which is added if it is new. `all`
-    /// has the layers in one profile, followed by the layers in each profile with another available
-    /// memory proportion.
-    ///
-    /// # Errors
-    /// If the profiles are of different models.
+    /// Returns the index into `levels` of the layers `all` (one entry per profile), which are added
+    /// if they are new, or an error if the profiles are of different models.
     fn index_of(
         &self,
         all: Vec<Layers<'s>>,
         samples: Option<u64>,
         request: &Request,
     ) -> Result<usize> {
-        let is_known = |level: &Level<'s>| level.samples == samples && level.layers.are_as(&all[0]);
+        let is_known = |level: &Level<'_>| level.samples == samples && level.layers.are_as(&all[0]);
         if let Some(index) = self.levels.iter().position(is_known) {
             return Ok(index);
         }
@@ -431,15 +411,15 @@ impl<'s> Answers<'s> {
         Ok(self.levels.len() - 1)
     }
 
-    /// Converts an error of a search into the error that the command reports. Constraints or tied
-    /// weights that contradict each other are wrong usage (exit code 2).
+    /// Converts an error of a search into the error that the command reports: contradictory
+    /// constraints or tied weights are wrong usage, with exit code 2.
     pub fn explained(&self, error: Error) -> Error {
         match error.downcast_ref() {
             Some(error @ (SolveError::Contradiction(_) | SolveError::NoSuchPosition(..))) => {
                 refused(error)
             }
-            // An error with a longer chain was found while layers were searched, and already names
-            // the profile.
+            // Add the path of the profile to an error that has no context yet: an error with
+            // context has the path.
             _ if error.is::<TooManyPlaces>() && error.chain().len() == 1 => {
                 error.context(self.analysis.displayed())
             }
@@ -449,9 +429,9 @@ impl<'s> Answers<'s> {
 }
 
 impl<'s> Level<'s> {
-    /// Returns the best split of this layering, in one of `pipelines`, that fits the limits of
-    /// `request`; `None` if no split fits. If the user gave a split, returns this split, whether it
-    /// fits or not.
+    /// Returns the best split of these layers, in one of `pipelines`, that fits the memory limits
+    /// of `request`; `None` if no split fits. If the user gave a split, returns the user's split,
+    /// whether it fits or not.
     pub fn best(
         &self,
         request: &Request,
@@ -465,9 +445,8 @@ impl<'s> Level<'s> {
         Ok(best.map(|best| self.answer(question, best)))
     }
 
-    /// Returns the split of this layering with the lowest peak in one of `pipelines`. Ignores the
-    /// memory limits of `request`. Returns `None` if no split has a peak of fewer than `below`
-    /// bytes.
+    /// Returns the split of these layers with the lowest peak memory in one of `pipelines`,
+    /// whatever the memory limits; `None` if no split has a peak of fewer than `below` bytes.
     pub fn lowest(
         &self,
         request: &Request,
@@ -489,9 +468,9 @@ impl<'s> Level<'s> {
 }
 
 impl<'s> Answer<'_, 's> {
-    /// Returns the costs (memory and time) of ranges of layers in the pipeline of the answer's
-    /// split: at least the ranges within `reach` on all tiles or, without `reach`, only the ranges
-    /// that were computed before.
+    /// Returns the memory and time of ranges of layers in the pipeline of the answer. With `reach`,
+    /// computes all ranges within its bounds; without it, returns only the ranges that the search
+    /// has computed.
     pub fn costs(&self, reach: Option<Reach>) -> Result<PipelineCosts<'s>> {
         let (best, space) = (&self.best, &self.level.space);
         Ok(PipelineCosts {
@@ -500,8 +479,8 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Turns the answer to a changed request into a claim of the report. `change` has the changed
-    /// options.
+    /// Turns the answer to a changed request into a claim, that is, a statement of the report that
+    /// names the changed options (`change`).
     pub fn claim(&self, change: Vec<Word>) -> Result<Claim<'s>> {
         Ok(Claim {
             change,
@@ -510,10 +489,9 @@ impl<'s> Answer<'_, 's> {
         })
     }
 
-    /// Compares two answers to one request; the better answer is `Less`. A split that fits is
-    /// better than a split that does not fit. Of splits that fit, a split whose time is completely
-    /// known is better than a split with a partly unknown time. Splits that do not fit are compared
-    /// by their peaks.
+    /// Orders two answers to one request, the better first: splits that fit before splits that do
+    /// not; among splits that fit, those with a completely known time first, then by the objective;
+    /// among splits that do not fit, by peak memory.
     fn compare(&self, other: &Self) -> Ordering {
         match (self.best.fits, other.best.fits) {
             (true, true) => {}

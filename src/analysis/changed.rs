@@ -1,5 +1,5 @@
 //! Defines a changed request: a copy of the user's request with some options changed, and the list
-//! of the changes as options of the command line.
+//! of the changes as the user would write them on the command line.
 
 use super::Request;
 use super::judged::JudgedSplit;
@@ -7,7 +7,6 @@ use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::Untied;
 use crate::search::{IpuCount, Word};
 
-/// A copy of the user's request with some options changed, and the list of these options.
 #[derive(Debug, Clone)]
 pub(super) struct Changed {
     pub request: Request,
@@ -15,8 +14,6 @@ pub(super) struct Changed {
 }
 
 impl Request {
-    /// Returns a copy of this request, with an empty list of changes. The methods of [`Changed`]
-    /// change the copy.
     pub(super) fn changed(&self) -> Changed {
         Changed {
             request: self.clone(),
@@ -31,8 +28,8 @@ impl Changed {
         self
     }
 
-    /// Sets the number of IPUs over all replicas. If the request has one amount of memory for each
-    /// IPU of a replica, removes the amounts of the IPUs that a replica no longer has.
+    /// Sets the number of IPUs over all replicas. If `--mem-per-tile` has one amount for each IPU
+    /// of a replica, removes the amounts of IPUs that a replica no longer has.
     pub fn with_ipus(mut self, ipus: usize) -> Self {
         self.request.ipus = Some(IpuCount::Exactly(ipus));
         let of_replica = ipus / self.request.options.replicas() as usize;
@@ -71,7 +68,6 @@ impl Changed {
         self.set("--replicas", replicas)
     }
 
-    /// Removes the split that the user gave from the request.
     pub fn without_given(mut self) -> Self {
         self.request.judged = None;
         self.change.push(Word::Without("--splits"));
@@ -79,8 +75,8 @@ impl Changed {
         self
     }
 
-    /// Requests to evaluate the split with `counts`, the number of blocks on each IPU, in the
-    /// pipeline `pipeline`.
+    /// Requests to evaluate, in `pipeline`, the split with `counts`, the number of blocks (numbered
+    /// layers, such as encoder layers) on each IPU.
     pub fn with_counts(self, counts: Vec<usize>, pipeline: Pipeline) -> Self {
         let list: Vec<String> = counts.iter().map(usize::to_string).collect();
         let mut changed = self.without_given().set("--layers-per-ipu", list.join(","));
@@ -89,7 +85,6 @@ impl Changed {
         changed.with_pipeline(pipeline)
     }
 
-    /// Sets the schedule, the recomputation and the place of optimizer state of `pipeline`.
     pub fn with_pipeline(mut self, pipeline: Pipeline) -> Self {
         if pipeline.is_on() {
             self = self.with_schedule(pipeline.schedule);
@@ -104,8 +99,7 @@ impl Changed {
         self
     }
 
-    /// Removes each of the user's constraints for whose index into the constraints `is_dropped`
-    /// returns true.
+    /// Removes each of the user's constraints whose index `is_dropped` accepts.
     pub fn without_constraints(mut self, is_dropped: impl Fn(usize) -> bool) -> Self {
         let all = std::mem::take(&mut self.request.constraints);
         for (index, constraint) in all.into_iter().enumerate() {
@@ -118,7 +112,7 @@ impl Changed {
         self
     }
 
-    /// Allows the layers that share one of `weights` to be on several IPUs (`--untie`).
+    /// Allows different stages to run the layers that share one of `weights`, as `--untie` does.
     pub fn with_untied(mut self, weights: impl Iterator<Item = String>) -> Self {
         for weight in weights {
             self.change.push(Word::Add("--untie", weight.clone()));

@@ -1,5 +1,5 @@
-//! Answers changed requests, from which the report gets its statements about limits, numbers of
-//! IPUs, pipelines and constraints other than the user's.
+//! Answers changed copies of the user's request. The report takes from these answers its statements
+//! about other memory limits, numbers of IPUs, pipelines and constraints.
 
 use super::Request;
 use super::answer::{Answer, Answers};
@@ -16,18 +16,18 @@ use std::ops::Range;
 #[cfg(test)]
 mod tests;
 
-/// A sweep or plan, and the other splits of a report, try every number of IPUs up to this number,
-/// which is that of a POD16.
+/// Every number of IPUs up to this number (the size of a POD16) is tried for sweeps (`--sweep`),
+/// plans (`--plan`) and the other splits of a report; of larger numbers, only some are.
 pub(super) const TRIED_IPUS: usize = 16;
 
 /// If no split fits on the requested IPUs, larger numbers of IPUs are tried up to this number.
 const MOST_IPUS: usize = 64;
 
-/// Maximum number of constraints and tied weights that the search tests one by one. Each test
-/// checks whether the model still fits if this constraint or tied weight stays.
+/// Maximum number of constraints and tied weights that are tested one by one for whether the model
+/// fits only without them. More tests would take too long.
 const MAX_TRIED: usize = 100;
 
-/// Maximum number of rows that `--plan` prints.
+/// Maximum number of rows that `--plan` prints, so that users can compare them at a glance.
 const MAX_ROWS: usize = 8;
 
 impl<'s> Answers<'s> {
@@ -42,11 +42,9 @@ impl<'s> Answers<'s> {
             ..Claims::default()
         };
         if request.judged.is_some() {
-            let changed = request
-                .changed()
-                .without_given()
-                .with_ipus(request.all_ipus()?.highest());
-            claims.without_given = self.answered(changed)?;
+            let ipus = request.all_ipus()?.highest();
+            claims.without_given =
+                self.answered(request.changed().without_given().with_ipus(ipus))?;
         } else if is_refused {
             claims.ipus_tried = (request.memory_per_tile.len() <= 1)
                 .then_some(request.all_ipus()?.highest().max(MOST_IPUS));
@@ -69,20 +67,17 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns the answer to a changed request as a claim, even if no split fits; `None` if no
-    /// split obeys the constraints.
     fn answered(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
         claimed(self.answer(&changed.request)?, changed.change)
     }
 
-    /// Returns the answer to a changed request as a claim; `None` if no split fits.
     fn answered_if_fitting(&self, changed: Changed) -> Result<Option<Claim<'s>>> {
         claimed(self.fitting(&changed.request)?, changed.change)
     }
 
-    /// Returns the answer on the fewest IPUs on which a split fits with the layers and the place of
-    /// optimizer state of `answer`. Returns `None` if that is not fewer IPUs than `answer` uses, or
-    /// if `request` has no fixed number of IPUs.
+    /// Returns the answer on the fewest IPUs on which a split fits with the layers of `answer` and
+    /// with optimizer state in the same place (on the chip, off the chip or sharded). Returns
+    /// `None` if `answer` uses no more IPUs, or if `request` leaves the number of IPUs open.
     fn on_fewer_ipus(
         &self,
         request: &Request,
@@ -94,8 +89,8 @@ impl<'s> Answers<'s> {
         }
         let stages = best.solution.score.stages;
         let mut like = self.pipelines(request)?.concat();
-        like.retain(|pipeline| {
-            pipeline.state == best.pipeline.state && pipeline.replicas == best.pipeline.replicas
+        like.retain(|own| {
+            (own.state, own.replicas) == (best.pipeline.state, best.pipeline.replicas)
         });
         let space = &answer.level.space;
         let fewest = space.fewest_stages(&answer.question, &like, stages)?;
@@ -109,9 +104,9 @@ impl<'s> Answers<'s> {
         Ok(claim.filter(|claim| claim.best.pipeline.state == best.pipeline.state))
     }
 
-    /// Returns the answer on the fewest IPUs on which the model fits, if these are more IPUs than
-    /// `request` has. Returns `None` if the model fits on no number of IPUs up to [`MOST_IPUS`], or
-    /// if `request` has one amount of memory for each IPU or no fixed number of IPUs.
+    /// Returns the answer on the fewest IPUs on which the model fits, if `request` has too few.
+    /// Returns `None` if the model does not fit on [`MOST_IPUS`] either, if `request` leaves the
+    /// number of IPUs open, or if it has one amount of memory for each IPU.
     fn on_more_ipus(&self, request: &Request) -> Result<Option<Claim<'s>>> {
         let IpuCount::Exactly(now) = request.all_ipus()? else {
             return Ok(None);
@@ -144,9 +139,9 @@ impl<'s> Answers<'s> {
         self.answered_if_fitting(request.changed().with_ipus(fewest))
     }
 
-    /// Finds the lowest memory of a tile, the same on every IPU, with which the model fits on the
-    /// IPUs of `request`, and returns the answer with this memory. `answer` must be the split with
-    /// the lowest peak.
+    /// Returns the answer with the lowest memory of a tile, the same on every IPU, with which the
+    /// model fits on the IPUs of `request`: the peak of `answer`, which must be the split with the
+    /// lowest peak, plus the reserve.
     fn with_memory(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Option<Claim<'s>>> {
         let memory = request.options.reserve.beside(answer.best.peak_bytes());
         let mut changed = request.changed().with_memory(memory);
@@ -199,7 +194,7 @@ impl<'s> Answers<'s> {
             .map(|other| request.changed().with_state(other));
         let mut claims = Vec::new();
         for changed in recompute.chain(schedules).chain(states) {
-            // If no split fits with the changed option either, only `--explain` shows the answer.
+            // With `--explain`, the report also shows options with which no split fits.
             let answered = if request.options.moves {
                 self.answered(changed)
             } else {
@@ -207,7 +202,8 @@ impl<'s> Answers<'s> {
             };
             match answered.map_err(|error| self.explained(error)) {
                 Ok(claim) => claims.extend(claim),
-                // On fewer than two IPUs, sharded optimizer state is a usage error.
+                // Leave out sharded optimizer state if `request` has fewer than the two IPUs that
+                // it needs.
                 Err(error) if error.is::<UsageError>() => {}
                 Err(error) => return Err(error),
             }
@@ -215,9 +211,9 @@ impl<'s> Answers<'s> {
         Ok(claims)
     }
 
-    /// Returns minimal sets of constraints and tied weights such that the model fits if the user
-    /// gives up the set. Returns a set that has only constraints and a set that has only tied
-    /// weights, as far as they exist; if neither exists, a set that may have both.
+    /// Returns minimal sets of constraints and tied weights that the user can give up to make the
+    /// model fit: one set with only constraints and one with only tied weights or, if neither
+    /// exists, a set that may have both.
     fn relaxed(&self, request: &Request, answer: &Answer<'_, 's>) -> Result<Vec<Claim<'s>>> {
         let own = request.constraints.len();
         let ties = tied_weights(&answer.level.layers.placement);
@@ -232,10 +228,10 @@ impl<'s> Answers<'s> {
         Ok(found)
     }
 
-    /// Finds a minimal set of constraints and tied weights such that a split for `request` fits
-    /// without the set, and returns the answer without the set; `None` if there is no such set. The
-    /// set has only members of `removable`, which are indices into the list of the constraints of
-    /// `request` followed by `ties`.
+    /// Finds a minimal set of constraints and tied weights such that a split fits without the set,
+    /// and returns the answer without it; `None` if there is no such set. The list of all
+    /// candidates is the constraints of `request` followed by `ties`; only those at the indices
+    /// `removable` may go.
     fn minimal(
         &self,
         request: &Request,
@@ -281,19 +277,14 @@ impl<'s> Answers<'s> {
         if !is_open || !is_by_time || answer.best.replicas > 1 {
             return Ok(None);
         }
-        let claims = (1..=ipus / 2)
-            .map(|of_one| {
-                self.answered_if_fitting(
-                    request
-                        .changed()
-                        .with_replicas(ipus / of_one)
-                        .with_state(answer.best.pipeline.state),
-                )
-            })
-            .collect::<Result<Vec<_>>>()?;
+        let mut claims = Vec::new();
+        for of_one in 1..=ipus / 2 {
+            let changed = request.changed().with_replicas(ipus / of_one);
+            claims
+                .extend(self.answered_if_fitting(changed.with_state(answer.best.pipeline.state))?);
+        }
         Ok(claims
             .into_iter()
-            .flatten()
             .filter(|claim| claim.best.by_rate(&answer.best).is_lt())
             .min_by(|one, other| one.best.by_rate(&other.best)))
     }
@@ -382,8 +373,8 @@ impl<'s> Answers<'s> {
     /// split fits, or if the split uses fewer IPUs than `ipus`.
     fn row(&self, request: &Request, pipeline: Pipeline, ipus: usize) -> Result<Option<Claim<'s>>> {
         let changed = request.changed().with_ipus(ipus).with_pipeline(pipeline);
-        // Keep the place of optimizer state of `pipeline`: other places have their own rows in the
-        // plan.
+        // Keep optimizer state where `pipeline` has it (such as off the chip), since other places
+        // have their own rows in the plan.
         let mut groups = self.pipelines(&changed.request)?;
         groups.retain(|group| group.iter().any(|own| own.state == pipeline.state));
         let row = self
@@ -392,9 +383,9 @@ impl<'s> Answers<'s> {
         claimed(row, changed.change)
     }
 
-    /// Returns the pipelines that a plan (`--plan`) tries: all pipelines that the framework
-    /// supports and `request` allows. Their optimizer state is in the same place as in `answer`
-    /// and, if `request` leaves the place open, also off the chip.
+    /// Returns the pipelines that a plan (`--plan`) tries: all that the framework supports and
+    /// `request` allows, with optimizer state in the same place as in `answer` and, if `request`
+    /// leaves the place open, also off the chip.
     fn planned_pipelines(
         &self,
         request: &Request,
@@ -403,9 +394,7 @@ impl<'s> Answers<'s> {
         let (best, model) = (answer.best.pipeline, &self.analysis.model);
         let mut states = vec![(best.state, best.replicas)];
         let open = self.pipelines(request)?.concat();
-        let is_open = open
-            .iter()
-            .any(|pipeline| pipeline.state != StatePlace::OnChip);
+        let is_open = open.iter().any(|open| open.state != StatePlace::OnChip);
         if best.state == StatePlace::OnChip && is_open {
             states.push((StatePlace::OffChip, request.options.replicas()));
         }
@@ -413,14 +402,9 @@ impl<'s> Answers<'s> {
         let all = asked
             .choose(model)
             .possible(asked, model.backward_start.is_some());
-        let mut planned = Vec::new();
-        for (state, replicas) in states {
-            planned.extend(
-                all.iter()
-                    .map(|pipeline| pipeline.with_state(state, replicas)),
-            );
-        }
-        Ok(planned)
+        let in_state =
+            |(state, replicas)| all.iter().map(move |own| own.with_state(state, replicas));
+        Ok(states.into_iter().flat_map(in_state).collect())
     }
 }
 
@@ -445,8 +429,8 @@ fn tied_weights(placement: &Placement) -> Vec<String> {
 fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
     rows.sort_by(|one, other| {
         let (one, other) = (&one.best, &other.best);
-        let by_time = one.lacks_time.cmp(&other.lacks_time);
-        by_time
+        one.lacks_time
+            .cmp(&other.lacks_time)
             .then(one.by_rate(other))
             .then(one.all_ipus().cmp(&other.all_ipus()))
             .then(one.peak_bytes().cmp(&other.peak_bytes()))
@@ -459,8 +443,9 @@ fn selected<'s>(first: Claim<'s>, mut rows: Vec<Claim<'s>>) -> Vec<Claim<'s>> {
                 && other.best.by_rate(&row.best).is_le()
                 && other.best.peak_bytes() <= row.best.peak_bytes()
         });
-        let last = selected.last();
-        let differs = last.is_some_and(|last| differs(&last.best, &row.best));
+        let differs = selected
+            .last()
+            .is_some_and(|last| differs(&last.best, &row.best));
         if !is_beaten && differs && selected.len() < MAX_ROWS {
             selected.push(row);
         }

@@ -13,24 +13,25 @@ use crate::wording::counted;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
-/// A model that was compiled for one or more IPUs, with information about its files.
+/// A model that was compiled for one or more IPUs, with warnings about its files and their origin.
 #[derive(Debug)]
 pub struct Compilation {
-    /// Bytes that the profile records for each tile of each IPU.
+    /// The compiled model as its profile records it: the bytes on each tile of each IPU.
     pub profile: CompiledProfile,
     /// The layers that run on each IPU; `None` if no `debug.cbor` was read, or no operation has a
     /// layer.
     layers: Option<LayersByIpu>,
-    /// The paths of the files, and facts about the compilation and the target that the report
-    /// repeats.
+    /// The paths of the files, the version of Poplar, the target, and other facts about the
+    /// compilation that the report repeats.
     pub provenance: Provenance,
     /// Warnings about the files, each with the path of the file that it concerns.
     pub warnings: FileWarnings,
-    /// Tables of the profile whose numbers contradict each other, or that lack data.
+    /// Contradictions between tables of the profile, and missing data, which make its numbers
+    /// uncertain.
     pub contradictions: Vec<Contradiction>,
 }
 
-/// Options for reading a compiled model.
+/// Options for reading a model that was compiled for one or more IPUs.
 #[derive(Debug, Clone, Default)]
 pub struct CompilationOptions {
     /// Path of the `debug.cbor`, which gives the layers of operations; `None` if there is no such
@@ -39,7 +40,7 @@ pub struct CompilationOptions {
     /// Whether the user named the `debug.cbor`. If the user did, a file that cannot be read is an
     /// error; otherwise the report lacks layers and has a warning.
     pub is_debug_named: bool,
-    /// How layers are found from the names of operations.
+    /// How layers are found from the names of operations, such as by a regex.
     pub layers: LayerOptions,
     /// Whether to accept a profile that contradicts itself. The report on such a profile has no
     /// verdict.
@@ -57,8 +58,6 @@ impl Compilation {
         Self::read_with(profile, options, &Progress::new())
     }
 
-    /// Reads the profile and the `debug.cbor` in parallel, and shows in `progress` the number of
-    /// rows and bytes that were read. Returns the same errors as [`read`](Self::read).
     pub(crate) fn read_with(
         path: &Path,
         options: &CompilationOptions,
@@ -121,7 +120,6 @@ impl Compilation {
                 counted(ipus, "IPU")
             )));
         }
-        let warnings = self.warnings.iter().map(|(_, warning)| warning.clone());
         Ok(Report::of_compilation(FitInputs {
             profile: &self.profile,
             layers: self.layers.as_ref(),
@@ -131,15 +129,19 @@ impl Compilation {
                 arguments: request.arguments.clone(),
                 ..self.provenance.clone()
             },
-            warnings: warnings.collect(),
+            warnings: self
+                .warnings
+                .iter()
+                .map(|(_, warning)| warning.clone())
+                .collect(),
             contradictions: self.contradictions.clone(),
         }))
     }
 }
 
-/// Returns the layers that run on each IPU, and warnings about the debug contexts. `of_debug` has
-/// the path and the contexts of the debug file, if the file was read. The returned layers are
-/// `None` without a debug file, or if the profile has no program tree.
+/// Returns the layers that run on each IPU, and warnings about `debug.cbor`. There are no layers if
+/// the profile has no program tree or `debug.cbor` was not read; `of_debug` has the path and the
+/// contexts of that file.
 fn layers_by_ipu(
     profile: &CompiledProfile,
     of_debug: Option<(&Path, &DebugInfo)>,

@@ -1,5 +1,5 @@
-//! Defines further profiles of the model, which were recorded with another micro-batch size or
-//! another available memory proportion than the main profile.
+//! Defines further profiles of a model: recorded with another micro-batch size or another available
+//! memory proportion than the main profile, the first that the user names.
 
 use super::{Analysis, Layers};
 use crate::escape::printable;
@@ -11,9 +11,11 @@ use std::collections::BTreeSet;
 /// The setting of the compiler or the model that distinguishes a further profile from the main one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Setting {
-    /// The number of samples in a micro-batch.
+    /// The number of samples in a micro-batch differs from the main profile; the field is this
+    /// number.
     MicroBatch(u64),
-    /// The available memory proportion of matrix products and convolutions.
+    /// The available memory proportion of matrix products and convolutions differs from the main
+    /// profile; the field is this proportion.
     Proportion(f64),
 }
 
@@ -28,8 +30,8 @@ pub struct FurtherProfile {
 }
 
 impl FurtherProfile {
-    /// Returns the number of samples in a micro-batch; `None` if this profile differs from the main
-    /// profile in another setting.
+    /// Returns the number of samples in a micro-batch; `None` if the profile was recorded with
+    /// another available memory proportion instead.
     pub(super) fn samples(&self) -> Option<u64> {
         match self.setting {
             Setting::MicroBatch(samples) => Some(samples),
@@ -38,8 +40,8 @@ impl FurtherProfile {
     }
 }
 
-/// Properties that all profiles of one model have in common: the kind of the properties, and one
-/// entry per property with its value, in order.
+/// One kind of property of a model, such as `layer`, and the values that the model has. The
+/// profiles of one model have the same values in the same order.
 type Properties = (&'static str, Vec<String>);
 
 /// Checks that two profiles are of one model: framework, target, passes, layers, weights and shared
@@ -71,8 +73,8 @@ pub(super) fn check_same(first: &Layers<'_>, other: &Layers<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the properties of a model that are the same in all of its compilations, from the most
-/// general to the most specific.
+/// Returns the properties by which profiles of different models are told apart, such as target,
+/// layers and weights, from the most general to the most specific.
 fn properties(layers: &Layers<'_>) -> Vec<Properties> {
     let (model, placement) = (layers.model(), &layers.placement);
     let pass = match model.backward_start {

@@ -40,8 +40,9 @@ impl JudgedSplit {
             return called_layers(list).map(Self::FirstLayers);
         }
         let plain = list.trim();
-        let inner = plain.strip_prefix(['[', '(']);
-        let inner = inner.and_then(|inner| inner.strip_suffix([']', ')']));
+        let inner = plain
+            .strip_prefix(['[', '('])
+            .and_then(|inner| inner.strip_suffix([']', ')']));
         let names = layer_names(inner.unwrap_or(plain))?.into_iter();
         let unquoted = names.map(|name| name.trim_matches(['"', '\'']).to_owned());
         Ok(Self::FirstLayers(unquoted.collect()))
@@ -71,8 +72,9 @@ impl JudgedSplit {
             "-1" => Some(None),
             number => number.parse().ok().map(Some),
         };
-        let counts: Option<Vec<Option<usize>>> = words.map(count).collect();
-        counts
+        words
+            .map(count)
+            .collect::<Option<Vec<_>>>()
             .filter(|counts| !counts.is_empty())
             .map(Self::LayersPerIpu)
             .ok_or_else(|| {
@@ -82,8 +84,6 @@ impl JudgedSplit {
             })
     }
 
-    /// Returns the layer names in the value of `--splits`; empty for
-    /// [`LayersPerIpu`](Self::LayersPerIpu).
     pub(super) fn layers(&self) -> &[String] {
         match self {
             Self::FirstLayers(names) => names,
@@ -91,8 +91,8 @@ impl JudgedSplit {
         }
     }
 
-    /// If the value of `--splits` is a single text of several words, returns the text, and the
-    /// split in which each word is the first layer of a stage; otherwise `None`.
+    /// If the value of `--splits` is one text with spaces, which may be one layer name or a list of
+    /// names, returns the text, and the split in which each word names the first layer of a stage.
     pub(super) fn in_words(&self) -> Option<(&str, Self)> {
         let [text] = self.layers() else {
             return None;
@@ -101,8 +101,8 @@ impl JudgedSplit {
         (words.len() > 1).then_some((text, Self::FirstLayers(words)))
     }
 
-    /// If the value of `--layers-per-ipu` may be a list of IPU indices, with one entry per layer,
-    /// instead of the numbers of layers on each IPU, returns this list; otherwise `None`.
+    /// Returns the value of `--layers-per-ipu` if it may be a list with the IPU index of each
+    /// layer, instead of the usual list with the number of layers on each IPU.
     pub(super) fn ipus_of_layers(&self) -> Option<Vec<usize>> {
         let Self::LayersPerIpu(list) = self else {
             return None;
@@ -111,16 +111,16 @@ impl JudgedSplit {
         (ipus.len() > 1 && ipus[0] == 0 && ipus.is_sorted()).then_some(ipus)
     }
 
-    /// Converts a `--layers-per-ipu` list that has the IPU index of each layer or block, ascending
-    /// from 0, into numbers of layers on each IPU. Returns no split (`None`) if the list does not
-    /// have this form, or if its entries add up to the number of layers or blocks. If they add up,
-    /// the list could mean IPU indices or numbers of layers; it is read as numbers of layers, and
-    /// the returned flag is true.
+    /// Converts a `--layers-per-ipu` list with the IPU index of each layer or block into the number
+    /// of layers on each IPU. Returns `None` for other lists. A list that could mean either is read
+    /// as numbers of layers: the result is then `None` and true, so that the command can warn.
     pub(super) fn counted(&self, positions: &Positions) -> (Option<Self>, bool) {
         let names = positions.layers();
         let sizes = [names.len(), blocks(names).len()];
-        let ipus = self.ipus_of_layers();
-        let Some(ipus) = ipus.filter(|ipus| sizes.contains(&ipus.len())) else {
+        let Some(ipus) = self
+            .ipus_of_layers()
+            .filter(|ipus| sizes.contains(&ipus.len()))
+        else {
             return (None, false);
         };
         if sizes.contains(&sum(&ipus)) {
@@ -132,7 +132,7 @@ impl JudgedSplit {
         (Some(Self::LayersPerIpu(counts)), false)
     }
 
-    /// Returns the number of IPUs of the split, including IPUs that run nothing.
+    /// Returns the number of IPUs that the split occupies, including IPUs that run nothing.
     pub(super) fn ipus(&self) -> usize {
         match self {
             Self::FirstLayers(names) => names.len() + 1,
@@ -140,7 +140,7 @@ impl JudgedSplit {
         }
     }
 
-    /// Returns the stages of the split as ranges of positions.
+    /// Returns the stages of the split as ranges of positions (In, layers and Out, in order).
     ///
     /// # Errors
     /// If the model has no layer of a name, if the layers are not in the order of the model, if the
@@ -169,9 +169,8 @@ impl JudgedSplit {
         })
     }
 
-    /// Returns one entry per IPU, from IPU 0: the range of positions on the IPU, which is empty for
-    /// an IPU that runs nothing. Returns an error if a layer name is unknown or the numbers of
-    /// layers do not add up.
+    /// Returns one entry per IPU: the range of positions (In, layers and Out, in order) that it
+    /// runs, which is empty for an idle IPU.
     fn positions_by_ipu(&self, positions: &Positions) -> Result<Vec<Range<usize>>> {
         let starts: Vec<usize> = match self {
             Self::FirstLayers(names) => names
@@ -184,8 +183,8 @@ impl JudgedSplit {
         Ok(bounds.windows(2).map(|ends| ends[0]..ends[1]).collect())
     }
 
-    /// Returns the indices of the IPUs that run nothing in this split, ascending; empty if the
-    /// split is invalid.
+    /// Returns the indices of the IPUs that run nothing in this split; none if the split is
+    /// invalid.
     pub(crate) fn idle_ipus(&self, positions: &Positions) -> Vec<usize> {
         let stages = self.positions_by_ipu(positions).unwrap_or_default();
         (0..stages.len())
@@ -194,12 +193,8 @@ impl JudgedSplit {
     }
 }
 
-/// Returns the layer names in mmcv's list of splits, which has items such as
-/// `dict(layer_to_call='backbone.conv1', ipu_id=0)`. The layer of IPU 0 is left out.
-///
-/// # Errors
-/// If an item lacks `layer_to_call` or `ipu_id`, if its layer is an index, or if the values of
-/// `ipu_id` do not count up from 0 or 1.
+/// Returns the first layer of each stage but stage 0 from mmcv's list of splits, which has items
+/// such as `dict(layer_to_call='backbone.conv1', ipu_id=0)`, in the order of the IPUs.
 fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
     let value = |item: &str, key: &str| {
         let (_, after) = item.split_once(key)?;
@@ -238,16 +233,16 @@ fn called_layers(list: &str) -> Result<Vec<String>, BadValue> {
 
 fn listed_in(path: &str) -> Result<String> {
     let file: serde_json::Value = serde_json::from_str(&fs::read_to_string(path)?)?;
-    let list = file.get("layers_per_ipu").context("the key is missing")?;
-    Ok(list.to_string())
+    Ok(file
+        .get("layers_per_ipu")
+        .context("the key is missing")?
+        .to_string())
 }
 
-/// Returns one entry per IPU except IPU 0: the first position on the IPU or, if the IPU runs
-/// nothing, the first position on the next IPU. `counts` has the number of layers on each IPU,
-/// `None` for an equal share. If the numbers add up to the number of layers, they are numbers of
-/// layers; otherwise they are numbers of blocks (layers with one number in their names), as in
-/// configuration files. In runs on the first IPU. If Out is a separate position, it runs on the
-/// last IPU. Returns an error if the numbers add up to neither the layers nor the blocks.
+/// Returns where each IPU but IPU 0 begins, as positions (In, then layers). `counts` has the number
+/// of layers on each IPU, `None` for an equal share. If the numbers do not add up to the number of
+/// layers, they count blocks (numbered layers, such as encoder layers), as configuration files of
+/// frameworks do. An error if they add up to neither.
 fn starts_of_counts(counts: &[Option<usize>], positions: &Positions) -> Result<Vec<usize>> {
     let names = positions.layers();
     let blocks = blocks(names);
@@ -281,9 +276,9 @@ fn sum(counts: &[usize]) -> usize {
     counts.iter().copied().fold(0, usize::saturating_add)
 }
 
-/// Returns the number of blocks that begin in each stage of `plan`. Returns `None` if these numbers
-/// lead back to the split `plan`: that is so unless a stage begins inside a block, or begins
-/// outside blocks at another position than directly after the last block.
+/// Returns the number of blocks (numbered layers, such as encoder layers) on each IPU, if these
+/// numbers alone describe another split than `plan`: a stage begins inside a block, or between
+/// layers outside blocks.
 pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usize>> {
     let blocks = blocks(positions.layers());
     let after = blocks.last().map_or(0, |block| block.end);
@@ -296,9 +291,8 @@ pub(super) fn other_counts(plan: &Plan, positions: &Positions) -> Option<Vec<usi
         .then_some(counts)
 }
 
-/// Returns the number of layers on each IPU for a model of `layers` layers. `counts` has the
-/// numbers that the user fixed; IPUs with `None` share the remaining layers evenly. If the layers
-/// cannot be shared evenly, the first of these IPUs get one more layer each.
+/// Returns the number of layers on each IPU of a model with `layers` layers. IPUs with `None` in
+/// `counts` share the layers that the user did not assign; the first of them get the remainder.
 fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
     let fixed = counts.iter().copied().flatten();
     let left = fixed.fold(layers, usize::saturating_sub);
@@ -310,9 +304,8 @@ fn with_shares(counts: &[Option<usize>], layers: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Returns an error if an IPU runs nothing and that is not allowed. It is not allowed if the number
-/// of IPUs in `request` is lower than the number of `stages`, or if `request` has several amounts
-/// of memory, one for each IPU. `stages` has one entry per IPU: its range of positions.
+/// Returns an error if an IPU runs nothing although `request` has fewer IPUs than the split, or one
+/// amount of memory for each IPU. `stages` has the range of positions on each IPU.
 fn check_idle(request: &Request, stages: &[Range<usize>]) -> Result<()> {
     let Some(ipu) = stages.iter().position(Range::is_empty) else {
         return Ok(());
@@ -394,8 +387,8 @@ mod tests {
         assert_eq!(split.idle_ipus(&apart), [2]);
     }
 
-    /// Layers before the first block are on the first IPU, layers after the last block on the last
-    /// IPU.
+    /// Checks that layers before the first block (numbered layer) run on the first IPU, and layers
+    /// after the last block on the last IPU.
     #[test]
     fn counts_are_of_layers_or_of_blocks() {
         let names = ["", "embeddings", "0.attention", "0.output", "1", "pooler"];

@@ -16,11 +16,12 @@ use rustc_hash::FxHashSet;
 /// A model whose operations and variables are assigned to layers.
 #[derive(Debug)]
 pub struct Layers<'a> {
-    /// The model, and the files that it was read from.
+    /// The model that the layers divide, and the files that it was read from.
     pub(super) analysis: &'a Analysis,
     /// The names of the layers, and the layer that each operation belongs to.
     pub layering: Layering,
-    /// The positions (In, layers, Out) that each operation and variable is attributed to.
+    /// The positions (In, layers, Out) to which each operation and variable is attributed, from
+    /// which the memory of a range of positions follows.
     pub placement: Placement,
     /// Warnings that the layers do not match the structure of the model well.
     pub warnings: Vec<Warning>,
@@ -28,10 +29,11 @@ pub struct Layers<'a> {
     /// find layers, or if the default regex found them.
     pub note: Option<String>,
     /// Whether modules replaced the layers that the default regex finds, because no split of the
-    /// regex's layers fits. If so, a later command that names one of these modules as a layer needs
-    /// `--layer-name-regex auto`.
+    /// regex's layers fits. If so, commands that name modules as layers need `--layer-name-regex
+    /// auto`.
     pub are_switched: bool,
-    /// Whether these layers are the finest ones: the modules inside the layers that were requested.
+    /// Whether these layers are the modules inside the layers that were requested, the finest
+    /// layers.
     pub(super) are_parts: bool,
     pub(super) options: PlacementOptions,
 }
@@ -53,12 +55,9 @@ impl Analysis {
         Ok(layers)
     }
 
-    /// Assigns operations and variables to the layers of `layering`. Before that, operations at the
-    /// beginning or end of the model that use a weight shared by several layers are moved to In or
-    /// Out.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of layers than in any real model.
+    /// Assigns operations and variables to the layers of `layering`. Operations at the beginning or
+    /// end of the model that use a tied weight (shared by several layers) are moved to In or Out
+    /// first, so that the weight ties fewer layers to one stage.
     fn placed(&self, mut layering: Layering, request: &Request) -> Result<Layers<'_>> {
         let place = |layering: &Layering| {
             let placement = match request.rules {
@@ -68,8 +67,8 @@ impl Analysis {
             placement.with_context(|| self.displayed())
         };
         let mut placement = place(&layering)?;
-        let tied = placement.ties.iter().filter(|tie| !tie.is_untied);
-        let tied: Vec<&str> = tied.map(|tie| &*tie.weight).collect();
+        let ties = placement.ties.iter().filter(|tie| !tie.is_untied);
+        let tied: Vec<&str> = ties.map(|tie| &*tie.weight).collect();
         if let Some(free) = layering.without_tied_ends(&self.model, &tied) {
             layering = free.with_named(&self.model, &request.named_layers());
             placement = place(&layering)?;
@@ -87,15 +86,14 @@ impl Analysis {
     }
 }
 
-/// Finds the layers for `request`. If options of `request` name parts of a layer, divides that
-/// layer into its parts. If the user did not choose how to find layers, but names layers that exist
-/// only as modules, the modules become the layers.
+/// Finds the layers for `request`. Divides a layer into the modules inside it if options name one
+/// of these modules.
 fn find_layers(model: &Model, request: &Request) -> Layering {
     let names = request.named_layers();
     let with_named = |layering: Layering| layering.with_named(model, &names);
     let layering = with_named(Layering::new(model, &request.layers));
-    // The commands that reports print may name modules as layers. So if the regex finds no layers
-    // of these names, the modules become the layers.
+    // Commands that reports print may name modules as layers. If the regex does not find the named
+    // layers, use the modules of the model as layers.
     if is_best(request) && layering.modules().is_none() && !has_all(&layering, &names) {
         let modules = with_named(by_modules(model));
         if has_all(&modules, &names) {
@@ -105,12 +103,12 @@ fn find_layers(model: &Model, request: &Request) -> Layering {
     layering
 }
 
-/// Returns whether `request` lets the tool choose how to find layers.
+/// Returns whether the user leaves it to the tool to find layers in the best way.
 fn is_best(request: &Request) -> bool {
     matches!(request.layers.source, LayerSource::Best)
 }
 
-/// Returns whether each of `names` is the name of a layer, `In` or `Out`.
+/// Returns whether the model has a layer of each of `names`, apart from `In` and `Out`.
 fn has_all(layering: &Layering, names: &[&str]) -> bool {
     names
         .iter()
@@ -118,14 +116,10 @@ fn has_all(layering: &Layering, names: &[&str]) -> bool {
 }
 
 impl<'a> Layers<'a> {
-    /// Returns finer layers than `self`, the layers of `request`, to try if no split of `self`
-    /// fits. `number` is the index of the alternative, from 1. If the default regex found these
-    /// layers, alternative 1 has the modules of the model. The last alternative has the modules
-    /// inside the layers. Layers that options name are not divided. Returns `None` beyond the last
-    /// alternative, for the classic rules, and for the greedy solver.
-    ///
-    /// # Errors
-    /// If variables are shared by more distinct sets of the finer layers than in any real model.
+    /// Returns the finer layers with index `number` (from 1), to try if no split of the requested
+    /// layers fits: first the modules of the model, if the default regex found the layers; last the
+    /// modules inside the layers. Returns `None` if there are no finer layers, for the classic
+    /// memory model, and for the greedy solver.
     pub(super) fn finer_layers(&self, request: &Request, number: usize) -> Result<Option<Self>> {
         if request.rules == Rules::Classic || request.options.solver == Solver::Greedy {
             return Ok(None);
@@ -139,17 +133,16 @@ impl<'a> Layers<'a> {
             _ => None,
         };
         let is_switched = self.layering.modules().is_none();
-        layering
-            .map(|layering| {
-                self.analysis
-                    .finer(layering, request, is_switched, are_parts)
-            })
-            .transpose()
+        let finer = |layering| {
+            self.analysis
+                .finer(layering, request, is_switched, are_parts)
+        };
+        layering.map(finer).transpose()
     }
 
-    /// Returns the modules of the model as layers, to try in place of `self`, the layers that the
-    /// default regex found. Returns `None` if the user chose how to find layers or names layers that
-    /// are not modules, if modules are the layers already, or if there are fewer modules than layers.
+    /// Returns the modules of the model as layers, to try in place of the layers that the default
+    /// regex found. Returns `None` if the user chose how to find layers or names other layers, or
+    /// if there are fewer modules than layers.
     fn other_modules(&self, request: &Request) -> Option<Layering> {
         if !is_best(request) || self.layering.modules().is_some() {
             return None;
@@ -168,8 +161,9 @@ impl<'a> Layers<'a> {
 }
 
 impl Analysis {
-    /// Returns an error if `--untie` names a weight that neither layers of `whole` nor parts of
-    /// these layers share, or if `--out-on` is combined with the classic rules, which have no Out.
+    /// Returns an error if `--untie` names a weight that no layers share, not even after layers are
+    /// divided into modules, or if `--out-on` is combined with the classic memory model, which has
+    /// no Out.
     fn check_ties(&self, request: &Request, whole: &Layers<'_>) -> Result<()> {
         let placement = &whole.placement;
         if request.placement.out_on != OutOn::Auto && placement.rules == Rules::Classic {
@@ -199,7 +193,7 @@ impl Analysis {
     }
 
     /// Returns the layers of `request`, after dividing each layer that contains one of the modules
-    /// `names` into parts.
+    /// `names` into its modules.
     pub(super) fn layers_with_parts(
         &self,
         request: &Request,
@@ -234,14 +228,16 @@ impl Analysis {
         })
     }
 
-    /// Divides layers into the modules inside them until no layer contains further modules; `None`
-    /// if no layer can be divided. Layers that options name are not divided, since the options
-    /// would no longer apply to them.
+    /// Divides layers into the modules inside them until no module contains further modules; `None`
+    /// if no layer can be divided. Layers that options name stay whole, or the options would no
+    /// longer apply.
     fn parts(&self, layering: &Layering, request: &Request) -> Option<Layering> {
         let named = request.named_layers();
         let once = |layering: &Layering| {
-            let places = named.iter().flat_map(|name| layering.places_named(name));
-            let whole: FxHashSet<usize> = places.collect();
+            let whole: FxHashSet<usize> = named
+                .iter()
+                .flat_map(|name| layering.places_named(name))
+                .collect();
             layering
                 .refined(&self.model.operations, |position| !whole.contains(position))
                 .filter(|refined| refined.len() <= MAX_PARTS)
@@ -254,9 +250,8 @@ impl Analysis {
 /// ranges of layers takes longer than reading the profile.
 const MAX_PARTS: usize = 400;
 
-/// Returns the message about layers that were found without a regex: the number of layers, and how
-/// they were found. They come from modules or, if the profile names no modules, from the flow of
-/// data. Returns `None` for layers that a regex found.
+/// Returns a message on layers that were found without a regex, from modules or, if the profile
+/// names no modules, from the flow of data. Returns `None` for layers that a regex found.
 fn modules_note(layering: &Layering) -> Option<String> {
     let layers = counted(layering.len() - 1, "layer");
     Some(if layering.modules()?.are_by_flow() {
@@ -273,7 +268,6 @@ fn modules_note(layering: &Layering) -> Option<String> {
     })
 }
 
-/// Returns the modules of the model as layers.
 fn by_modules(model: &Model) -> Layering {
     Layering::new(model, &LayerOptions::modules())
 }
@@ -283,8 +277,11 @@ fn check_count(layering: &Layering) -> Result<()> {
     if layers <= limits::LAYERS {
         return Ok(());
     }
-    let names = layering.names[1..].iter().take(3);
-    let names: Vec<String> = names.map(|name| displayed(name)).collect();
+    let names: Vec<_> = layering.names[1..]
+        .iter()
+        .take(3)
+        .map(|name| displayed(name))
+        .collect();
     Err(usage(format!(
         "the layer regex {} finds {layers} layers ({}, ...), and {} are the maximum; set \
          --layer-name-regex to a regex whose capture group is the same for all operations of a \
@@ -313,8 +310,7 @@ fn regex(layering: &Layering) -> &str {
     layering.regex().map_or("", |regex| regex.as_str())
 }
 
-/// Joins names into one text, separated by commas. If there are more than five names, the text has
-/// only the first three names and the last name.
+/// Joins layer names by commas; of more than five names, shows the first three and the last.
 fn sample(names: &[String]) -> String {
     let shown: Vec<String> = names.iter().map(|name| displayed(name)).collect();
     match shown.as_slice() {
@@ -325,8 +321,6 @@ fn sample(names: &[String]) -> String {
     }
 }
 
-/// Returns the error that no operation name matches the layer regex. The error suggests how to find
-/// layers.
 pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
     let regex = regex(layering);
     let modules = by_modules(model);
@@ -348,8 +342,7 @@ pub(super) fn no_layers(model: &Model, layering: &Layering) -> anyhow::Error {
 
 const NAMES_SHOWN: usize = 10;
 
-/// Returns a text with up to [`NAMES_SHOWN`] distinct operation names, each after a line break and
-/// two spaces.
+/// Lists up to [`NAMES_SHOWN`] distinct operation names for an error message, one on each line.
 fn names(model: &Model) -> String {
     let mut names: Vec<String> = Vec::new();
     for operation in &model.operations {

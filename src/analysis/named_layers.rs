@@ -1,5 +1,5 @@
-//! Resolves the layer names in options of the command: finds their positions in the layer order,
-//! and reads the constraints that name layers.
+//! Finds the layers that options name (`--pin 3=0`, `--splits`), and reads constraints from
+//! options.
 
 use crate::escape::printable;
 use crate::message::{BadValue, usage};
@@ -48,8 +48,8 @@ impl LayerConstraint {
         }
     }
 
-    /// Reads the constraint that the option `option` (such as `--pin`) gives with the value
-    /// `value`. Returns `None` if `option` gives no constraint, or if the value is wrong.
+    /// Reads the constraint that an option such as `--pin` with the value `value` gives; `None` if
+    /// the option gives no constraint, or if the value is wrong.
     pub(crate) fn parse(option: &str, value: &str) -> Option<Self> {
         match option {
             "--pin" => Self::pin(value).ok(),
@@ -59,7 +59,6 @@ impl LayerConstraint {
         }
     }
 
-    /// Returns the names of the layers in the constraint: two for `Together`, otherwise one.
     pub(super) fn layers(&self) -> Vec<&str> {
         match self {
             Self::Together(first, last) => vec![first, last],
@@ -67,8 +66,8 @@ impl LayerConstraint {
         }
     }
 
-    /// Returns the constraint with an index into the layer order in place of each layer name. If
-    /// the model has no layer of a name, the error names the option that gives the constraint.
+    /// Returns the constraint with positions in the layer order in place of layer names, or an
+    /// error that names the option if the model lacks a layer.
     pub(super) fn at(&self, positions: &Positions) -> Result<Constraint> {
         let option = self.to_string();
         let at = |layer: &str| position(positions, layer, &option);
@@ -116,27 +115,26 @@ pub(super) fn layer_names(list: &str) -> Result<Vec<String>, BadValue> {
     if list.trim().is_empty() {
         return Ok(Vec::new());
     }
-    let names = names.iter().map(|name| match name.trim() {
+    let named = |name: String| match name.trim() {
         "" => Err(BadValue::new(format!(
             "'{list}' has a layer without a name; leave out the extra comma"
         ))),
         name => Ok(name.to_owned()),
-    });
-    names.collect()
+    };
+    names.into_iter().map(named).collect()
 }
 
 const NAMES_SHOWN: usize = 8;
 
-/// Returns the index into the layer order of the layer named `layer` (or `In`, `Out`, `None`). If
-/// the model has no layer of that name, the error begins with `option`, the option in which the
-/// user gave the name.
+/// Returns the position of the layer named `layer` (or `In`, `Out`, `None`) in the layer order. If
+/// the model has no such layer, the error begins with `option`, in which the user gave the name.
 pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Result<usize> {
     let name = |position| printable(positions.name(position));
     let (option, text) = (printable(option), printable(layer));
     Err(usage(match positions.find(layer) {
         Named::Layer(position) => return Ok(position),
-        // Unless the option begins a stage, the name of a module inside a layer stands for the
-        // whole layer.
+        // The name of a module inside a layer stands for the whole layer, except where a stage is
+        // to begin: a stage cannot begin inside a layer.
         Named::Inside(position) if !begins_stage(&option) => return Ok(position),
         Named::Ambiguous(all) => {
             let names: Vec<String> = all.into_iter().take(NAMES_SHOWN).map(name).collect();
@@ -157,18 +155,18 @@ pub(super) fn position(positions: &Positions, layer: &str, option: &str) -> Resu
     }))
 }
 
-/// Returns whether the layer that `option` names becomes the first layer of a stage. Such an option
-/// cannot name the first position.
+/// Returns whether the layer that `option` names becomes the first layer of a stage. Such options
+/// cannot name In, which always begins stage 0.
 fn begins_stage(option: &str) -> bool {
     option.starts_with("--splits") || option.starts_with("--cut-before")
 }
 
-/// Returns up to three names that resemble `text` in the name or module path, the most similar
-/// first. They are names of layers, `In` or `Out`. If `begins_stage` is true, they are only names
-/// of positions with which a stage other than stage 0 can begin.
+/// Returns the names of up to three layers (or `In`, `Out`) that resemble `text`, the most similar
+/// first, as suggestions for an error. With `begins_stage`, suggests only layers with which a stage
+/// other than stage 0 can begin.
 fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String> {
     let likeness = |name: &str| (strsim::normalized_levenshtein(name, text) * 1e6) as u64;
-    // In and Out may be the same position, whose name then has both words.
+    // If Out runs on the first IPU, the first position is named `In Out`: suggest either word.
     let named = |position: usize| {
         let name = positions.name(position).to_string();
         let names = match position {
@@ -186,9 +184,8 @@ fn nearest(positions: &Positions, text: &str, begins_stage: bool) -> Vec<String>
     all.into_iter().take(3).map(|(_, name)| name).collect()
 }
 
-/// Describes the unknown layer name `layer` in the text of an error. For `In`, `Out` and `None`,
-/// the text has the reason why there is no such position. The reason depends on `pseudo_layers`,
-/// which tells which of the three positions the layer order has.
+/// Describes the unknown layer name `layer` in an error. For `In`, `Out` and `None`, says why the
+/// memory model has no such position; `pseudo_layers` tells which of the three it has.
 fn unknown(layer: &str, pseudo_layers: PseudoLayers) -> String {
     match (layer, pseudo_layers) {
         ("In" | "Out", PseudoLayers::NoneFirst) => format!(

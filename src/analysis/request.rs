@@ -1,8 +1,7 @@
-//! The user's request, independent of a model, and its translation into a search in one model.
-//!
-//! The command makes a [`Request`] from its options before it reads the model. Everything that
-//! depends on the model is resolved here: memory limits, the number of IPUs, the positions of named
-//! layers, the objective, and the pipeline. The result is a [`Question`].
+//! Defines the user's request, which the command makes from its options before it reads a model,
+//! and translates the request into a search in one model. The translation (a [`Question`]) has the
+//! memory limits, the number of IPUs, the positions of named layers, the objective and the
+//! pipeline.
 
 use super::Analysis;
 use super::answer::Level;
@@ -45,20 +44,23 @@ pub struct Request {
     /// The objective by which splits are compared first. If `None`, the objective is the time of a
     /// step or, if the profile has no cycle counts, the number of IPUs.
     pub goal: Option<Goal>,
-    /// Constraints that a split must obey besides the memory limits.
+    /// Constraints that a split must obey besides the memory limits, such as a layer pinned to an
+    /// IPU.
     pub constraints: Vec<LayerConstraint>,
     /// The user's own split, which is evaluated and compared with the best split.
     pub judged: Option<JudgedSplit>,
     /// The only micro-batch size (in samples) to search, if the model was recorded with several
     /// sizes; `None` for all sizes.
     pub only_size: Option<u64>,
-    /// How much detail the report contains beside the split.
+    /// How much the report contains besides the split: nothing, everything, or also data that only
+    /// an HTML page shows.
     pub detail: Detail,
     /// The arguments of the command line, which the report repeats.
     pub arguments: Vec<String>,
 }
 
-/// Number of IPUs that the original tool assumed if the user gave no number.
+/// Number of IPUs that the original tool assumes if the user gives no number, kept to reproduce its
+/// results.
 const ORIGINAL_IPUS: usize = 16;
 
 impl Request {
@@ -71,12 +73,9 @@ impl Request {
         }
     }
 
-    /// Returns the bytes that a stage may take on each tile, which is the memory of a tile less the
-    /// reserve: one limit for all IPUs, or one for each IPU. `bytes_per_tile` is the tile memory
-    /// that the profile records.
-    ///
-    /// # Errors
-    /// If the reserve is the whole memory of a tile or more.
+    /// Returns the bytes that a stage may take on each tile, that is, the memory of a tile minus
+    /// the reserve: one limit for all IPUs, or one for each IPU. An error if the reserve leaves no
+    /// memory. `bytes_per_tile` is the tile memory that the profile records.
     pub(crate) fn limits(&self, bytes_per_tile: u64) -> Result<Vec<u64>> {
         let limit = |memory: u64| {
             let reserve = self.options.reserve.of(memory);
@@ -87,27 +86,25 @@ impl Request {
                 ))),
             }
         };
-        let memories = self.memories(bytes_per_tile);
-        memories.into_iter().map(limit).collect()
+        self.memories(bytes_per_tile)
+            .into_iter()
+            .map(limit)
+            .collect()
     }
 
-    /// Resolves ambiguous forms of the split that the user gave. A list with the IPU index of each
-    /// layer becomes a list of the number of layers on each IPU. A text of several words becomes
-    /// several first layers, one for each word, unless the text is the name of a layer. Returns
-    /// true if a list can mean either IPU indices or numbers of layers; such a list is not changed.
-    ///
-    /// # Errors
-    /// If the layers of the request cannot be found.
+    /// Resolves ambiguous forms of the user's split. A list with the IPU index of each layer
+    /// becomes the number of layers on each IPU; a text of several words that is not the name of a
+    /// layer becomes several names. Returns true if a list could mean either IPU indices or numbers
+    /// of layers; such a list stays as it is.
     pub(crate) fn settle(&mut self, analysis: &Analysis) -> Result<bool> {
-        let in_words = self.judged.as_ref().and_then(JudgedSplit::in_words);
-        if let Some((text, words)) = in_words {
+        if let Some((text, words)) = self.judged.as_ref().and_then(JudgedSplit::in_words) {
             if analysis.layers(self)?.position(text).is_none() {
                 self.judged = Some(words);
             }
             return Ok(false);
         }
-        let judged = self.judged.as_ref();
-        let Some(judged) = judged.filter(|judged| judged.ipus_of_layers().is_some()) else {
+        let is_list = |judged: &&JudgedSplit| judged.ipus_of_layers().is_some();
+        let Some(judged) = self.judged.as_ref().filter(is_list) else {
             return Ok(false);
         };
         let layers = analysis.layers(self)?;
@@ -116,13 +113,10 @@ impl Request {
         Ok(is_both)
     }
 
-    /// Returns the names of all layers in the user's split, then the names of all layers in
-    /// constraints.
     pub(crate) fn named_layers(&self) -> Vec<&str> {
         let judged = self.judged.iter().flat_map(JudgedSplit::layers);
-        let judged = judged.map(String::as_str);
         let constraints = self.constraints.iter().flat_map(LayerConstraint::layers);
-        judged.chain(constraints).collect()
+        judged.map(String::as_str).chain(constraints).collect()
     }
 
     /// Returns the number of IPUs over all replicas, from the first of these sources that applies:
@@ -160,13 +154,13 @@ impl Request {
         }
     }
 
-    /// Returns the objective of the request, or the default objective if the request has none.
-    ///
-    /// # Errors
-    /// If an option needs cycle counts, and the profile has none.
+    /// Returns the objective of the request or, if it has none, the default objective. An error if
+    /// an option needs cycle counts and the profile has none.
     fn goal(&self, has_cycles: bool) -> Result<Goal> {
-        let goal = self.goal.filter(|goal| goal.needs_cycles());
-        let goal = goal.map(|goal| format!("--objective {}", option_name(&goal)));
+        let goal = self
+            .goal
+            .filter(|goal| goal.needs_cycles())
+            .map(|goal| format!("--objective {}", option_name(&goal)));
         let step = &self.options.step;
         let option = first_true(&[
             (step.micro_batches.is_some(), "--micro-batches"),
@@ -184,8 +178,8 @@ impl Request {
         Ok(self.goal.unwrap_or(usual))
     }
 
-    /// Returns the numbers of replicas to try for sharing optimizer state: the number of replicas
-    /// in the request or, if the request has none, 2 and 4, as far as there are enough IPUs.
+    /// Returns the numbers of replicas among which sharded optimizer state is tried: the number in
+    /// the request or, if it has none, 2 and 4, as far as there are enough IPUs.
     fn sharing_replicas(&self) -> Result<Vec<u64>> {
         let replicas = self.options.replicas();
         if replicas > 1 {
@@ -199,8 +193,8 @@ impl Request {
         Ok([2, 4].into_iter().filter(|&count| count <= most).collect())
     }
 
-    /// Returns the option that selects the solver or the rules of the original tool, which do not
-    /// support pipelines; `None` if neither is selected.
+    /// Returns the option that selects the solver or the memory model of the original tool, which
+    /// do not support pipelines; `None` if neither is selected.
     fn of_original(&self) -> Option<&'static str> {
         first_true(&[
             (self.options.solver == Solver::Greedy, "--solver greedy"),
@@ -208,8 +202,8 @@ impl Request {
         ])
     }
 
-    /// Returns an error that names the first option that the greedy search would ignore. The greedy
-    /// search supports one memory limit, a fixed number of IPUs and no constraints.
+    /// Returns an error that names the first option that the greedy search of the original tool
+    /// would ignore, since a result that ignores an option would mislead.
     fn refuse_greedy(&self, ipus: IpuCount, limits: usize) -> Result<()> {
         first_true(&[
             (
@@ -235,13 +229,10 @@ impl Request {
     }
 }
 
-/// The translation of a request into a search in one layering.
 impl Level<'_> {
-    /// Translates `request` into a search request about the positions of this layering.
-    ///
-    /// # Errors
-    /// If options contradict each other, name layers that the model does not have, or need cycle
-    /// counts that the profile does not have.
+    /// Translates `request` into a search over the positions (In, layers, Out) of these layers. An
+    /// error if options contradict each other, name layers that the model does not have, or need
+    /// cycle counts that the profile does not have.
     pub fn question(&self, request: &Request) -> Result<Arc<Question>> {
         let placement = &self.layers.placement;
         let positions = &placement.positions;
@@ -270,15 +261,10 @@ impl Level<'_> {
         Ok(Question::new(search, placement))
     }
 
-    /// Returns the pipelines that `request` allows, in groups to try in order
-    /// ([`PipelineOptions::states`](crate::memory::PipelineOptions::states)). If a micro-batch runs
-    /// through some layers several times, pipelines whose stages take turns come after pipelines
-    /// whose stages work side by side. The only pipeline is the empty default pipeline if no search
-    /// is requested, or if the solver or the rules of the original tool are selected.
-    ///
-    /// # Errors
-    /// If a pipeline is requested together with the solver or the rules of the original tool, or if
-    /// replicas are to share optimizer state and there is only one replica.
+    /// Returns the pipelines that `request` allows, in groups to try in order: by where optimizer
+    /// state is kept, and for layers that a micro-batch runs through several times, pipelines whose
+    /// stages run side by side before pipelines whose stages take turns. The solver and the memory
+    /// model of the original tool have no pipeline; an error if `request` combines them with one.
     pub fn pipelines(&self, request: &Request) -> Result<Vec<Vec<Pipeline>>> {
         let (asked, model) = (request.options.pipeline, self.layers.model());
         if let Some(original) = request.of_original() {

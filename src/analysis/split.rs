@@ -1,5 +1,5 @@
 //! Turns a request into a report: finds the best split, proves that it is the best, computes the
-//! memory of its stages in full, and answers changed requests.
+//! memory of its stages, and answers changed requests.
 
 use super::answer::{Answer, Answers, Level};
 use super::claims::TRIED_IPUS;
@@ -23,8 +23,8 @@ impl<'a> Layers<'a> {
         &self.analysis.model
     }
 
-    /// Returns the index into the layer order of the layer `name`, or of `In`, `Out` or `None`.
-    /// Returns no index if there is no such layer. Constraints use these indices.
+    /// Returns the index into the layer order of the layer `name`, or of `In`, `Out` or `None`, as
+    /// constraints use it; no index if there is no such layer.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.placement.positions.find(name).layer()
     }
@@ -58,11 +58,8 @@ impl Analysis {
 }
 
 impl<'s> Answers<'s> {
-    /// Answers `request`, and returns everything that the report about the answer contains. The
-    /// field `result` is `None` if the request needs no search.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Analysis::split`], and an error if the model has no layers.
+    /// Answers `request`, and returns everything that the report contains. An error if the model
+    /// has no layers, or for the reasons that [`Analysis::split`] lists.
     pub fn search(&self, request: &Request) -> Result<SearchedLayers<'s>> {
         self.searched(request)
             .map_err(|error| self.explained(error))
@@ -100,9 +97,13 @@ impl<'s> Answers<'s> {
             };
             (profile, searched)
         };
-        let used = costs.profiles().skip(1);
-        let used = used.filter(|profile| shown.profiles.contains(profile));
-        let others: Vec<_> = used.map(alone).collect();
+        let is_used = |profile: &usize| shown.profiles.contains(profile);
+        let others: Vec<_> = costs
+            .profiles()
+            .skip(1)
+            .filter(is_used)
+            .map(alone)
+            .collect();
         if !others.is_empty() {
             result.shown.memory = shown.in_profile(costs, 0).memory;
         }
@@ -114,9 +115,9 @@ impl<'s> Answers<'s> {
         })
     }
 
-    /// Returns the memory of the model on one IPU in each replica, as the memory of the only stage.
-    /// Returns `None` if replicas share optimizer state and `request` does not give their number,
-    /// or if no split obeys the constraints.
+    /// Returns the memory of the whole model on one IPU in each replica, to compare a split with.
+    /// Returns `None` if no split obeys the constraints, or if replicas share optimizer state and
+    /// `request` does not give their number.
     pub fn on_one_ipu(&self, request: &Request) -> Result<Option<StageMemory>> {
         let ipus = request.options.replicas() as usize;
         let state = request.options.pipeline.state;
@@ -132,8 +133,6 @@ impl<'s> Answers<'s> {
         Ok(shown.memory.into_iter().next())
     }
 
-    /// Runs the greedy search of the original tool. Returns whole layers and the result of the
-    /// search.
     fn greedy(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         let asked = costs.request();
@@ -145,8 +144,8 @@ impl<'s> Answers<'s> {
         Ok((level, result))
     }
 
-    /// Returns whole layers, and the costs (memory and time) of all ranges of these layers in the
-    /// first pipeline that `request` allows.
+    /// Returns whole layers, and the memory and time of all ranges of these layers in the first
+    /// pipeline that `request` allows.
     fn all_costs(&self, request: &Request) -> Result<(&Level<'s>, PipelineCosts<'s>)> {
         let level = self.whole_layers(request)?;
         let question = level.question(request)?;
@@ -159,15 +158,14 @@ impl<'s> Answers<'s> {
         Ok((level, costs))
     }
 
-    /// Answers `request` and, if a split fits, proves that it is the best. Returns the layering of
-    /// the answer, and the result of the search.
     fn solved(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let Some(answer) = self.answer(request)? else {
             return self.contradicted(request);
         };
         let numbers = numbers_to_try(request, &answer)?;
-        // The report needs the costs of all ranges of layers if it shows moved cuts, or other splits
-        // on `numbers` of IPUs; otherwise only the costs of the ranges within the memory limits.
+        // The report needs the costs of all ranges of layers if it shows moved split points, or
+        // splits on other numbers of IPUs; otherwise only of the ranges that fit in the memory
+        // limits.
         let has_others = request.options.moves || !numbers.is_empty();
         let (best, limit) = (&answer.best, answer.question.request.highest_limit());
         let stages = best.ipus.max(best.solution.score.stages);
@@ -200,11 +198,9 @@ impl<'s> Answers<'s> {
         Ok((answer.level, result))
     }
 
-    /// Returns a search result without a split, with the reason why no split obeys the constraints
-    /// of `request`, whatever the memory limits.
-    ///
-    /// # Errors
-    /// If the constraints contradict each other.
+    /// Returns a search result that has no split, only the reason why no split obeys the
+    /// constraints of `request` whatever the memory limits. An error if the constraints contradict
+    /// each other.
     fn contradicted(&self, request: &Request) -> Result<(&Level<'s>, SearchResult<'s>)> {
         let (level, costs) = self.all_costs(request)?;
         solve::unproven(&costs.problem())?;
@@ -213,9 +209,9 @@ impl<'s> Answers<'s> {
         Ok((level, SearchResult::alone(costs, outcome, shown)))
     }
 
-    /// Returns one best split for each of `numbers` (numbers of IPUs in a replica), with the layers
-    /// and in the pipeline of `answer`. If no split fits on a number of IPUs, its entry is the
-    /// split with the lowest peak.
+    /// Returns the best split for each of `numbers` of IPUs in a replica, with the layers and the
+    /// pipeline of `answer`. If no split fits on a number of IPUs, returns the split with the
+    /// lowest peak.
     fn by_ipus(
         &self,
         request: &Request,
@@ -226,11 +222,8 @@ impl<'s> Answers<'s> {
         let pipelines = [best.pipeline];
         let mut candidates = Vec::new();
         for ipus in numbers {
-            let request = request
-                .changed()
-                .without_given()
-                .with_ipus(ipus * best.replicas)
-                .request;
+            let ipus = ipus * best.replicas;
+            let request = request.changed().without_given().with_ipus(ipus).request;
             let found = match level.best(&request, &pipelines)? {
                 None => level.lowest(&request, &pipelines, None)?,
                 fitting => fitting,
@@ -241,11 +234,10 @@ impl<'s> Answers<'s> {
     }
 }
 
-/// Returns the numbers of IPUs in a replica for which the report shows the best split, in ascending
-/// order: every number up to 16, then powers of 2, and the neighbours of the number of IPUs in
-/// `answer`. If there is one amount of memory for each IPU, the numbers end at the number in
-/// `answer`. Returns no numbers if `request` does not ask for other splits, or if the model is too
-/// large to compute all ranges of layers.
+/// Returns the numbers of IPUs for which the report shows the best split: every number up to 16,
+/// then powers of 2, and the neighbours of the number in `answer`, which is the maximum if there is
+/// one amount of memory for each IPU. Returns no numbers if `request` does not ask for other
+/// splits, or if the model has too many layers to compute them.
 fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usize>> {
     let positions = answer.level.layers.placement.positions.len();
     if !request.options.what_if || positions > PipelineCosts::MAX_TRIED_POSITIONS {
@@ -262,59 +254,56 @@ fn numbers_to_try(request: &Request, answer: &Answer<'_, '_>) -> Result<Vec<usiz
     Ok((1..=most).filter(is_tried).collect())
 }
 
-/// The layers of a model, and the answer to a request that cuts them into stages.
 #[derive(Debug)]
 pub(crate) struct SearchedLayers<'s> {
-    /// The layers that the split in the answer divides into stages.
+    /// The layers of the model that the answer divides into stages.
     pub layers: &'s Layers<'s>,
-    /// The memory model in the pipeline of the best split, with the place of optimizer state in
-    /// that pipeline. It has no pipeline if no search was requested.
+    /// The memory model for the pipeline of the best split, or for no pipeline if no search was
+    /// requested.
     pub memory: MemoryModel<'s>,
-    /// The answer to the request; `None` if no search was requested.
+    /// The answer to the request, with the search that led to it; `None` if no search was
+    /// requested.
     pub result: Option<SearchResult<'s>>,
-    /// One entry per further profile whose compilation a stage of the answer uses: the index of the
-    /// profile, and the layers of the answer in that profile.
+    /// The further profiles whose compilation a stage of the answer uses: the index of the profile,
+    /// and the layers of the answer in that profile.
     pub others: Vec<(usize, SearchedLayers<'s>)>,
 }
 
 impl SearchedLayers<'_> {
-    /// Returns the index of the profile whose compilation the stage with index `stage` uses.
+    /// Returns the index of the profile from whose compilation the stage `stage` takes its costs.
     pub fn profile_of(&self, stage: usize) -> usize {
-        let result = self.result.as_ref();
-        result.map_or(0, |result| result.shown.profiles[stage])
+        self.result
+            .as_ref()
+            .map_or(0, |result| result.shown.profiles[stage])
     }
 
-    /// Returns warnings about the split, such as about recorded memory and the optimizer update.
+    /// Returns warnings about data that the split depends on: recorded memory, and the optimizer
+    /// update.
     pub fn warnings(&self) -> Vec<Warning> {
         let Some(result) = &self.result else {
             return Vec::new();
         };
-        let of_recording = self.memory.recording_warning().into_iter();
         let of_update = self.memory.update_warning(&result.shown.stages);
-        of_recording.chain(of_update).collect()
+        self.memory
+            .recording_warning()
+            .into_iter()
+            .chain(of_update)
+            .collect()
     }
 
-    /// Builds the report on the answer to `request`. Reads the names of variables from the profile
-    /// again. `command` returns the command line that gives the answer to a changed request.
-    ///
-    /// # Errors
-    /// If the profile has changed since it was first read.
+    /// Builds the report on the answer to `request`. `command` returns the command line that gives
+    /// the answer to a changed request. An error if the profile, which is read again for the names
+    /// of variables, has changed since it was first read.
     pub fn report(
         &self,
         request: &Request,
         command: &(dyn Fn(&[Word]) -> String + Sync),
     ) -> Result<Report> {
-        let Self {
-            layers,
-            memory,
-            result,
-            ..
-        } = self;
-        let result = result.as_ref();
+        let Self { layers, memory, .. } = self;
+        let result = self.result.as_ref();
         let Analysis { model, lookup, .. } = layers.analysis;
         let bytes_per_tile = model.target.bytes_per_tile;
-        let warnings = layers.analysis.warnings.iter().map(|(_, warning)| warning);
-        let warnings = warnings.chain(&layers.warnings).cloned();
+        let of_files = layers.analysis.warnings.iter().map(|(_, warning)| warning);
         let inputs = Inputs {
             model,
             layering: &layers.layering,
@@ -330,15 +319,21 @@ impl SearchedLayers<'_> {
                 memory_model: request.rules.name().to_owned(),
                 ..layers.analysis.provenance.clone()
             },
-            warnings: warnings.chain(self.warnings()).collect(),
+            warnings: of_files
+                .chain(&layers.warnings)
+                .cloned()
+                .chain(self.warnings())
+                .collect(),
             command,
         };
         let mut report =
             Report::new(inputs, lookup.as_ref()).with_context(|| layers.analysis.displayed())?;
         if let Some(what_if) = &mut report.what_if {
             let memories = request.memories(bytes_per_tile);
-            let reserves = memories.iter().map(|&own| request.options.reserve.of(own));
-            what_if.reserves = reserves.collect();
+            what_if.reserves = memories
+                .iter()
+                .map(|&own| request.options.reserve.of(own))
+                .collect();
             what_if.memories = memories;
         }
         Ok(report)

@@ -88,8 +88,7 @@ pub(super) fn most_over(
     if over(most) == 0 {
         return None;
     }
-    let memory = &split.memory[most];
-    let positions = stage.positions.clone();
+    let (memory, positions) = (&split.memory[most], stage.positions.clone());
     Some((
         OverLimit::new(costs, positions, costs.limit_of(most), memory),
         advice(costs.memory_in(split.profiles[most]), &stage, memory),

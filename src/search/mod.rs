@@ -1,14 +1,12 @@
-//! Finds the best split of one layering (a choice of layers).
+//! Finds the best split of a model whose operations are assigned to layers. A [`Space`] keeps the
+//! memory and time of ranges of layers, in each pipeline that the search tries ([`PipelineCosts`]),
+//! so that all requests share them. For a [`SearchRequest`], it finds a [`Candidate`]: the best
+//! split in one pipeline on a number of IPUs or, if no split fits, the split with the lowest peak.
 //!
-//! [`SearchRequest`] is a request about one layering of one model. A [`Space`] has a layering, and
-//! in each pipeline the memory and time of the layering's ranges of layers ([`PipelineCosts`]),
-//! which are computed once for all requests. A [`Space`] finds a [`Candidate`]: the best split in a
-//! pipeline on a number of IPUs, or the split with the lowest peak if no split fits.
-//!
-//! `analysis/answer.rs` decides which layerings, places of optimizer state and numbers of IPUs are
-//! tried, and in which order. A [`SearchResult`] has the answer to the user's request, the memory
-//! of each stage of this answer in full, and [`Claims`]: the answers to changed requests, which
-//! reports use to show the effect of other options, limits and numbers of IPUs.
+//! `analysis/answer.rs` decides which layers, places of optimizer state and numbers of IPUs are
+//! tried. A [`SearchResult`] has the answer to the user's request, and [`Claims`]: the answers to
+//! changed requests, with which reports show the effect of other options, limits and numbers of
+//! IPUs.
 
 mod advice;
 mod pipeline_costs;

@@ -13,23 +13,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// For models with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, other splits are
-/// shown only from ranges that begin at certain positions. The number of these positions, apart
-/// from position 0, is less than this.
+/// In a model with more than [`PipelineCosts::MAX_TRIED_POSITIONS`] positions, reports show other
+/// splits only from ranges that start near the cuts of the shown split: at fewer than this number
+/// of positions, apart from position 0.
 const MAX_TRIED_STARTS: usize = 160;
 
-/// A search request in one pipeline, with all data that the solver needs.
+/// A search request in one pipeline, with the memory, time and constraints that the solver needs.
 #[derive(Debug, Clone)]
 pub struct PipelineCosts<'a> {
-    /// The search request, with the data that do not depend on the pipeline.
+    /// The search request, with the constraints and other data that all pipelines share.
     pub question: Arc<Question>,
-    /// One entry per profile: its memory model, set to the pipeline of these costs. Never empty.
+    /// The memory model of each profile (there is at least one), set to the pipeline of these
+    /// costs.
     pub memory_by_profile: Vec<Arc<MemoryModel<'a>>>,
     /// Number of IPUs of each replica. With [`IpuCount::UpTo`], this is the maximum until the
     /// search has found the number that the model needs.
     pub ipus: usize,
-    /// One entry per profile, all with the same positions: the bytes of the ranges that are
-    /// computed so far, the bytes that flow over cuts, and the times of stages.
+    /// One entry per profile, all with the same positions: the bytes of the ranges of positions
+    /// that were computed, the bytes that flow over cuts, and the times of stages.
     pub by_profile: Vec<ProfileCosts>,
 }
 
@@ -54,7 +55,7 @@ impl<'a> PipelineCosts<'a> {
         costs
     }
 
-    /// Returns the indices of the profiles, which are indices into `by_profile`.
+    /// Returns the indices of all profiles of the model, which are indices into `by_profile`.
     pub fn profiles(&self) -> Range<usize> {
         0..self.by_profile.len()
     }
@@ -76,7 +77,7 @@ impl<'a> PipelineCosts<'a> {
         self.by_profile[0].times.as_deref()
     }
 
-    /// Returns a copy of these costs that has only the profile with index `profile`.
+    /// Returns the costs as if the profile with index `profile` were the only profile of the model.
     pub fn in_profile(&self, profile: usize) -> Self {
         Self {
             memory_by_profile: vec![Arc::clone(&self.memory_by_profile[profile])],
@@ -98,9 +99,9 @@ impl<'a> PipelineCosts<'a> {
         self.request().options.proportions.get(profile).copied()
     }
 
-    /// Returns one value per stage of a split, computed in the profile of the stage. `profiles` has
-    /// one entry per stage, the index of its profile. The function `of` computes the values of all
-    /// stages from one profile's memory model.
+    /// Returns one value per stage of a split, each computed in the profile from which the stage
+    /// takes its costs: `profiles` has the index of this profile for each stage. `of` computes the
+    /// values of all stages from the memory model of one profile.
     pub(super) fn in_own_profiles<T>(
         &self,
         profiles: &[usize],
@@ -114,12 +115,14 @@ impl<'a> PipelineCosts<'a> {
         Ok(own.into_values().collect())
     }
 
-    /// Returns the request: number of IPUs, limits, goal, constraints and options.
+    /// Returns the request that these costs are for: number of IPUs, limits, goal, constraints and
+    /// options.
     pub fn request(&self) -> &SearchRequest {
         &self.question.request
     }
 
-    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas).
+    /// Returns the pipeline (schedule, recomputation, place of optimizer state, replicas) of these
+    /// costs.
     pub fn pipeline(&self) -> Pipeline {
         self.memory().pipeline()
     }
@@ -157,7 +160,8 @@ impl<'a> PipelineCosts<'a> {
         }
     }
 
-    /// Returns the bytes that the stage on the IPU with index `ipu` may take on each tile.
+    /// Returns the memory limit of the IPU with index `ipu`: the bytes that a stage may take on
+    /// each tile.
     pub fn limit_of(&self, ipu: usize) -> u64 {
         let limits = Limits::new(&self.request().limits);
         limits.of(ipu).unwrap_or(limits.highest())
@@ -166,12 +170,11 @@ impl<'a> PipelineCosts<'a> {
     /// Returns whether each stage is within the memory limit of its IPU. `peaks` has one entry per
     /// stage, the bytes on its fullest tile.
     pub(super) fn are_within_limits(&self, peaks: &[u64]) -> bool {
-        let mut peaks = peaks.iter().enumerate();
-        peaks.all(|(ipu, &bytes)| bytes <= self.limit_of(ipu))
+        (0..peaks.len()).all(|ipu| peaks[ipu] <= self.limit_of(ipu))
     }
 
-    /// Returns whether all ranges of positions are computed, including ranges over the memory
-    /// limits.
+    /// Returns whether the bytes of all ranges of positions are computed, including ranges over the
+    /// memory limits, so that splits over the limits can be compared, too.
     pub fn has_all(&self) -> bool {
         self.by_profile
             .iter()
@@ -191,8 +194,8 @@ impl<'a> PipelineCosts<'a> {
     }
 
     /// Finds the best split on the smallest number of IPUs of a replica on which any split fits,
-    /// even if the framework does not support this number. Returns `None` if no split fits on at
-    /// most `stages` IPUs.
+    /// even if the framework does not support this number (PopTorch only supports powers of 2).
+    /// Returns `None` if no split fits on `stages` IPUs.
     pub(super) fn on_fewest(&self, stages: usize) -> Result<Option<Candidate>> {
         let fewest = self.fewest(stages)?;
         self.best_on(fewest.filter(|&fewest| fewest <= stages))
@@ -219,8 +222,8 @@ impl<'a> PipelineCosts<'a> {
         })
     }
 
-    /// Finds the split with the lowest peak among the splits whose stages are all computed ranges.
-    /// The split may exceed the memory limits.
+    /// Finds the split with the lowest peak whose stages are all computed ranges, whatever the
+    /// memory limits.
     pub(super) fn lowest(&self) -> Result<Option<Candidate>> {
         let lowest = obedient(solve::unproven(&self.problem().at_any_limit()))?;
         Ok(lowest.map(|lowest| Candidate::new(self, self.ipus, false, lowest)))
@@ -258,9 +261,9 @@ fn obedient<T>(found: Result<Option<T>, SolveError>) -> Result<Option<T>> {
     }
 }
 
-/// Returns the items of `positions` (ascending) whose distance from the nearest of `cuts` is at
-/// most d positions. d is the largest distance up to `farthest` for which `fits` accepts the number
-/// of items. Returns `None` if `fits` rejects even d = 0.
+/// Returns `positions` near `cuts`, as many as `fits` accepts: all positions (which must be
+/// ascending) at most d positions away from a cut, for the largest d up to `farthest` for which
+/// `fits` accepts their number. Returns `None` if `fits` rejects even d = 0.
 pub(crate) fn near_cuts(
     positions: &[u32],
     cuts: &BTreeSet<u32>,

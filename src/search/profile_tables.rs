@@ -1,10 +1,10 @@
-//! Computes and keeps the memory and time of the ranges of one layering in one profile, in each
-//! pipeline, as far as requests need them.
+//! Computes and keeps the memory and time of ranges of layers in one profile, in each pipeline, as
+//! far as requests need them.
 //!
-//! Ranges are computed once for each pipeline, and again only if a request needs ranges with more
-//! bytes or splits with more stages. The bytes of ranges are first computed only on a few
-//! *critical* tiles, which are the fullest tiles of splits that the search found. The bytes of a
-//! range are therefore lower bounds until a split is checked on all tiles
+//! The bytes of ranges are computed once for each pipeline, and again if a later request needs
+//! ranges with more bytes or splits with more stages. They are first computed only on a few
+//! *critical* tiles: the fullest tiles of splits that the search has found. The bytes of a range
+//! are therefore lower bounds, until a split is checked on all tiles
 //! ([`ProfileTables::exact_peaks`]).
 
 use crate::memory::{MemoryModel, Pipeline, PlacedStage};
@@ -17,11 +17,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Maximum number of values that are kept at a time, over all pipelines. Each value takes 8 bytes,
-/// and is for one range and one number of stages after this range.
+/// Maximum number of values that are kept at a time, over all pipelines, to bound memory. A value
+/// (8 bytes) is the bytes of one range of layers, for one number of stages after this range.
 const MAX_NUMBERS: usize = 1 << 25;
 
-/// Bounds on the ranges of positions that are computed: a range that exceeds one is not extended.
+/// Bounds on the ranges of positions (In, layers, Out) whose costs are computed, which save time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reach {
     /// Ranges with at most this number of bytes on their fullest tile are computed.
@@ -36,17 +36,18 @@ pub struct Reach {
 /// single tiles.
 const TILES_OF_A_CRITICAL_ONE: usize = 4;
 
-/// Value of [`Computed::tiles`] if ranges were computed on all tiles, not only on critical ones.
+/// Value of [`Computed::tiles`] for ranges that were computed on all tiles, not only critical ones.
 const ALL_TILES: usize = usize::MAX;
 
-/// Selects the tiles on which a request needs the bytes of ranges.
+/// The tiles on which a request needs the bytes of ranges of layers.
 #[derive(Clone, Copy)]
 pub(super) enum Tiles {
-    /// The tiles on which the ranges are already computed.
+    /// Any tiles: the bytes that earlier requests computed are enough.
     Known,
-    /// All critical tiles (the fullest tiles of splits) found so far.
+    /// All critical tiles (the fullest tiles of splits) found so far, so that bytes are lower
+    /// bounds.
     Critical,
-    /// All tiles of the model.
+    /// All tiles of the model, so that the bytes are exact.
     All,
 }
 
@@ -55,11 +56,12 @@ pub(super) enum Tiles {
 /// stages.
 pub(super) type KnownCosts<'a> = (Arc<MemoryModel<'a>>, ProfileCosts);
 
-/// Costs of the ranges of positions of one layering in one profile, in each pipeline that the
-/// search tries.
+/// The memory and time of ranges of positions (In, layers, Out) in one profile, in each pipeline
+/// that the search tries.
 #[derive(Debug)]
 pub struct ProfileTables<'a> {
-    /// The memory model without a pipeline.
+    /// The memory model of the profile without a pipeline, from which the one for each pipeline is
+    /// made.
     pub(super) memory: MemoryModel<'a>,
     /// One entry per position except the last: the bytes of the variables that flow over a cut
     /// after this position.
@@ -72,14 +74,11 @@ pub struct ProfileTables<'a> {
     computed: RefCell<Vec<Computed<'a>>>,
 }
 
-/// Costs of ranges of positions in one pipeline.
 #[derive(Debug)]
 struct Computed<'a> {
-    /// The pipeline as requested. Some of its settings may have no effect.
+    /// The pipeline that the search asked for, by which these costs are found again.
     pipeline: Pipeline,
-    /// The memory model of the profile, set to the pipeline.
     memory: Arc<MemoryModel<'a>>,
-    /// Bytes of ranges, bytes that flow over cuts, and times of stages.
     costs: ProfileCosts,
     reach: Reach,
     /// Number of critical tiles on which the ranges in `costs` were computed, in the order in which
@@ -92,9 +91,9 @@ struct Computed<'a> {
 }
 
 impl<'a> ProfileTables<'a> {
-    /// Prepares tables without computed ranges for the layering in `memory`, a memory model that is
-    /// not set to a pipeline. `cycles` are the cycles of the layering's positions, and `step` has
-    /// the other numbers that the time of a step depends on.
+    /// Prepares tables without computed ranges for the layers of `memory`, a memory model that is
+    /// not set to a pipeline. `cycles` has the cycles of the positions (In, layers, Out), and
+    /// `step` the other numbers that the time of a step depends on.
     pub fn new(memory: MemoryModel<'a>, cycles: Option<CyclesByLayer>, step: StepOptions) -> Self {
         let fullest = memory.recorded_fullest_tile().map(|(tile, _)| tile);
         Self {
@@ -107,9 +106,9 @@ impl<'a> ProfileTables<'a> {
         }
     }
 
-    /// Returns one entry per stage of `stages`, the bytes on its fullest tile. `stages` are stages
-    /// of a split in `pipeline`, each with the bytes that the search assumed. The fullest tiles of
-    /// stages that need more bytes than assumed become critical.
+    /// Returns the bytes on the fullest tile of each of `stages`, the stages of a split in
+    /// `pipeline`, computed on all tiles. Each stage comes with the bytes that the search assumed
+    /// from critical tiles; if a stage needs more, its fullest tile becomes critical.
     pub(super) fn exact_peaks(
         &self,
         pipeline: Pipeline,
@@ -120,9 +119,8 @@ impl<'a> ProfileTables<'a> {
         if one.tiles == ALL_TILES {
             return Ok(stages.iter().map(|(_, assumed)| *assumed).collect());
         }
-        let new: Vec<PlacedStage> = stages
-            .iter()
-            .map(|(stage, _)| stage.clone())
+        let new = stages.iter().map(|(stage, _)| stage.clone());
+        let new: Vec<_> = new
             .filter(|stage| !one.fullest.contains_key(stage))
             .collect();
         let of_new = one.memory.fullest_tiles(&new);
@@ -139,16 +137,16 @@ impl<'a> ProfileTables<'a> {
         Ok(peaks)
     }
 
-    /// Returns for how many pipelines ranges can be computed in one pass over the tiles without
-    /// keeping more than `MAX_NUMBERS` values; at least 1.
+    /// Returns for how many pipelines (at least one) a single pass over the tiles can compute
+    /// ranges without keeping more than `MAX_NUMBERS` values.
     pub(super) fn at_once(&self, reach: Reach) -> usize {
         let positions = self.memory.layers();
         let numbers = positions * positions / 2 * (reach.stages.min(positions) + 1);
         (MAX_NUMBERS / numbers.max(1)).max(1)
     }
 
-    /// Returns one entry per pipeline of `pipelines`: its costs, with at least the ranges of
-    /// positions within `reach`, and with their bytes on at least the tiles that `tiles` selects.
+    /// Returns the costs in each of `pipelines`: at least the ranges of positions within `reach`,
+    /// with their bytes on at least the tiles that `tiles` selects.
     pub(super) fn in_each(
         &self,
         pipelines: &[Pipeline],
@@ -169,9 +167,8 @@ impl<'a> ProfileTables<'a> {
         Ok(known.collect())
     }
 
-    /// Computes the bytes of ranges for the pipelines at the indices `indices` into `computed`, on
-    /// the tiles that `tiles` selects. Skips pipelines whose ranges within `reach` are already
-    /// computed on these tiles.
+    /// Computes the bytes of ranges within `reach`, on the tiles that `tiles` selects, for the
+    /// entries of `computed` at `indices`, except entries that have these bytes already.
     fn compute(
         &self,
         indices: &[usize],
@@ -189,10 +186,8 @@ impl<'a> ProfileTables<'a> {
         };
         let mut computed = self.computed.borrow_mut();
         let is_lacking = |&index: &usize| {
-            let Computed {
-                reach: own, tiles, ..
-            } = computed[index];
-            own.bytes < reach.bytes || own.stages < reach.stages || tiles < least
+            let one = &computed[index];
+            one.reach.bytes < reach.bytes || one.reach.stages < reach.stages || one.tiles < least
         };
         let lacking: Vec<usize> = indices.iter().copied().filter(is_lacking).collect();
         if lacking.is_empty() {
@@ -203,8 +198,8 @@ impl<'a> ProfileTables<'a> {
             stages: reach.stages.max(computed[index].reach.stages),
         });
         let tiles = least.max(all);
-        // If the reach of a pipeline stays the same, the bytes on already computed tiles are kept,
-        // and only the critical tiles found later are computed.
+        // A pipeline whose reach stays the same keeps its bytes on the tiles computed before: only
+        // the critical tiles found since then are added.
         let kept = |one: &Computed<'_>| match one.reach == reach && tiles < ALL_TILES {
             true => one.tiles,
             false => 0,
@@ -229,38 +224,34 @@ impl<'a> ProfileTables<'a> {
         Ok(())
     }
 
-    /// Returns the index into `computed` of the entry for `pipeline`. If `computed` lacks the
-    /// pipeline, adds it without ranges.
     fn index_of(&self, pipeline: Pipeline) -> Result<usize> {
         let mut computed = self.computed.borrow_mut();
-        let known = computed.iter().position(|known| known.pipeline == pipeline);
-        if let Some(index) = known {
+        if let Some(index) = computed.iter().position(|one| one.pipeline == pipeline) {
             return Ok(index);
         }
-        // The live ranges of variables depend only on recomputation, so a memory model with the
-        // same recomputation is reused.
-        let like = computed
+        // Only recomputation changes when variables are live. So make the memory model from one
+        // with the same recomputation, if there is one, which spares computing the liveness again.
+        let memory = computed
             .iter()
-            .find(|known| known.pipeline.recompute == pipeline.recompute);
-        let memory = like
+            .find(|one| one.pipeline.recompute == pipeline.recompute)
             .map_or(&self.memory, |like| &*like.memory)
             .in_pipeline(pipeline)?;
         let times = match computed.first() {
-            Some(Computed { costs, .. }) => {
-                let times = costs.times.as_ref();
-                times.map(|times| times.in_pipeline(pipeline))
-            }
+            Some(one) => one
+                .costs
+                .times
+                .as_ref()
+                .map(|times| times.in_pipeline(pipeline)),
             None => self.times(&memory)?,
-        };
-        let costs = ProfileCosts {
-            ranges: Arc::default(),
-            cut_bytes: Arc::clone(&self.cut_bytes),
-            times: times.map(Arc::new),
         };
         computed.push(Computed {
             pipeline,
             memory: Arc::new(memory),
-            costs,
+            costs: ProfileCosts {
+                ranges: Arc::default(),
+                cut_bytes: Arc::clone(&self.cut_bytes),
+                times: times.map(Arc::new),
+            },
             reach: Reach::default(),
             tiles: 0,
             fullest: HashMap::new(),
@@ -268,8 +259,8 @@ impl<'a> ProfileTables<'a> {
         Ok(computed.len() - 1)
     }
 
-    /// Builds the times of stages in the pipeline of `memory`. Returns `None` if the profile has no
-    /// cycle counts.
+    /// Returns the times of stages in the pipeline of `memory`; `None` if the profile has no
+    /// cycles.
     fn times(&self, memory: &MemoryModel<'a>) -> Result<Option<StageTimes>> {
         let Some(cycles) = &self.cycles else {
             return Ok(None);
@@ -290,17 +281,13 @@ impl<'a> ProfileTables<'a> {
     }
 }
 
-/// If more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines in `computed`
-/// except the pipelines at `indices`.
+/// Bounds memory: if more than [`MAX_NUMBERS`] values are kept, drops the ranges of all pipelines
+/// in `computed` except those at `indices`.
 fn drop_others(computed: &mut [Computed<'_>], indices: &[usize]) {
-    let numbers = computed
-        .iter()
-        .map(|one| one.costs.ranges.iter().count() * (one.reach.stages + 1));
-    if numbers.sum::<usize>() <= MAX_NUMBERS {
-        return;
-    }
+    let numbers = |one: &Computed<'_>| one.costs.ranges.iter().count() * (one.reach.stages + 1);
+    let is_full = computed.iter().map(numbers).sum::<usize>() > MAX_NUMBERS;
     for (index, one) in computed.iter_mut().enumerate() {
-        if !indices.contains(&index) {
+        if is_full && !indices.contains(&index) {
             one.costs.ranges = Arc::default();
             (one.reach, one.tiles) = (Reach::default(), 0);
         }

@@ -15,16 +15,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Minimum of the number of stages for which ranges are computed. With more IPUs, ranges are
-/// computed for splits into as many stages as the next power of 2, so that requests about similar
-/// numbers of IPUs share the results.
+/// Ranges of layers are computed for splits into at least this number of stages, and otherwise for
+/// the next power of 2 of the number of IPUs, so that requests for similar numbers of IPUs share
+/// the results.
 const LEAST_STAGES: usize = 4;
 
 /// Options of a search that do not depend on the model: how to search, and which results to
 /// compute.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SearchOptions {
-    /// Memory on each tile that the split must leave free.
+    /// Memory on each tile that the split must leave free, as a safety margin.
     pub reserve: Reserve,
     /// The algorithm that finds the split: the integer program, or the greedy search of the
     /// original tool.
@@ -32,14 +32,15 @@ pub struct SearchOptions {
     /// Schedule, recomputation, place of the optimizer state and number of replicas. The search
     /// chooses the settings that the user did not give.
     pub pipeline: PipelineOptions,
-    /// Numbers that the time of a step depends on, besides the cycles of layers.
+    /// Numbers that the time of a step depends on besides cycles, such as the number of
+    /// micro-batches.
     pub step: StepOptions,
     /// Whether to compute a split. If this is false, only the results that the other fields request
     /// are computed.
     pub split: bool,
-    /// Whether to compute the best split for each number of IPUs.
+    /// Whether to compute the best split for each number of IPUs (`--sweep`).
     pub sweep: bool,
-    /// Whether to find the best configurations over all numbers of IPUs and pipelines.
+    /// Whether to find the best configurations over all numbers of IPUs and pipelines (`--plan`).
     pub plan: bool,
     /// Whether to compute the effect of moving a layer over each cut of the shown split, and the
     /// best splits in other pipelines.
@@ -56,7 +57,8 @@ pub struct SearchOptions {
     pub proportions: Vec<f64>,
 }
 
-/// The request of a search in one model: IPUs, limits, goal and constraints.
+/// The request of a search in one model: IPUs, limits, goal and constraints, with positions in
+/// place of layer names.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchRequest {
     /// Options of the search that do not depend on the model. Their `reserve` is already subtracted
@@ -76,24 +78,24 @@ pub struct SearchRequest {
     pub given: Option<Plan>,
 }
 
-/// A search request about one layering of a model, with all data that do not depend on the
-/// pipeline.
+/// A search request about a model with given layers, with all data that do not depend on the
+/// pipeline (schedule, recomputation, place of optimizer state).
 #[derive(Debug)]
 pub struct Question {
-    /// The request: number of IPUs, limits, goal, constraints and options.
+    /// The user's request, with positions in place of layer names.
     pub request: SearchRequest,
-    /// The constraints of the request, and one constraint for each weight that several positions
-    /// share.
+    /// The constraints of the request, and one for each weight that several positions (In, layers,
+    /// Out) share, since a weight is on one IPU.
     pub(super) constraints: Vec<Constraint>,
     /// The constraints for pipelines whose stages work at the same time: all entries of
-    /// `constraints`, and one constraint for each stretch of positions that a micro-batch runs
-    /// through several times.
+    /// `constraints`, and one for each stretch of positions that a micro-batch runs through several
+    /// times, which such a pipeline cannot cut.
     pub(super) side_by_side: Vec<Constraint>,
 }
 
 impl Question {
-    /// Adds to `request` the constraints that the layering with the positions of `placement`
-    /// imposes.
+    /// Adds to `request` the constraints that the model itself imposes: layers that share a weight,
+    /// or that a micro-batch runs through several times, must be in one stage.
     pub fn new(request: SearchRequest, placement: &Placement) -> Arc<Self> {
         let mut constraints = request.constraints.clone();
         if request.options.solver == Solver::Ilp {
@@ -117,8 +119,8 @@ impl Question {
         })
     }
 
-    /// Returns the limits of the ranges that can be part of a split within the memory limits: the
-    /// maximum bytes of a range, and the maximum number of stages of a split.
+    /// Returns the maximum bytes of a range of layers, and the maximum number of stages, for which
+    /// ranges must be computed to find every split within the memory limits.
     pub(super) fn reach_of_limits(&self) -> Reach {
         Reach {
             bytes: self.request.highest_limit(),
@@ -146,10 +148,9 @@ impl Question {
             Goal::Time => one.by_rate(other),
             _ => Ordering::Equal,
         };
-        let scores = [one, other].map(|candidate| &candidate.solution.score);
         by_ipus
             .then(by_rate)
-            .then_with(|| scores[0].compare(scores[1], goal))
+            .then_with(|| one.solution.score.compare(&other.solution.score, goal))
     }
 }
 
@@ -157,14 +158,13 @@ impl SearchOptions {
     /// Returns the number of replicas in `pipeline`: if replicas share optimizer state, the number
     /// of these replicas, otherwise the number that the user requests.
     pub fn replicas_in(&self, pipeline: Pipeline) -> usize {
-        if pipeline.state.is_sharded() {
-            pipeline.replicas as usize
-        } else {
-            self.replicas() as usize
+        match pipeline.state.is_sharded() {
+            true => pipeline.replicas as usize,
+            false => self.replicas() as usize,
         }
     }
 
-    /// Returns the number of replicas that the user requests, at least 1.
+    /// Returns the number of replicas of the pipeline that the user requests, at least 1.
     pub fn replicas(&self) -> u64 {
         self.step.replicas.max(1)
     }
@@ -178,7 +178,7 @@ impl SearchRequest {
     }
 }
 
-/// The number of IPUs for a model, over all replicas.
+/// The number of IPUs for a model, over all replicas: fixed, or as few as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IpuCount {
     /// Use exactly this number of IPUs; some of them may stay empty.
@@ -195,7 +195,7 @@ impl IpuCount {
     /// that one program can use, so a larger number is a mistake.
     pub const MAX: usize = 4096;
 
-    /// Returns the number of IPUs; for `UpTo`, the maximum number.
+    /// Returns the number of IPUs if it is fixed, or the maximum if it is open.
     pub fn highest(self) -> usize {
         match self {
             IpuCount::Exactly(ipus) | IpuCount::UpTo(ipus) => ipus,
@@ -307,8 +307,8 @@ impl FromStr for Reserve {
     }
 }
 
-/// Returns the shared weight `tie` with the names of the positions that use it, and with the
-/// options that allow these positions to be on several IPUs.
+/// Returns the tied weight `tie` with the names of the positions that share it, and the options
+/// that would allow these positions to be on several IPUs.
 fn weight(tie: &WeightTie, positions: &Positions) -> TiedWeight {
     let users = tie.places.iter();
     let untie = format!("--untie {}", shell(&tie.weight));

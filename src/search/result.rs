@@ -19,18 +19,18 @@ pub struct Candidate {
     /// Number of IPUs of each replica; the framework supports this number. The split may have fewer
     /// stages.
     pub ipus: usize,
-    /// Number of replicas of the pipeline, at least 1.
+    /// Number of replicas (copies of the pipeline on other IPUs), at least 1.
     pub replicas: usize,
-    /// Number of samples in a micro-batch; 1 if unknown.
+    /// Number of samples in a micro-batch, by which time per sample is computed; 1 if unknown.
     pub samples: usize,
     /// Whether every stage of the split is within its memory limit.
     pub fits: bool,
     /// Whether part of the step time is unknown. This is so if optimizer state is gathered from
     /// replicas, or if it is off the chip and the bandwidth of streaming is unknown.
     pub lacks_time: bool,
-    /// The stages of the split, with its score.
+    /// The stages of the split, with its score (peak, time and other objectives).
     pub solution: Solution,
-    /// One entry per stage: the peak bytes on its fullest tile.
+    /// One entry per stage: the peak of the stage, which is the bytes on its fullest tile.
     pub peaks: Vec<u64>,
 }
 
@@ -63,7 +63,7 @@ impl Candidate {
         self.ipus * self.replicas
     }
 
-    /// Returns the highest number of bytes on the fullest tile of any stage.
+    /// Returns the peak of the split: the bytes on the fullest tile of any stage.
     pub fn peak_bytes(&self) -> u64 {
         self.solution.score.peak
     }
@@ -96,8 +96,9 @@ pub struct SearchResult<'a> {
     pub outcome: Outcome,
     /// The split that reports show, with the memory of its stages.
     pub shown: ShownSplit,
-    /// One entry per profile: the bytes of all ranges that begin near the cuts of the shown split.
-    /// The list is empty unless other splits were requested and `costs` lacks some of these ranges.
+    /// One entry per profile: the bytes of all ranges of positions that begin near the cuts of the
+    /// shown split, for models that are too large to compute all ranges. Empty if other splits were
+    /// not requested.
     pub near: Vec<RangeCosts>,
     /// Number of pipelines that the request allows. The search compares all of them to find the
     /// answer.
@@ -111,7 +112,7 @@ pub struct SearchResult<'a> {
 }
 
 impl<'a> SearchResult<'a> {
-    /// Creates the result of a search in one pipeline, without answers to changed requests.
+    /// Makes the result of a search in a single pipeline, to which no changed requests belong.
     pub fn alone(costs: PipelineCosts<'a>, outcome: Outcome, shown: ShownSplit) -> Self {
         Self {
             costs,
@@ -124,7 +125,7 @@ impl<'a> SearchResult<'a> {
         }
     }
 
-    /// Returns the maximum number of IPUs of the answer, summed over all replicas.
+    /// Returns the number of IPUs of the answer over all replicas; some may stay empty.
     pub fn all_ipus(&self) -> usize {
         self.costs.ipus * self.costs.replicas()
     }
@@ -150,16 +151,16 @@ pub enum Outcome {
     /// The best of the splits that are within all limits and obey all constraints, with the proof
     /// that it is the best.
     Best(Box<Solution>),
-    /// The user gave the split, so the search did not look for one.
+    /// The user gave the split, so the search only evaluated it.
     Given,
-    /// No split is within all limits and obeys all constraints.
+    /// No split is within all limits and obeys all constraints; the field has the reason.
     Refused(Box<Refused>),
     /// The split that the greedy search of the original tool finds. This split is not proven to be
     /// the best, and it may not fit.
     Greedy(Greedy),
 }
 
-/// The reason why no split fits, and where the memory goes.
+/// The reason why no split fits, with the layers that take too much memory and ways to reduce it.
 #[derive(Debug)]
 pub struct Refused {
     /// The reason why no split of the layers of the shown split fits in the pipeline of the shown
@@ -175,7 +176,7 @@ pub struct Refused {
     pub advice: Vec<Advice>,
 }
 
-/// One option that a changed request changes, as on the command line.
+/// One change of the command line that turns the user's request into a changed request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
     /// The option with this name (such as `--num-ipus`) gets this value.
@@ -184,7 +185,7 @@ pub enum Word {
     Without(&'static str),
     /// The option with this name is given once more, with this value.
     Add(&'static str, String),
-    /// The constraint (an option with its value, as the user typed it) is left out.
+    /// The constraint in the field (an option with its value, as the user typed it) is left out.
     Drop(String),
 }
 
@@ -198,15 +199,16 @@ impl fmt::Display for Word {
     }
 }
 
-/// A changed request: its changes, and the answer to it.
+/// A statement of a report about a changed request: the changed options, and the answer.
 #[derive(Debug, Clone)]
 pub struct Claim<'a> {
-    /// The options that differ from the user's request.
+    /// The options in which the changed request differs from the user's request.
     pub change: Vec<Word>,
     /// The memory and time of ranges of layers for the changed request, in the pipeline of its
     /// answer.
     pub costs: PipelineCosts<'a>,
-    /// The answer: the best split or, if none fits, the split with the lowest peak.
+    /// The answer to the changed request: the best split or, if none fits, the split with the
+    /// lowest peak.
     pub best: Candidate,
 }
 
@@ -239,9 +241,8 @@ impl Claim<'_> {
 /// does not exist.
 #[derive(Debug, Default)]
 pub struct Claims<'a> {
-    /// If a split fits, and its layers also fit on fewer IPUs than the answer to the user's request
-    /// uses, with optimizer state in the same place: the answer on the smallest such number of
-    /// IPUs.
+    /// If a split fits, and the same layers also fit on fewer IPUs, with optimizer state in the
+    /// same place: the answer on the fewest IPUs.
     pub fewest: Option<Claim<'a>>,
     /// If no split fits: the answer on the fewest IPUs on which the model fits.
     pub on_more_ipus: Option<Claim<'a>>,
@@ -258,8 +259,8 @@ pub struct Claims<'a> {
     pub relaxed: Vec<Claim<'a>>,
     /// If the user gave the split: the best split, for comparison with the given split.
     pub without_given: Option<Claim<'a>>,
-    /// If the numbers of blocks on the IPUs do not describe the split of the answer: the split that
-    /// results from these numbers.
+    /// If a framework that gets only the number of blocks (numbered layers) on each IPU makes
+    /// another split than the answer: this other split.
     pub by_counts: Option<Claim<'a>>,
     /// If replicas of a smaller pipeline process more samples in a second than the answer: the
     /// fastest answer with such replicas.
@@ -267,18 +268,19 @@ pub struct Claims<'a> {
     /// If the model was recorded with several micro-batch sizes: the answer with each size, in
     /// ascending order.
     pub sizes: Vec<OfSize<'a>>,
-    /// The best split on each number of IPUs (`--sweep`).
+    /// If `--sweep` was requested: the best split on each number of IPUs.
     pub sweep: Vec<Claim<'a>>,
     /// If a plan was requested (`--plan`): the configurations that fit.
     pub plan: Option<Front<'a>>,
 }
 
-/// The answer with one micro-batch size.
+/// The answer to the user's request with one of the micro-batch sizes that the model was recorded
+/// with.
 #[derive(Debug, Clone)]
 pub struct OfSize<'a> {
     /// Path of the profile with this micro-batch size, escaped for a message.
     pub profile: String,
-    /// The answer to the request with this micro-batch size only.
+    /// The answer if only this micro-batch size is allowed.
     pub claim: Claim<'a>,
 }
 
@@ -289,7 +291,7 @@ pub struct Front<'a> {
     /// (or, without cycle counts, the configurations on the fewest IPUs). Each configuration differs
     /// from the one before it in the number of IPUs, or by 5 % in time or memory.
     pub rows: Vec<Claim<'a>>,
-    /// Numbers of IPUs that were tried, in ascending order.
+    /// Numbers of IPUs that the plan tried, in ascending order.
     pub ipus: Vec<usize>,
     /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that were tried.
     pub pipelines: Vec<Pipeline>,

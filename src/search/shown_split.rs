@@ -2,7 +2,7 @@
 
 use super::pipeline_costs::PipelineCosts;
 use super::result::Candidate;
-use crate::memory::{Pipeline, PlacedStage, Recompute, StageMemory};
+use crate::memory::{MemoryModel, Pipeline, PlacedStage, Recompute, StageMemory};
 use crate::solve::{self, Constraint};
 use anyhow::Result;
 use std::ops::Range;
@@ -14,14 +14,12 @@ pub struct ShownSplit {
     /// One entry per stage: its range of positions (end exclusive). The list is empty if there is
     /// no split, or if no split was requested.
     pub stages: Vec<Range<usize>>,
-    /// One entry per stage: the index of the profile that the memory and time of the stage come
-    /// from.
+    /// One entry per stage: the index of the profile from which the stage takes its memory and
+    /// time.
     pub profiles: Vec<usize>,
-    /// One entry per stage: the bytes on the fullest tile of the stage, in the profile of the
-    /// stage.
+    /// One entry per stage: the bytes on the fullest tile of the stage.
     pub peaks: Vec<u64>,
-    /// One entry per stage: the memory of the stage on each tile, in the profile of the stage or,
-    /// if [`in_profile`](Self::in_profile) made this split, in the profile that it was given.
+    /// One entry per stage: the memory of the stage on each tile.
     pub memory: Vec<StageMemory>,
     /// Whether the split is within all limits, obeys all constraints, and includes every position.
     pub fits: bool,
@@ -37,9 +35,9 @@ pub struct ShownSplit {
 }
 
 impl ShownSplit {
-    /// Computes the memory of the split to show, and checks its limits and constraints. For each
-    /// stage of this split, `stages` has the range of positions and `profiles` has the index of the
-    /// profile. `costs` has the costs in the pipeline of the answer.
+    /// Computes the memory of the split to show, and checks it against limits and constraints.
+    /// `stages` has the range of positions of each stage, `profiles` the index of the profile from
+    /// which the stage takes its costs, and `costs` the costs in the pipeline of the answer.
     pub fn new(
         costs: &PipelineCosts<'_>,
         stages: Vec<Range<usize>>,
@@ -89,8 +87,8 @@ impl ShownSplit {
         Self::new(costs, plan.stages().to_vec(), plan.profiles().to_vec())
     }
 
-    /// Returns the split with the memory of all stages in the profile with index `profile`, as if
-    /// there were no other profile.
+    /// Returns the split with the memory that all stages would have in the profile with index
+    /// `profile`.
     pub fn in_profile(&self, costs: &PipelineCosts<'_>, profile: usize) -> Self {
         Self {
             stages: self.stages.clone(),
@@ -103,8 +101,8 @@ impl ShownSplit {
     }
 }
 
-/// Returns the memory of each of `ranges` as a separate stage, in the profile in which the fullest
-/// tile of the stage has the fewest bytes.
+/// Returns the memory of each of `ranges` as a separate stage, in the profile in which this stage
+/// has the lowest peak.
 pub(super) fn least_of(costs: &PipelineCosts<'_>, ranges: &[Range<usize>]) -> Vec<StageMemory> {
     let lower = |(one, other): (StageMemory, StageMemory)| {
         [one, other]
@@ -134,8 +132,6 @@ fn without_recomputation(
         return Ok(None);
     }
     let placed = PlacedStage::of_split(stages);
-    let peaks = costs.in_own_profiles(profiles, |memory| {
-        Ok(memory.in_pipeline(plain)?.peaks(&placed))
-    })?;
-    Ok(peaks.into_iter().max())
+    let peaks = |memory: &MemoryModel<'_>| Ok(memory.in_pipeline(plain)?.peaks(&placed));
+    Ok(costs.in_own_profiles(profiles, peaks)?.into_iter().max())
 }

@@ -1,16 +1,15 @@
-//! Finds the best split of one layering (a choice of layers) in some pipelines.
+//! Finds the best split of a model with given layers in some pipelines.
 //!
 //! The command answers many requests about one model: the user's request, and changed requests that
-//! a report mentions. These requests differ in limits, IPUs, constraints and pipelines, none of
-//! which changes the tables of memory and time of ranges of layers. So all requests share these
-//! tables (`profile_tables.rs`).
+//! a report mentions. They differ in limits, IPUs, constraints and pipelines, none of which changes
+//! the memory and time of ranges of layers, so all requests share these tables
+//! (`profile_tables.rs`).
 //!
-//! Few tiles decide which split is the best, so the search first computes ranges only on some
-//! *critical* tiles. The best split on these tiles is no worse than the best split on all tiles,
-//! and if no split fits on these tiles, no split fits at all. If the stages of the split that was
-//! found need no more bytes on any other tile, this split is the best one. Otherwise the fullest
-//! tiles of its stages become critical, and the search begins again in the pipelines in which a
-//! split has fit so far.
+//! Few tiles decide which split is the best, so the search first computes ranges of layers only on
+//! some *critical* tiles. The best split on these tiles is no worse than the best split on all
+//! tiles, and if no split fits on these tiles, no split fits at all. If the stages of the split
+//! that was found need no more bytes on any other tile, this split is the best one. Otherwise the
+//! fullest tiles of its stages become critical, and the search begins again.
 
 use super::pipeline_costs::PipelineCosts;
 use super::profile_tables::{ProfileTables, Reach, Tiles};
@@ -28,11 +27,11 @@ use std::sync::Arc;
 #[cfg(test)]
 mod tests;
 
-/// Maximum number of positions for which computing all ranges on all tiles takes only about as long
-/// as computing the stages of one split.
+/// Maximum number of positions (In, layers, Out) for which computing all ranges on all tiles takes
+/// only about as long as computing the stages of one split.
 const FEW_POSITIONS: usize = 32;
 
-/// One layering of a model, with the memory and time of ranges of layers computed so far.
+/// A model with given layers, with the memory and time of ranges of layers computed so far.
 #[derive(Debug)]
 pub struct Space<'a> {
     /// One entry per profile: the costs of ranges of positions, by the pipelines that the search
@@ -56,15 +55,18 @@ impl<'a> Space<'a> {
 
     /// Returns whether the model is trained with optimizer state, which could be kept off the chip.
     pub fn has_state(&self) -> Result<bool> {
-        if self.has_state.get().is_none() {
-            let memory = self.memory();
-            let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
-            let _ = self.has_state.set(memory.is_training() && has_state);
+        if let Some(&has_state) = self.has_state.get() {
+            return Ok(has_state);
         }
-        Ok(self.has_state.get() == Some(&true))
+        let memory = self.memory();
+        let has_state = memory.streamed_state()?.iter().any(|&bytes| bytes > 0);
+        Ok(*self
+            .has_state
+            .get_or_init(|| memory.is_training() && has_state))
     }
 
-    /// Returns whether all profiles have cycle counts.
+    /// Returns whether all profiles have cycle counts, without which splits cannot be compared by
+    /// time.
     pub fn has_cycles(&self) -> bool {
         self.profiles.iter().all(|own| own.cycles.is_some())
     }
@@ -112,9 +114,9 @@ impl<'a> Space<'a> {
         Ok(fewest.map(|fewest| fewest.ipus))
     }
 
-    /// Calls `find` with the costs in each of `pipelines`, and returns the best of the splits that
-    /// `find` returns: the first one in the order of `compare`. `find` must not return a better
-    /// split if ranges take more bytes.
+    /// Calls `find` with the memory and time of ranges in each of `pipelines`, and returns the
+    /// best, in the order of `compare`, of the splits that `find` returns. The search begins on few
+    /// tiles, so `find` must not return a better split if ranges take more bytes.
     fn first(
         &self,
         question: &Arc<Question>,
@@ -175,8 +177,8 @@ impl<'a> Space<'a> {
                     let Some(bytes) = self.more_bytes(lowest)? else {
                         return Ok(Some(lowest.clone()));
                     };
-                    // On all tiles, the peak of this split is `bytes`, so no split with a higher
-                    // peak can be the best.
+                    // On all tiles, the split that is the lowest on critical tiles has a peak of
+                    // `bytes`, so no split with a higher peak can be the lowest.
                     highest = highest.min(bytes);
                     tiles = Tiles::Critical;
                     let is_over = |one: &Candidate| is_lowest(one) && one.peak_bytes() > highest;
@@ -224,16 +226,13 @@ impl<'a> Space<'a> {
                 true => one.by_rate(other),
                 false => Ordering::Equal,
             };
-            other
-                .fits
-                .cmp(&one.fits)
-                .then(by_rate)
-                .then(one.peak_bytes().cmp(&other.peak_bytes()))
+            let by_peak = one.peak_bytes().cmp(&other.peak_bytes());
+            other.fits.cmp(&one.fits).then(by_rate).then(by_peak)
         }))
     }
 
-    /// Returns `plan` with the same stages, where each stage has the profile that is best for it in
-    /// the pipeline of `costs`.
+    /// Returns `plan` with the same stages, in which each stage takes its costs from the profile
+    /// that is best for it in the pipeline of `costs`.
     fn with_profiles(&self, costs: &PipelineCosts<'a>, plan: &Plan) -> Result<Plan> {
         if costs.profiles().len() == 1 {
             return Ok(plan.clone());
@@ -265,13 +264,10 @@ impl<'a> Space<'a> {
     }
 }
 
-/// The memory and time of ranges of the layering in all profiles of the model. Each stage of a
-/// split takes its memory and time from one of these profiles.
 impl<'a> Space<'a> {
-    /// Computes the bytes of the stages of `found` on all tiles. If any stage needs more bytes than
-    /// `found` assumes, returns the highest number of bytes on the fullest tile of any stage;
-    /// otherwise `None`. The fullest tiles of stages that need more bytes than assumed become
-    /// critical.
+    /// Checks `found`, a split found on a few critical tiles, on all tiles. If a stage needs more
+    /// bytes than `found` assumes, makes the fullest tile of this stage critical, and returns the
+    /// bytes on the fullest tile of the split; otherwise returns `None`.
     fn more_bytes(&self, found: &Candidate) -> Result<Option<u64>> {
         let plan = &found.solution.plan;
         let placed = PlacedStage::of_split(plan.stages());
@@ -280,8 +276,7 @@ impl<'a> Space<'a> {
             let stages = placed.iter().cloned().zip(found.peaks.iter().copied());
             let own: Vec<(PlacedStage, u64)> = stages
                 .zip(plan.profiles())
-                .filter(|(_, profile)| **profile == number)
-                .map(|(stage, _)| stage)
+                .filter_map(|(stage, &profile)| (profile == number).then_some(stage))
                 .collect();
             let peaks = tables.exact_peaks(found.pipeline, &own)?;
             for (peak, (_, assumed)) in peaks.into_iter().zip(own) {
@@ -292,8 +287,8 @@ impl<'a> Space<'a> {
         Ok(is_more.then_some(highest))
     }
 
-    /// Computes the memory of ranges on all tiles in advance, for many requests like `question`
-    /// about splits in `pipelines`, if the layering has so few positions that this saves time.
+    /// Computes the memory of ranges of layers on all tiles in advance, which saves time if many
+    /// requests like `question` follow and the model has few layers.
     pub fn prepare(&self, question: &Arc<Question>, pipelines: &[Pipeline]) -> Result<()> {
         if self.memory().layers() <= FEW_POSITIONS {
             let reach = question.reach_of_limits();
@@ -302,9 +297,9 @@ impl<'a> Space<'a> {
         Ok(())
     }
 
-    /// Returns the costs (memory and time) in `pipeline`. If `reach` is given, the costs include at
-    /// least the ranges of positions within `reach`, with their bytes on all tiles; otherwise, only
-    /// the ranges that are already computed.
+    /// Returns the memory and time of ranges of layers in `pipeline`. With `reach`, computes all
+    /// ranges within its bounds, on all tiles; without it, returns only the ranges that were
+    /// computed before.
     pub fn in_pipeline(
         &self,
         question: &Arc<Question>,
@@ -316,9 +311,9 @@ impl<'a> Space<'a> {
         Ok(costs.into_iter().next().expect("the costs in one pipeline"))
     }
 
-    /// Calls `of` with the costs (memory and time) in each of `pipelines`, and returns the results
-    /// in the order of `pipelines`. The costs include at least the ranges of positions within
-    /// `reach`, with their bytes on at least the tiles that `tiles` selects.
+    /// Calls `of` with the memory and time of ranges in each of `pipelines`, and returns the
+    /// results in the same order. At least the ranges within `reach` are computed, on the tiles
+    /// that `tiles` selects.
     fn in_each<R: Send>(
         &self,
         question: &Arc<Question>,

@@ -1,4 +1,4 @@
-//! Small random models with all their splits, with which results of searches are compared.
+//! Makes small random models with all their splits, to compare the results of searches with.
 
 use crate::memory::testing::{placed, random_training};
 use crate::memory::{MemoryModel, Pipeline};
@@ -9,23 +9,21 @@ use crate::time::{StageTimes, StepOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A random model with its placement and cycles.
 pub(super) struct Case {
     pub(super) model: Model,
     pub(super) placement: Placement,
     pub(super) cycles: CyclesByLayer,
-    /// Other compilations of the model.
+    /// The model compiled again, with other costs, as with another available memory proportion.
     pub(super) others: Vec<Case>,
     seed: u64,
 }
 
-/// Maximum number of positions of a random model that is compiled twice, and of one that is compiled
-/// three times. The tests try each split with every choice of a compilation for each stage, which
-/// are too many for larger models.
+/// Maximum number of positions of random models that are compiled twice and three times. The tests
+/// try every choice of a compilation for each stage of each split, which are too many for larger
+/// models.
 const POSITIONS_OF_OTHERS: [usize; 2] = [6, 5];
 
 impl Case {
-    /// Builds the case of a seed, with Out on the last or on the first IPU.
     pub(super) fn new(seed: u64) -> Self {
         let mut case = Self::compiled(seed, 0);
         let positions = case.placement.positions.len();
@@ -62,7 +60,6 @@ impl Case {
         }
     }
 
-    /// Iterates over all compilations of the model.
     pub(super) fn all(&self) -> impl Iterator<Item = &Case> {
         [self].into_iter().chain(&self.others)
     }
@@ -72,7 +69,6 @@ impl Case {
         memory.in_pipeline(pipeline).expect("few sets")
     }
 
-    /// Builds the times of stages in the pipeline of `memory`.
     pub(super) fn times(&self, memory: &MemoryModel<'_>) -> StageTimes {
         let times = StageTimes::new(
             &self.cycles,
@@ -84,13 +80,14 @@ impl Case {
         times.streaming(&memory.streamed_state().expect("few sets"))
     }
 
-    /// Returns the environment variable that makes a test run only this case.
+    /// Returns the setting of the environment variable `SEEDS` that makes a test run only this
+    /// model.
     pub(super) fn again(&self) -> String {
         format!("SEEDS={}..{}", self.seed, self.seed + 1)
     }
 }
 
-/// Returns pseudo-random cycles of layers.
+/// Returns pseudo-random cycles for the positions of a model, the same for each `seed`.
 fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     let cycles = |number: u64| (seed + 1).wrapping_mul(6_364_136_223_846_793_005 + number) >> 58;
     let passes = (0..layers).map(|position| PassCycles {
@@ -113,7 +110,7 @@ fn cycles(layers: u64, seed: u64) -> CyclesByLayer {
     }
 }
 
-/// Returns all splits of a number of positions.
+/// Returns all splits of `positions` positions, each as the ranges of its stages.
 pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     let of_cuts = |cuts: u32| {
         let cuts = (1..positions).filter(|cut| cuts >> (cut - 1) & 1 == 1);
@@ -123,10 +120,10 @@ pub(super) fn splits(positions: usize) -> Vec<Vec<Range<usize>>> {
     (0..1u32 << (positions - 1)).map(of_cuts).collect()
 }
 
-/// By range of positions and number of later stages: bytes of the stage on its fullest tile.
+/// Bytes on the fullest tile of a stage, by its range of positions and the number of stages after
+/// it.
 pub(super) type Peaks = HashMap<(Range<usize>, usize), u64>;
 
-/// Computes the bytes of all stages in the pipeline of `memory`.
 pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
     let stages = placed(memory.layers());
     let peaks = memory.peaks(&stages);
@@ -136,11 +133,9 @@ pub(super) fn peaks(memory: &MemoryModel<'_>) -> Peaks {
     keys.zip(peaks).collect()
 }
 
-/// Draws pseudo-random numbers from a seed.
 pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    /// Draws a number below `end`, which is at least 1.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         self.0 = self
             .0

@@ -1,5 +1,5 @@
-//! A problem that passed its checks, with its constraints arranged so that it is quick to check
-//! whether a range of positions obeys them.
+//! A problem that passed its checks, with its constraints arranged so that the solvers can check
+//! quickly whether a range of positions obeys them.
 
 use std::ops::Range;
 
@@ -11,31 +11,30 @@ use super::problem::{CompiledStage, Problem, SolveError};
 use crate::memory::RangeCosts;
 use crate::time::StageTimes;
 
-/// The maximum number of edges (ranges of positions that may be stages) that the integer program
-/// gets. With this number of edges, the program takes some hundredths of a second; with ten times
-/// as many, it takes seconds.
+/// Maximum number of edges (ranges of positions that may be stages) that the integer program gets.
+/// The program takes some hundredths of a second with this number of edges, and seconds with ten
+/// times as many.
 const MAX_EDGES: usize = 5_000;
 
-/// A problem that has passed its checks, with its constraints prepared for the solvers.
 #[derive(Clone)]
 pub(super) struct CheckedProblem<'a> {
-    /// The problem that was checked. Its number of IPUs may be higher than the field `stages`.
+    /// The problem to solve, which passed its checks. It may have more IPUs than a split can have
+    /// stages.
     pub problem: Problem<'a>,
-    /// Maximum number of stages of a split: at most the number of IPUs, and at most the number of
-    /// positions. The last pin can lower this maximum further, since a pin fixes the number of
-    /// stages before the pinned position.
+    /// Maximum number of stages of a split: limited by the number of IPUs, by the number of
+    /// positions, and by the last pin, which fixes the number of stages before the pinned position.
     pub stages: usize,
     /// Maximum number of edges (ranges of positions that may be stages) that the integer program
-    /// gets. If a problem has more edges, the integer program gets only some of them, among them
-    /// all stages of a best plan.
+    /// gets. Of more edges, it gets only some, among them all stages of a best split.
     pub max_edges: usize,
-    /// One entry per boundary, from the boundary before position 0 to the boundary after the last
-    /// position: whether constraints require or forbid a cut at the boundary.
+    /// For each boundary between positions, and for both ends of the layer order: whether
+    /// constraints require or forbid a cut there.
     cuts_before: Vec<CutRule>,
-    /// One entry per boundary, as in `cuts_before`: the number of required cuts at this boundary or
-    /// before it.
+    /// For each boundary between positions: the number of cuts that constraints require up to this
+    /// boundary (inclusive), from which the number inside a range follows by a subtraction.
     required_until: Vec<usize>,
-    /// Pairs of a pinned position and the index of its IPU, in ascending order of positions.
+    /// The pins of layers to IPUs, as pairs of a position in the layer order and the index of an
+    /// IPU, in ascending order.
     pins: Vec<(usize, usize)>,
 }
 
@@ -52,11 +51,14 @@ impl<'a> CheckedProblem<'a> {
             return Err(SolveError::Contradiction(Box::new(conflict)));
         }
         let cuts_before = cuts_before(problem.constraints, layers);
-        let pins = problem.constraints.iter().filter_map(Constraint::pin);
-        let mut pins: Vec<_> = pins.collect();
+        let mut pins: Vec<_> = problem
+            .constraints
+            .iter()
+            .filter_map(Constraint::pin)
+            .collect();
         pins.sort_unstable();
-        // From the last pin on, each position can be a separate stage; the pin fixes the number of
-        // stages before its position.
+        // A pin fixes the number of stages before its position. From the last pin on, each position
+        // can be a separate stage.
         let most = pins
             .last()
             .map_or(layers, |&(position, ipu)| ipu + layers - position);
@@ -79,7 +81,6 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// Returns the number of positions in the layer order.
     pub fn layers(&self) -> usize {
         self.problem.layers()
     }
@@ -91,7 +92,8 @@ impl<'a> CheckedProblem<'a> {
         !self.pins.is_empty() || limits.windows(2).any(|pair| pair[0] != pair[1])
     }
 
-    /// Returns whether the bytes or cycles of a stage depend on the number of stages after it.
+    /// Returns whether the bytes or cycles of a stage depend on the number of stages after it, as
+    /// the bytes of stashes in a pipeline do.
     pub fn is_by_depth(&self) -> bool {
         self.problem.by_profile.iter().any(|own| {
             let times = own.times.as_deref();
@@ -99,20 +101,17 @@ impl<'a> CheckedProblem<'a> {
         })
     }
 
-    /// Returns the objectives of the problem's goal, the most important first. The objective of
-    /// cycles is left out if a profile has no cycle counts.
+    /// Returns the objectives of the problem's goal, the most important first, without cycles if a
+    /// profile has no cycle counts.
     pub fn order(&self) -> impl Iterator<Item = Objective> + use<'_, 'a> {
-        let has_cycles = self.problem.has_cycles();
-        self.problem
-            .goal
-            .order()
+        let (has_cycles, order) = (self.problem.has_cycles(), self.problem.goal.order());
+        order
             .iter()
             .copied()
             .filter(move |&objective| has_cycles || objective != Objective::Cycles)
     }
 
-    /// Returns whether constraints allow cuts at both ends of `range`, and require no cut inside
-    /// it.
+    /// Returns whether constraints allow cuts at both ends of `range`, and require none inside it.
     pub fn obeys_cuts(&self, range: &Range<usize>) -> bool {
         let forbidden = |boundary: usize| self.cuts_before[boundary] == CutRule::Forbidden;
         let inside = self.required_until[range.end - 1] - self.required_until[range.start];
@@ -120,13 +119,12 @@ impl<'a> CheckedProblem<'a> {
     }
 
     /// Returns whether the positions `range` may be the stage on the IPU with index `stage`: the
-    /// IPU exists, its limit is at least `peak` (the bytes on the fullest tile), and all pins are
-    /// obeyed.
+    /// IPU exists, its limit is at least `peak` bytes on the fullest tile, and pins are obeyed.
     pub fn may_stand(&self, stage: usize, range: &Range<usize>, peak: u64) -> bool {
         let limit = self.problem.limits.of(stage);
         let fits = stage < self.stages && limit.is_some_and(|limit| peak <= limit);
-        // The IPU indices of pins never decrease, so it is enough to check the first and the last
-        // pin in `range`.
+        // IPU indices of pins never fall from one position to the next. So if the first and the
+        // last pin in `range` are on one IPU, all pins between them are, too.
         let after = &self.pins[self.pins.partition_point(|pin| pin.0 < range.start)..];
         let inside = &after[..after.partition_point(|pin| pin.0 < range.end)];
         fits && [inside.first(), inside.last()]
@@ -135,16 +133,16 @@ impl<'a> CheckedProblem<'a> {
             .all(|pin| pin.1 == stage)
     }
 
-    /// Returns the bytes on the fullest tile of `stage` if it has the index `number` in a split
-    /// into `stages` stages; `None` if limits or constraints rule this out.
+    /// Returns the bytes on the fullest tile of `stage` with the index `number` in a split into
+    /// `stages` stages; `None` if limits or constraints rule out this stage.
     pub fn peak_at(&self, number: usize, stages: usize, stage: &CompiledStage) -> Option<u64> {
         let positions = &stage.positions;
         let peak = self.problem.peak(stage, stages - 1 - number)?;
         (self.may_stand(number, positions, peak) && self.obeys_cuts(positions)).then_some(peak)
     }
 
-    /// Returns the score of `plan`; `None` if `plan` has too many stages, is over a limit, breaks a
-    /// constraint, or lacks cycles that the other splits have.
+    /// Returns the score of the split `plan`; `None` if it has too many stages, is over a limit,
+    /// breaks a constraint, or lacks cycle counts.
     pub fn score(&self, plan: &Plan) -> Option<Score> {
         let peaks = self.problem.peaks(plan)?;
         let mut stages = plan.stages().iter().zip(&peaks).enumerate();
@@ -155,17 +153,16 @@ impl<'a> CheckedProblem<'a> {
             .flatten()
     }
 
-    /// Returns the internal error that a split is not proven to be the best by the goal of the
-    /// problem, for the reason `reason`.
+    /// Returns the internal error that the solvers cannot prove a split to be the best, for
+    /// `reason`.
     pub fn unproven(&self, reason: &str) -> SolveError {
         let objective = self.problem.goal.main();
         SolveError::Internal(format!("no proven {objective}: {reason}"))
     }
 
-    /// Returns the value of a stage in `objective`. The stage is followed by `after` stages, and
-    /// its fullest tile takes `peak` bytes. The value of a plan is the highest value of its stages
-    /// if [`Objective::is_bottleneck`], otherwise the sum over its stages. The bytes over a cut are
-    /// attributed to the stage before the cut.
+    /// Returns the value in `objective` of a stage with `after` stages after it and `peak` bytes on
+    /// its fullest tile. The value of a split is the maximum over its stages for a bottleneck,
+    /// otherwise the sum. The bytes over a cut count for the stage before the cut.
     pub fn value(
         &self,
         objective: Objective,

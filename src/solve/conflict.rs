@@ -2,9 +2,9 @@
 //!
 //! The index of the stage of a position is the number of cuts before the position. So constraints
 //! can be obeyed if and only if three conditions are met. No cut is both required and forbidden.
-//! Between one pin and the next (position 0 is pinned to IPU 0), the IPU index rises by at least
-//! the number of required cuts and at most the number of cuts that are not forbidden. After the
-//! last pin, there are enough IPUs for the required cuts.
+//! Between one pin (a layer fixed to an IPU) and the next, the IPU index rises by at least the
+//! number of required cuts and at most the number of cuts that are not forbidden. After the last
+//! pin, there are enough IPUs for the required cuts.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,7 +12,7 @@ use std::ops::Range;
 use super::constraints::{Constraint, CutRule, Rule, cuts_before, forbidding};
 use crate::wording::counted;
 
-/// Constraints that no split obeys together, with the reason.
+/// Constraints that no split obeys together, with the reason, for an error message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
     /// The constraints that contradict each other. The first constraint contradicts the second or,
@@ -46,8 +46,10 @@ impl fmt::Display for Conflict {
 /// Returns a contradiction among `constraints`; `None` if some split of `layers` positions into at
 /// most `ipus` stages obeys all constraints. All positions in `constraints` must exist.
 pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Option<Conflict> {
-    let pins = constraints.iter().filter_map(|own| Some((own.pin()?, own)));
-    let mut pins: Vec<_> = pins.collect();
+    let mut pins: Vec<_> = constraints
+        .iter()
+        .filter_map(|own| Some((own.pin()?, own)))
+        .collect();
     if let Some(&(_, pin)) = pins.iter().find(|((_, ipu), _)| *ipu >= ipus) {
         let reason = format!("IPUs are counted from 0, and there are {ipus}");
         return conflict(reason, [pin]);
@@ -74,15 +76,14 @@ pub(super) fn find(constraints: &[Constraint], layers: usize, ipus: usize) -> Op
 }
 
 /// Returns the position that `pin` pins, and the index of its IPU. Without a pin, returns position
-/// 0, which is on IPU 0 even without a constraint.
+/// 0 and IPU 0, since the first position is always on IPU 0.
 fn pinned_to(pin: Option<&Constraint>) -> (usize, usize) {
     pin.and_then(Constraint::pin).unwrap_or_default()
 }
 
-/// Returns the contradiction between the pin `before` (`None` for position 0, which is on IPU 0),
-/// the next pin `pin`, and the cuts that are required or forbidden between these pins; `None` if
-/// there is no contradiction. `cuts` has one entry per position: the rule for a cut before this
-/// position.
+/// Returns the contradiction between two neighbouring pins and the cuts that are required or
+/// forbidden between them; `None` if there is none. `before` is `None` if `pin` is the first pin:
+/// position 0 is on IPU 0 without a pin. `cuts` has the rule for a cut before each position.
 fn between(
     constraints: &[Constraint],
     cuts: &[CutRule],
@@ -107,21 +108,20 @@ fn between(
     if needed > possible {
         let cuts = counted(needed, "cut");
         let reason = format!("{cuts} needed before it, but {possible} possible");
-        // If there are enough positions between the pins for the needed cuts, forbidden cuts are
-        // the problem, so the constraints that forbid these cuts are listed before the pin
-        // `before`.
-        let is_long = needed <= boundaries.len();
-        let forbidding = is_long.then(|| forbidding(constraints, boundaries));
-        let forbidding = forbidding.into_iter().flatten();
+        // If the pins are far enough apart for the needed cuts, forbidden cuts are the problem, so
+        // the message names the constraints that forbid them before the earlier pin.
+        let forbidding = match needed <= boundaries.len() {
+            true => forbidding(constraints, boundaries),
+            false => Vec::new(),
+        };
         return conflict(reason, [pin].into_iter().chain(forbidding).chain(before));
     }
     too_many(constraints, cuts, boundaries, needed, both)
 }
 
 /// Returns the contradiction that constraints require more than `allowed` cuts before the positions
-/// `boundaries`; `None` if they require at most `allowed`. `cuts` has one entry per position: the
-/// rule for a cut before this position. `pins` has the constraints, if any, that pin the positions
-/// around `boundaries`.
+/// `boundaries`; `None` if they do not. `cuts` has the rule for a cut before each position. `pins`
+/// are the pins around `boundaries`, which the message names.
 fn too_many<'a>(
     constraints: &'a [Constraint],
     cuts: &[CutRule],
@@ -138,19 +138,17 @@ fn too_many<'a>(
     let cuts = counted(required.len(), "cut");
     let reason = format!("{cuts} asked for where the IPUs leave room for {allowed}");
     let requiring = |&position: &usize| {
-        constraints
-            .iter()
-            .find(|own| own.rule == Rule::CutBefore { position })
+        let rule = Rule::CutBefore { position };
+        constraints.iter().find(|own| own.rule == rule)
     };
-    // The message names the pins first, then the required cuts, from the last to the first: the
-    // last required cut is one too many.
+    // The message names the pins first, then the required cuts from the last, which is one too
+    // many.
     let cuts = required.iter().rev().filter_map(requiring);
     conflict(reason, pins.into_iter().chain(cuts))
 }
 
-/// Makes a [`Conflict`] of the constraints `all`, of which the first two contradict each other;
-/// `reason` is a sentence that explains the contradiction. The result is always `Some`, so that
-/// callers can return it directly.
+/// Makes a [`Conflict`] of the constraints `all`, of which the first two contradict each other.
+/// Always returns `Some`, so that callers can return the result directly.
 fn conflict<'a>(
     reason: impl Into<String>,
     all: impl IntoIterator<Item = &'a Constraint>,
@@ -184,8 +182,8 @@ mod tests {
         Constraint::option(Rule::Together { first, last }, source)
     }
 
-    /// Returns the error message for these constraints with 8 positions and 4 IPUs; `None` if they
-    /// do not contradict each other.
+    /// Returns the message that a user gets if `constraints` contradict each other in a model with
+    /// 8 positions on 4 IPUs; `None` if they do not.
     fn message(constraints: &[Constraint]) -> Option<String> {
         find(constraints, 8, 4).map(|conflict| conflict.to_string())
     }

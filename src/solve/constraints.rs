@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// A condition on a split, with its cause.
+/// A condition on a split, such as that two layers are in one stage, with its cause for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Constraint {
-    /// The condition that a split must obey.
+    /// The condition that a split must obey, whatever the memory.
     pub rule: Rule,
     /// The option, shared weight or repeated layers that cause the constraint. Only messages use
     /// this field.
@@ -20,7 +20,7 @@ pub struct Constraint {
 /// that run several times.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// An option with its value, as the user wrote it.
+    /// The option that causes the constraint, with its value, as the user wrote it.
     Option(String),
     /// A weight that several positions use and that can only be on one IPU, so these positions must
     /// be in one stage.
@@ -34,11 +34,11 @@ pub enum Origin {
 /// A weight that several positions use, so that these positions must be in one stage.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TiedWeight {
-    /// The name of the weight.
+    /// The name of the shared weight, for messages.
     pub name: String,
-    /// The bytes of the weight, summed over all tiles.
+    /// The bytes of the shared weight, summed over all tiles, for messages.
     pub bytes: u64,
-    /// The names of the positions that use the weight.
+    /// The names of the positions (In, layers, Out) that use the shared weight, for messages.
     pub users: Vec<String>,
     /// Options of the command with their values. Any one of these options is enough to lift the
     /// constraint. The list is empty if there is no such option.
@@ -104,7 +104,8 @@ impl Constraint {
         }
     }
 
-    /// Returns the pinned position and the index of its IPU; `None` if the constraint is not a pin.
+    /// Returns the pinned position and the index of the IPU that must run it; `None` for other
+    /// rules.
     pub(super) fn pin(&self) -> Option<(usize, usize)> {
         match self.rule {
             Rule::Pin { position, ipu } => Some((position, ipu)),
@@ -112,8 +113,8 @@ impl Constraint {
         }
     }
 
-    /// Returns whether a plan obeys the constraint. `stage_of` has one entry per position: the
-    /// index of its stage in the plan.
+    /// Returns whether a split obeys the constraint. `stage_of` has the index of the stage of each
+    /// position (In, layers, Out).
     pub(super) fn is_obeyed(&self, stage_of: &[usize]) -> bool {
         let stage = |position: usize| stage_of.get(position);
         match self.rule {
@@ -123,8 +124,8 @@ impl Constraint {
         }
     }
 
-    /// Returns whether all positions of the constraint exist in a layer order of `layers`
-    /// positions. For a required cut, there must also be a position before the cut.
+    /// Returns whether the positions of the constraint exist in a layer order of `layers`
+    /// positions. A required cut also needs a position before it.
     pub(super) fn is_within(&self, layers: usize) -> bool {
         match self.rule {
             Rule::Pin { position, .. } => position < layers,
@@ -160,8 +161,8 @@ impl fmt::Display for Origin {
 }
 
 impl TiedWeight {
-    /// Returns the end of a message. It states that the weight is on one IPU, and names the options
-    /// that would lift this restriction, if there are any.
+    /// Returns the end of a message about a clash: this weight can only be on one IPU, unless the
+    /// user sets one of the options that lift this restriction.
     pub fn one_ipu(&self) -> String {
         match self.ways_out.join(" or ").as_str() {
             "" => "a weight is on one IPU".to_string(),
@@ -178,21 +179,22 @@ impl fmt::Display for TiedWeight {
     }
 }
 
-/// The rule for a cut before a position: constraints require the cut, forbid it, or do neither.
+/// Whether constraints require a cut before a position, forbid it, or leave it open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum CutRule {
-    /// No constraint requires or forbids the cut.
+    /// No constraint requires or forbids a cut before this position, so the solver may choose.
     #[default]
     Free,
-    /// Constraints forbid the cut, since it would separate positions that must be in one stage.
+    /// Constraints forbid a cut before this position, since it would separate positions that must
+    /// be in one stage.
     Forbidden,
-    /// A constraint requires the cut.
+    /// A constraint such as `--cut-before` requires a cut before this position.
     Required,
 }
 
-/// Returns one entry for each of `layers` positions, the rule for a cut before this position, and
-/// one last entry for the end of the layer order, where no constraint applies. A cut that
-/// constraints both require and forbid counts as required.
+/// Returns the rule for a cut before each of `layers` positions, and a last entry for the end of
+/// the layer order, where a cut is always free. A cut that is both required and forbidden counts as
+/// required.
 pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutRule> {
     let mut cuts = vec![CutRule::Free; layers + 1];
     for position in constraints.iter().flat_map(Constraint::forbidden) {
@@ -207,20 +209,20 @@ pub(super) fn cuts_before(constraints: &[Constraint], layers: usize) -> Vec<CutR
 }
 
 /// Returns a minimal set of constraints that together forbid every forbidden cut before one of
-/// `positions`. If several constraints forbid the same cut, options are preferred to shared
-/// weights.
+/// `positions`, for messages. Prefers options to tied weights, since users can change options.
 pub(super) fn forbidding(constraints: &[Constraint], positions: Range<usize>) -> Vec<&Constraint> {
     let mut found: Vec<&Constraint> = Vec::new();
     for position in positions.clone() {
         if !found.iter().any(|constraint| constraint.forbids(position)) {
             let forbids = constraints.iter().filter(|own| own.forbids(position));
             let reach = |own: &&Constraint| (own.weight().is_none(), own.forbidden().end);
-            // If several constraints forbid cuts up to the same position, the first of them is
-            // chosen.
+            // `max_by_key` returns the last maximum, so search backwards: the user's first
+            // constraint wins.
             found.extend(forbids.rev().max_by_key(reach));
         }
     }
-    // A constraint that was added later may make an earlier one redundant.
+    // A constraint that was chosen later may also forbid all cuts for which an earlier one was
+    // chosen. Remove the earlier constraint then, so that the set is minimal.
     for place in (0..found.len()).rev() {
         let constraint = found.remove(place);
         let is_needed = |at| constraint.forbids(at) && !found.iter().any(|other| other.forbids(at));

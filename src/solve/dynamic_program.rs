@@ -1,11 +1,11 @@
-//! Finds the best plan by an exact dynamic program in integers.
+//! Finds the best split by an exact dynamic program in integers.
 //!
-//! A pass of the program adds one stage after another at the front of a split. For each position,
-//! it keeps the best split of the positions from this position to the end. One pass can compare
-//! several objectives that are sums over stages, since the best split of the last positions stays
-//! the best whatever stages come before it. A bottleneck (the highest value of any stage) must be
-//! compared last in a pass: a split of the last positions with a lower bottleneck may make no
-//! difference in the end, and be worse in later objectives. So each bottleneck ends a pass, and
+//! A pass of the program adds one stage after another at the front of a split. For each position
+//! (In, layers, Out), it keeps the best split of the positions from there to the end. One pass can
+//! compare several objectives that are sums over stages, since the best split of the last positions
+//! stays the best whatever stages come before it. A bottleneck (the highest value of any stage)
+//! must be compared last in a pass: a lower bottleneck of the last positions may make no difference
+//! for the whole split, and cost more in later objectives. So each bottleneck ends a pass, and
 //! later passes only use stages whose value is at most the optimum of this bottleneck.
 
 use super::checked_problem::CheckedProblem;
@@ -28,10 +28,8 @@ pub(super) fn solve(checked: &CheckedProblem<'_>) -> Option<Plan> {
     let mut sums = Vec::new();
     for objective in checked.order() {
         if objective.is_bottleneck() {
-            let (best, _) =
-                StagePass::new(checked, &[sums.as_slice(), &[objective]].concat(), &caps)
-                    .run()
-                    .best()?;
+            let objectives = [&*sums, &[objective]].concat();
+            let (best, _) = StagePass::new(checked, &objectives, &caps).run().best()?;
             caps.push((objective, best[sums.len()]));
         } else {
             sums.push(objective);
@@ -49,46 +47,44 @@ pub(super) struct StageCandidate {
     pub values: Values,
 }
 
-/// One pass of the dynamic program. It finds the best split by some of the objectives, and adds
-/// stages from the last to the first.
+/// One pass of the dynamic program: finds the best split by some of the objectives, adding stages
+/// from the last to the first.
 pub(super) struct StagePass<'a> {
     pub checked: &'a CheckedProblem<'a>,
-    /// The objectives to compare, the most important first.
+    /// The objectives that this pass compares, the most important first.
     objectives: &'a [Objective],
-    /// Objectives of earlier passes, each with the highest value that a stage may have in it.
+    /// Bottlenecks of earlier passes, each with its optimum, which no stage may exceed.
     caps: &'a [(Objective, u128)],
-    /// Index into `objectives` of the bottleneck (an objective that is a maximum over stages),
-    /// which is always the last objective; `None` if all objectives are sums over stages.
+    /// Index of the bottleneck (an objective that is a maximum over stages) in `objectives`, where
+    /// it comes last; `None` if all objectives are sums over stages.
     bottleneck: Option<usize>,
-    /// The highest limit of any IPU, in bytes on each tile.
+    /// The highest memory limit of any IPU, in bytes on each tile, which no stage may exceed.
     limit: u64,
 }
 
-/// The best split of the positions from some position to the end: its values and its first stage.
+/// The best split of the positions from some position to the end, by its values and first stage.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Rest {
     pub values: Values,
-    /// The end (exclusive) of the first stage.
+    /// The end (exclusive) of the positions of the split's first stage.
     end: usize,
-    /// The index of the profile of the first stage.
+    /// The index of the profile from which the split's first stage takes its costs.
     profile: usize,
 }
 
-/// For each number of stages (from 0), one entry per position and one for the end of the positions:
-/// the best split of the positions from there to the end into at most this number of stages; `None`
-/// if there is no such split. If the bytes or cycles of a stage depend on the number of stages
-/// after it, the split has exactly this number of stages. If it matters which IPU a stage runs on,
+/// Table of the best splits of the last positions. `rests[n][p]` is the best split of the positions
+/// from `p` to the end into at most n stages, or exactly n stages if the costs of a stage depend on
+/// the number of stages after it; `None` if there is none. If it matters which IPU runs a stage,
 /// the last stage is on the last IPU.
 pub(super) type Rests = Vec<Vec<Option<Rest>>>;
 
-/// The results of a pass: one table, or one table for each total number of stages if each number
-/// needs a table of its own.
+/// The results of a pass: one table of splits or, if stages depend on both their IPU and the number
+/// of stages after them, a table for each total number of stages.
 pub(super) struct PassResult(pub Vec<Rests>);
 
 impl PassResult {
-    /// Returns the values of the best split in the objectives of the pass, and the stages of this
-    /// split in order; `None` if no split is allowed. Among equal splits, the one with the fewest
-    /// stages is returned.
+    /// Returns the values and the stages of the best split; among equal splits, the one with the
+    /// fewest stages. Returns `None` if no split is allowed.
     pub fn best(&self) -> Option<(Values, Vec<CompiledStage>)> {
         let (rests, stages, values) = self
             .0
@@ -109,9 +105,6 @@ impl PassResult {
 }
 
 impl<'a> StagePass<'a> {
-    /// Makes a pass that compares `objectives`, the most important first. Only the last objective
-    /// may be a bottleneck (a maximum over stages). `caps` has objectives of earlier passes, each
-    /// with the highest value that a stage may have in it.
     pub fn new(
         checked: &'a CheckedProblem<'a>,
         objectives: &'a [Objective],
@@ -126,8 +119,8 @@ impl<'a> StagePass<'a> {
         }
     }
 
-    /// Finds the best split from each position to the end. The result has a separate table for each
-    /// total number of stages if both the IPU of a stage and the number of stages after it matter.
+    /// Finds the best split from each position to the end. There is a table for each total number
+    /// of stages if both the IPU of a stage and the number of stages after it matter.
     pub fn run(&self) -> PassResult {
         let most = self.checked.stages;
         let is_fixed = self.checked.is_by_depth() && self.checked.is_numbered();
@@ -135,14 +128,14 @@ impl<'a> StagePass<'a> {
         PassResult(totals.map(|total| self.rests(total)).collect())
     }
 
-    /// Returns the index of the IPU of a stage that is followed by `after` stages, in a split into
-    /// at most `total` stages; `None` if it does not matter which IPU a stage runs on.
+    /// Returns the index of the IPU that runs a stage with `after` stages after it, in a split into
+    /// `total` stages; `None` if it does not matter which IPU runs a stage.
     pub fn ipu(&self, total: usize, after: usize) -> Option<usize> {
         self.checked.is_numbered().then(|| total - 1 - after)
     }
 
-    /// Finds the best splits from each position to the end into at most `total` stages. The table
-    /// stops at a smaller number of stages if more stages improve no split.
+    /// Finds the best splits from each position to the end into at most `total` stages. Stops at a
+    /// smaller number of stages if a further stage improves no split.
     fn rests(&self, total: usize) -> Rests {
         let layers = self.checked.layers();
         let is_by_depth = self.checked.is_by_depth();
@@ -169,9 +162,9 @@ impl<'a> StagePass<'a> {
         rests
     }
 
-    /// Returns the best split from each position to the end that consists of one stage followed by
-    /// a split in `rest`. The first stage is one of `candidates`, which has one list per start
-    /// position. It runs on the IPU with index `ipu`; `None` if it does not matter which IPU.
+    /// Returns, for each position, the best split from there to the end into one stage of
+    /// `candidates` (by start position) and a split of `rest`. The stage runs on IPU `ipu`, or on
+    /// any if `None`.
     fn with_stage(
         &self,
         ipu: Option<usize>,
@@ -183,19 +176,18 @@ impl<'a> StagePass<'a> {
         if !self.checked.is_by_depth() {
             best[layers] = rest[layers];
         }
-        // Each stage before this stage has at least one position, so this stage starts at position
-        // `ipu` or later. Only stage 0 can begin at position 0.
+        // IPUs before `ipu` run at least one position each, so the stage starts at position `ipu`
+        // or later. Only stage 0 can start at position 0.
         for start in ipu.map_or(0..layers, |ipu| ipu..if ipu == 0 { 1 } else { layers }) {
             best[start] = self.best_from(ipu, &candidates[start], rest);
         }
         best
     }
 
-    /// Returns the best split from some position to the end; `None` if there is no split. The first
-    /// stage of the split is one of `candidates`, which all begin at this position, and runs on the
-    /// IPU with index `ipu` (`None` if it does not matter which IPU). `rest` has the best split
-    /// from each later position. Among equal splits, the one with the shortest first stage is
-    /// returned.
+    /// Returns the best split into a stage of `candidates`, which all start at one position, and
+    /// the best split in `rest` from the end of this stage. The stage runs on IPU `ipu`, or on any
+    /// if `None`. Among equal splits, returns the one with the shortest first stage, that is, the
+    /// earliest cut.
     fn best_from(
         &self,
         ipu: Option<usize>,
@@ -226,29 +218,25 @@ impl<'a> StagePass<'a> {
         best
     }
 
-    /// Combines the values of a stage with those of the stages after it (`rest`): the maximum for
-    /// the bottleneck, the sum for all other objectives.
+    /// Combines the values of a stage with the values of the stages after it (`rest`): by the
+    /// maximum for a bottleneck, by the sum for all other objectives.
     pub fn combined(&self, stage: &Values, rest: &Values) -> Values {
-        let mut sum = *rest;
-        for (n, (sum, stage)) in sum.iter_mut().zip(stage).enumerate() {
-            *sum = if self.bottleneck == Some(n) {
-                (*stage).max(*sum)
-            } else {
-                stage + *sum
-            };
-        }
-        sum
+        std::array::from_fn(|n| match self.bottleneck == Some(n) {
+            true => stage[n].max(rest[n]),
+            false => stage[n] + rest[n],
+        })
     }
 
-    /// Returns the stages that begin at `start` and are followed by `after` stages, the shortest
-    /// first, with one stage per profile for each range. The stages are within the highest limit of
-    /// any IPU and within [`StagePass::caps`], and obey the constraints on cuts.
+    /// Returns the stages that may begin at `start` with `after` stages after them, the shortest
+    /// first, in each profile. Each is within the highest limit of any IPU and the optima of
+    /// earlier bottlenecks, and obeys the constraints on cuts.
     pub fn candidates(&self, start: usize, after: usize) -> Vec<StageCandidate> {
         let problem = &self.checked.problem;
         let mut open: Vec<usize> = problem.profiles().collect();
         let mut candidates = Vec::new();
         for end in start + 1..=self.checked.layers() {
-            // If a range is over a limit or a cap, so are all longer ranges in the same profile.
+            // A range over a limit or the optimum of an earlier bottleneck rules out all longer
+            // ranges in the same profile, since costs never fall when a range grows.
             let compiled = |profile| CompiledStage {
                 positions: start..end,
                 profile,
@@ -264,8 +252,8 @@ impl<'a> StagePass<'a> {
                 continue;
             }
             for stage in open.iter().copied().map(compiled) {
-                let peak = problem.peak(&stage, after);
-                let Some(peak) = peak.filter(|&peak| !self.is_over(&stage, after, peak)) else {
+                let fits = |&peak: &u64| !self.is_over(&stage, after, peak);
+                let Some(peak) = problem.peak(&stage, after).filter(fits) else {
                     continue;
                 };
                 let mut values = Values::default();
@@ -282,8 +270,8 @@ impl<'a> StagePass<'a> {
         candidates
     }
 
-    /// Returns whether a stage with `peak` bytes, followed by `after` stages, is over the highest
-    /// limit of any IPU or over a cap.
+    /// Returns whether a stage with `peak` bytes and `after` stages after it exceeds the highest
+    /// limit of any IPU, or the optimum of a bottleneck of an earlier pass.
     fn is_over(&self, stage: &CompiledStage, after: usize, peak: u64) -> bool {
         let is_over_cap =
             |&(objective, cap)| self.checked.value(objective, stage, after, peak) > cap;
@@ -314,10 +302,12 @@ mod tests {
 
     #[test]
     fn evenness_comes_before_bytes_over_the_cut() {
-        // 9 | 5 1 | 6 is more even than 9 | 5 | 1 6, whatever the cut sends.
+        // The stages 9 | 5 1 | 6 (bytes of layers) are more even than 9 | 5 | 1 6, whatever a cut
+        // sends.
         let costs = additive(&[9, 5, 1, 6], u64::MAX);
         assert_eq!(cuts(&costs, &[0, 0, 7], 3, 99), Some(vec![1, 3]));
-        // With 5 instead of 6 both are equally even, and the cut decides.
+        // With 5 bytes in the last layer, both splits are equally even, so the bytes over the cut
+        // decide.
         let even = additive(&[9, 5, 1, 5], u64::MAX);
         assert_eq!(cuts(&even, &[0, 0, 7], 3, 99), Some(vec![1, 2]));
         assert_eq!(cuts(&even, &[0, 7, 0], 3, 99), Some(vec![1, 3]));

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use crate::memory::RangeCosts;
 
-/// Numbers of layers that each stage starts with, in the order in which the search tries them. The
-/// search tries each number with all shares in [`PROPORTIONS`].
+/// Numbers of layers that each stage starts with, in the order in which the search tries them, each
+/// with all shares in [`PROPORTIONS`].
 const MIN_LAYERS: [usize; 3] = [3, 2, 1];
 /// Shares of the tile memory that stages may fill, in the order in which the search tries them for
-/// each entry of [`MIN_LAYERS`].
+/// each number in [`MIN_LAYERS`].
 const PROPORTIONS: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The result of the greedy search, which need not be a complete split.
@@ -56,22 +56,17 @@ pub fn greedy(costs: &RangeCosts, mem_per_tile: u64, max_stages: usize) -> Greed
     last.expect("both lists of attempts have entries")
 }
 
-/// Makes one attempt: fills one stage after the other with up to `target` bytes on the fullest tile
-/// of the stage. Each stage starts with `min_layers` layers, or with 1 if fewer are left. The
-/// attempt ends when all layers are in a stage, or when the first layers of a stage exceed
-/// `target`.
+/// Makes one attempt: fills one stage after the other up to `target` bytes on its fullest tile.
+/// Each stage starts with `min_layers` layers, or with 1 if fewer are left. The attempt ends if the
+/// first layers of a stage exceed `target`.
 fn fill(costs: &RangeCosts, target: f64, min_layers: usize) -> Vec<Range<usize>> {
     let layers = costs.layers();
     let fits = |range: Range<usize>| costs.least(range).is_some_and(|peak| peak as f64 <= target);
     let mut stages = Vec::new();
     let mut start = 0;
     while start < layers {
-        let first = if layers - start < min_layers {
-            1
-        } else {
-            min_layers
-        };
-        let mut end = start + first;
+        let is_end = layers - start < min_layers;
+        let mut end = start + if is_end { 1 } else { min_layers };
         if !fits(start..end) {
             break;
         }
@@ -107,7 +102,8 @@ mod tests {
 
     #[test]
     fn a_stage_starts_with_one_layer_when_fewer_than_the_minimum_remain() {
-        // Minimum 3, target 5: 0..3 is full; two remain, and 3..4 takes both.
+        // With 3 layers at first and a target of 5 bytes, 0..3 is full. Two layers are left, so the
+        // next stage starts with one, and then takes both.
         let found = greedy(&additive(&[2, 2, 1, 3, 2], u64::MAX), 10, 2);
         assert_eq!((found.min_layers, found.proportion), (3, 0.5));
         assert_eq!(found.stages, [0..3, 3..5]);
@@ -123,10 +119,10 @@ mod tests {
 
     #[test]
     fn targets_are_floating_point() {
-        // 10 x 0.7 is exactly 7 in 64-bit floating point; 7 is not over it.
+        // In 64-bit floating point, 10 x 0.7 is exactly 7, so a layer of 7 bytes fits.
         let found = greedy(&additive(&[7], u64::MAX), 10, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
-        // 3 x 0.6 = 1.7999999999999998 is below 2.
+        // In floating point, 3 x 0.6 is 1.7999999999999998, so a layer of 2 bytes does not fit.
         let found = greedy(&additive(&[2], u64::MAX), 3, 1);
         assert_eq!((found.min_layers, found.proportion), (3, 0.7));
     }

@@ -1,15 +1,15 @@
-//! Explains why there is no plan, and which changes would help.
+//! Explains why no split is within the limits and obeys the constraints, and which changes would
+//! help.
 //!
 //! A [`Certificate`] proves that there are too few IPUs, in a form that can be checked by hand. A
 //! range of positions that is over the limit must be cut somewhere inside. If no possible cut is
 //! inside two of these ranges, each range needs a separate cut, so m ranges prove that at least m +
-//! 1 stages are needed. Without constraints, such ranges share only their end positions: each range
-//! starts with the last position of the range before it. If constraints forbid cuts, positions that
-//! stay together act as one position, and two ranges may share all positions of such a group. A
-//! required cut adds one more stage, and no range reaches over a required cut.
+//! 1 stages are needed. Without constraints, such ranges share only their end positions. If
+//! constraints forbid cuts, positions that stay together act as one position. A required cut adds
+//! one more stage, and no range reaches over it.
 //!
-//! If no boundary inside a range over the limit may be cut, as in a range of a single position,
-//! this range is a proof by itself: no number of IPUs helps.
+//! If no cut inside a range over the limit is possible, as in a single position, this range is a
+//! proof by itself: no number of IPUs helps.
 //!
 //! Certificates ignore pins, and use the highest limit if limits differ between IPUs. Hence a
 //! problem may have no split although its certificate needs no more stages than there are IPUs.
@@ -17,7 +17,7 @@
 use super::checked_problem::CheckedProblem;
 use super::constraints::{Constraint, CutRule, cuts_before, forbidding};
 use super::objectives::Goal;
-use super::problem::{Limits, Problem, ProfileCosts};
+use super::problem::{Limits, Problem};
 use super::{SolveError, dynamic_program, unproven};
 use crate::memory::RangeCosts;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ mod tests;
 /// The reason why a problem has no plan (no split within the limits that obeys the constraints).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The main reason, such as too few IPUs.
+    /// The main reason why no split fits, such as too few IPUs.
     pub cause: Cause,
     /// The proof that a split needs more stages than there are IPUs, or that no split is possible.
     /// This proof ignores pins and differences between the limits of IPUs, so it proves nothing for
@@ -78,31 +78,27 @@ pub fn explain(problem: &Problem<'_>) -> Result<Refusal, SolveError> {
         [range] if cause == Cause::TooLarge => range.start + 1..range.end,
         _ => 0..0,
     };
-    let kept_together = forbidding(problem.constraints, inside);
     Ok(Refusal {
         cause,
-        kept_together: kept_together.into_iter().cloned().collect(),
+        kept_together: forbidding(problem.constraints, inside)
+            .into_iter()
+            .cloned()
+            .collect(),
         certificate,
     })
 }
 
-/// Returns whether there is a plan if every range takes only its lower bound on bytes, without the
-/// copies and buffers that a pipeline adds depending on the number of stages. Returns false if the
-/// bytes of no range depend on the number of stages, as without a pipeline.
-///
-/// # Errors
-/// If the problem contradicts itself, or its constraints contradict each other.
+/// Returns whether there is a split if every range takes only its lower bound on bytes, without the
+/// copies and buffers that a pipeline adds. If so, the pipeline is the reason why nothing fits.
+/// Returns false without a pipeline.
 fn fits_at_least(problem: &Problem<'_>) -> Result<bool, SolveError> {
     if !problem.all_ranges().any(RangeCosts::is_by_depth) {
         return Ok(false);
     }
-    let profiles = problem.by_profile.iter();
-    let at_least: Vec<ProfileCosts> = profiles
-        .map(|own| ProfileCosts {
-            ranges: own.ranges.at_least().into(),
-            ..own.clone()
-        })
-        .collect();
+    let mut at_least = problem.by_profile.to_vec();
+    for own in &mut at_least {
+        own.ranges = own.ranges.at_least().into();
+    }
     let checked = CheckedProblem::new(&Problem {
         by_profile: &at_least,
         ..*problem
@@ -121,9 +117,10 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
         Limits::Same(_) => problem.layers().max(problem.ipus),
         Limits::ByIpu(_) => problem.ipus,
     };
+    let goal = Goal::Fewest;
     let solution = unproven(&Problem {
         ipus,
-        goal: Goal::Fewest,
+        goal,
         ..*problem
     })?;
     Ok(solution.map(|solution| solution.score.stages))
@@ -134,12 +131,12 @@ pub fn fewest_stages(problem: &Problem<'_>) -> Result<Option<usize>, SolveError>
 /// No single cut is enough for two of these ranges or required cuts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
-    /// The highest limit of any IPU, in bytes on one tile.
+    /// The highest memory limit of any IPU, in bytes on one tile, which the ranges exceed.
     pub limit: u64,
     /// Ranges of positions (ends exclusive) that are over the limit as one stage, in ascending
     /// order. Neighbouring ranges may share positions, but no possible cut is inside both.
     pub ranges: Vec<Range<usize>>,
-    /// Positions before which a constraint requires a cut, in ascending order.
+    /// Positions before which a constraint requires a cut, in ascending order; each adds a stage.
     pub cuts_before: Vec<usize>,
     /// The number of stages that a split needs at least: one for each range, one for each required
     /// cut, and one more. `None` if no number of stages is enough; then the certificate has one
@@ -166,14 +163,11 @@ pub fn certificate(problem: &Problem<'_>) -> Result<Certificate, SolveError> {
             .collect(),
         needed: None,
     };
-    // The first position of a stage, and the end of the longest stage from there that is within the
-    // limit and ends where a cut is allowed; both are equal if no such stage is known yet.
+    // The start of a stage, and the end of the longest stage from there that is within the limit
+    // and ends where a cut is allowed (equal to `start` if no such end is known yet).
     let (mut start, mut longest) = (0, 0);
     for end in (1..=layers).filter(|&end| cuts[end] != CutRule::Forbidden) {
-        let is_over = |start| {
-            let peak = problem.least(&(start..end));
-            peak.is_none_or(|peak| peak > limit)
-        };
+        let is_over = |start| problem.least(&(start..end)).is_none_or(|peak| peak > limit);
         if is_over(start) && longest > start {
             certificate.ranges.push(start..end);
             start = longest;

@@ -1,18 +1,17 @@
-//! The integer program in the form that [`good_lp`] takes: a binary variable for each stage that a
-//! split may have. Its solution is the cheapest path over these stages.
+//! Proves the best split with an integer program ([`good_lp`]): a binary variable for each stage
+//! that a split may have. Its solution is the cheapest path over these stages.
 //!
 //! A path leads from the first position to the last, over one stage after the other. Each node of a
 //! path is a position where the next stage starts, with the number of stages that are left, so that
-//! no path has more stages than there are IPUs. At every node between the ends of a path, equally
-//! many chosen stages enter and leave.
+//! no path has more stages than there are IPUs. At every inner node, equally many chosen stages
+//! enter and leave.
 //!
-//! The cost of a stage is 0 if the stage begins a split of the remaining positions that is as good
-//! as the best split of the dynamic program from the same node, else 1. No stage may begin a better
-//! split, which is checked in integers for all stages. The cost of a path is 0 only if the path is
-//! as good as the plan of the dynamic program. So if that plan is the best, the cheapest path costs
-//! 0; otherwise the integer program and the dynamic program contradict each other. The costs are
-//! small enough for floating point. If the integer program is large, all stages except those of one
-//! best path may be left out.
+//! The cost of a stage is 0 if it begins a split of the remaining positions that is as good as the
+//! best split of the dynamic program from the same node, else 1. No stage may begin a better split,
+//! which is checked in integers for all stages. So the cheapest path costs 0 if and only if the
+//! split of the dynamic program is the best; otherwise the two programs contradict each other. The
+//! costs are small enough for floating point. In a large integer program, stages may be left out,
+//! except those of one best path.
 
 use good_lp::solvers::SolutionStatus;
 use good_lp::solvers::microlp::{MicroLpProblem, microlp};
@@ -35,23 +34,20 @@ struct Node {
     start: usize,
 }
 
-/// A stage as an edge, which leads from one node to another. `from` is `None` if the stage contains
-/// the first position, and `to` is `None` if the stage contains the last position.
+/// A stage as an edge between two nodes. `from` is `None` if the stage contains the first position,
+/// `to` if it contains the last.
 struct Edge {
     from: Option<Node>,
     to: Option<Node>,
     stage: CompiledStage,
-    /// Whether the stage begins a split of the remaining positions that is as good as the best
-    /// split of the dynamic program from the same node.
+    /// Whether the stage begins a best split of the remaining positions by the dynamic program, so
+    /// that the stage costs nothing.
     is_best: bool,
 }
 
-/// Solves the integer program for the sums that `pass` compares: returns a split with the least
-/// sums, or `None` if there is no split.
-///
-/// # Errors
-/// If the integer program contradicts the result of `pass`, or if the solver fails or stops without
-/// a proof. The error is the reason, as text for the user.
+/// Solves the integer program for the sums over stages that `pass` compares. Returns a split with
+/// the least sums, or `None` if there is no split. An error, as text for the user, if the integer
+/// program contradicts the dynamic program or gives no proof.
 pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     let found = pass.run();
     let best = found.best().map(|(values, _)| values);
@@ -70,14 +66,10 @@ pub(super) fn solve(pass: &StagePass<'_>) -> Result<Option<Plan>, String> {
     .map_err(str::to_owned)
 }
 
-/// Adds an edge to `edges` for each stage of splits into at most as many stages as `rests` has. If
-/// there are more edges than
-/// [`CheckedProblem::max_edges`](super::checked_problem::CheckedProblem::max_edges), some edges are
-/// left out, but no edge of one best split. `rests` has the best splits from each position on, and
-/// `best` has the values of the best split of all positions.
-///
-/// # Errors
-/// If a stage begins a better split than `rests` has from the same position.
+/// Adds the stages that splits may have to `edges`, the edges of the integer program. `rests` has
+/// the best split from each position by the dynamic program, and `best` its values for all
+/// positions. An error if a stage begins a better split than the dynamic program found. Of more
+/// than `max_edges` edges, leaves some out, but none of one best split.
 fn add_edges(
     pass: &StagePass<'_>,
     rests: &Rests,
@@ -87,13 +79,13 @@ fn add_edges(
     let (checked, total) = (pass.checked, rests.len() - 1);
     let mut candidates = Vec::new();
     candidates.resize_with(checked.layers(), || None);
-    // One entry per position: `None` if no stage starts at the position, else whether a stage that
-    // starts there must be added because it is part of the best split.
+    // For each position, `None` if no stage starts there, else whether a stage that starts there
+    // must be added because it is part of the best split.
     let mut starts = vec![None; checked.layers() + 1];
     for left in (1..=total).rev() {
         let (after, ipu) = (left - 1, pass.ipu(total, left - 1));
-        // If bytes or cycles depend on the number of stages after a stage, splits into exactly
-        // `left` stages begin here.
+        // If costs depend on the number of later stages, paths with exactly `left` stages begin
+        // here too.
         if left == total || ipu.is_none() && checked.is_by_depth() {
             starts[0] = Some(true);
         }
@@ -145,10 +137,7 @@ fn add_edges(
 type Path = (Vec<CompiledStage>, usize);
 
 /// Returns the cheapest path of `edges` from the first position to the last, as stages in order,
-/// with its cost; `None` if there is no path.
-///
-/// # Errors
-/// If the solver fails or stops without a proof.
+/// with its cost; `None` if there is no path. An error if the solver gives no proof.
 fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     let (program, binaries) = program(edges);
     let solution = match program.solve() {
@@ -160,7 +149,8 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     }
     let (mut stages, mut cost) = (Vec::new(), 0);
     for (edge, binary) in edges.iter().zip(binaries) {
-        // `Plan::new` checks whether the chosen edges form a path.
+        // A chosen edge is 1 and any other is 0, up to rounding. `Plan::new` checks that the chosen
+        // edges form a path.
         if solution.value(binary) > 0.5 {
             stages.push(edge.stage.clone());
             cost += usize::from(!edge.is_best);
@@ -170,10 +160,9 @@ fn cheapest_path(edges: &[Edge]) -> Result<Option<Path>, String> {
     Ok(Some((stages, cost)))
 }
 
-/// Makes the integer program for the cheapest path of `edges` from the first position to the last.
-/// Also returns the 0-or-1 variable of each edge, in order. The program has one row (equation) for
-/// each node: the number of chosen edges that leave the node, minus the number of chosen edges that
-/// enter it, is 1 at the first position, else 0.
+/// Makes the integer program for the cheapest path of `edges`, and the 0-or-1 variable of each
+/// edge. One equation per node: the chosen edges that leave the node, minus those that enter it,
+/// are 1 at the first position, else 0.
 fn program(edges: &[Edge]) -> (MicroLpProblem, Vec<Variable>) {
     let mut variables = variables!();
     let binaries = variables.add_vector(variable().binary(), edges.len());

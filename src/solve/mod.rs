@@ -70,8 +70,9 @@ pub fn unproven(problem: &Problem<'_>) -> Result<Option<Solution>, SolveError> {
     best(problem, |_, _| Ok(Vec::new()))
 }
 
-/// Finds the best split by the goal of `problem`. `proofs_of` returns the proofs that the split is
-/// the best by the objectives of the goal.
+/// Finds the best split by the goal of `problem`. `proofs_of` gets the best split by the dynamic
+/// program, and proves with the integer program that it is the best; or proves nothing, to save
+/// time.
 fn best(
     problem: &Problem<'_>,
     proofs_of: impl FnOnce(
@@ -88,28 +89,26 @@ fn best(
     if problem.goal == Goal::Time
         && let Some(shortest) = fastest(&checked, &found.plan, MAX_SLOTS)
     {
-        // Of the proofs, only the first holds for the split with the shortest step: no split has a
-        // slowest stage with fewer cycles.
+        // Only the proof of the first objective (the cycles of the slowest stage) also holds for
+        // the split with the shortest step, which may be worse in later objectives.
         proofs.truncate(1);
         found = shortest;
     }
     Ok(Some(Solution { proofs, ..found }))
 }
 
-/// Finds the best split by the objectives of the goal with the dynamic program. The time of a
-/// pipeline step is not considered.
+/// Finds the best split by the objectives of the goal with the dynamic program, which does not
+/// consider the time of a whole pipeline step.
 fn by_order(checked: &CheckedProblem<'_>) -> Result<Option<Solution>, SolveError> {
-    let plan = dynamic_program::solve(checked);
-    plan.map(|plan| scored(checked, plan)).transpose()
+    dynamic_program::solve(checked)
+        .map(|plan| scored(checked, plan))
+        .transpose()
 }
 
 /// Proves with the integer program that no split is better than `found` in the objectives of the
 /// goal, or that there is no split if `found` is `None`. Returns the values on which the integer
-/// program and the dynamic program agree.
-///
-/// # Errors
-/// If the two programs disagree (the error names the first objective in which they differ), or if
-/// the integer program gives no proof.
+/// program and the dynamic program agree. An error if they disagree or the integer program gives no
+/// proof.
 fn prove(
     checked: &CheckedProblem<'_>,
     found: Option<&Solution>,
@@ -142,18 +141,14 @@ fn prove(
     agree(&order, other.as_ref(), found)
 }
 
-/// Returns the value of `found` in `objective`; `None` if there is no split, or if the objective
-/// needs cycle counts that the profile lacks.
+/// Returns the value of the split `found` in `objective`; `None` without a split or cycle counts.
 fn value_of(found: Option<&Solution>, objective: Objective) -> Option<u128> {
     found?.score.value(objective)
 }
 
 /// Solves the integer program for the lowest sums over stages in the objectives `sums`, the most
-/// important first. Only splits whose stages are at most the values of `caps` are considered;
-/// `None` if there is no such split.
-///
-/// # Errors
-/// If the integer program gives no proof, or contradicts the dynamic program.
+/// important first. Each of `caps` bounds the value of every stage in one objective. Returns `None`
+/// if no split obeys the caps; an error if the integer program contradicts the dynamic program.
 fn by_integer_program(
     checked: &CheckedProblem<'_>,
     sums: &[Objective],
@@ -165,10 +160,8 @@ fn by_integer_program(
         .transpose()
 }
 
-/// Returns the solution with the split `plan` and its score, without proofs.
-///
-/// # Errors
-/// If the plan is over a limit or breaks a constraint.
+/// Returns the solution with the split `plan` and its score, without proofs. A plan that is over a
+/// limit or breaks a constraint is an internal error, since no solver may return it.
 fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveError> {
     let reason = "a split was chosen that is over a limit or breaks a constraint";
     match checked.score(&plan) {
@@ -177,11 +170,9 @@ fn scored(checked: &CheckedProblem<'_>, plan: Plan) -> Result<Solution, SolveErr
     }
 }
 
-/// Returns the values of the two solutions in each of `objectives`: `integer` of the integer
-/// program and `dynamic` of the dynamic program. The result is empty if both found no split.
-///
-/// # Errors
-/// If the values differ; the error names the first objective in which they differ.
+/// Compares the splits of the integer program and of the dynamic program in each of `objectives`.
+/// Returns the common values (none if neither found a split), or an error that names the first
+/// objective in which the values differ.
 fn agree(
     objectives: &[Objective],
     integer: Option<&Solution>,

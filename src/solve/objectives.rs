@@ -68,19 +68,19 @@ impl Goal {
         if has_cycles { Self::Time } else { Self::Fewest }
     }
 
-    /// Returns whether the goal is meaningless if the profile has no cycle counts.
+    /// Returns whether the goal compares times or cycles, which a profile may lack.
     pub fn needs_cycles(self) -> bool {
         matches!(self, Self::Cycles | Self::Time)
     }
 
-    /// Returns the most important objective of the goal.
+    /// Returns the objective that is compared first.
     pub fn main(self) -> Objective {
         self.order()[0]
     }
 }
 
 impl Objective {
-    /// Returns the name of the objective in machine-readable output.
+    /// Returns the name of the objective in JSON and other machine-readable output.
     pub fn key(self) -> &'static str {
         self.words().0
     }

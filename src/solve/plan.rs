@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     stages: Vec<Range<usize>>,
-    /// One entry per stage: the index into [`Problem::by_profile`] of the profile of the stage.
+    /// One entry per stage: the index into [`Problem::by_profile`] of the profile of its costs.
     profiles: Vec<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Plan {
         self.stages.iter().skip(1).map(|stage| stage.start)
     }
 
-    /// Returns each stage with the number of stages after it, from the first stage on.
+    /// Returns each stage with the number of stages after it, on which its bytes and cycles depend.
     pub(super) fn with_after(&self) -> impl Iterator<Item = (CompiledStage, usize)> {
         self.compiled().zip((0..self.stages.len()).rev())
     }
@@ -77,8 +77,8 @@ impl Plan {
             last: stage.end - 1,
         });
         let cuts = self.cuts().map(|position| Rule::CutBefore { position });
-        let rules = stages.chain(cuts);
-        rules
+        stages
+            .chain(cuts)
             .map(|rule| Constraint::option(rule, "--splits"))
             .collect()
     }
@@ -88,11 +88,12 @@ impl Plan {
 /// which they are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Score {
-    /// The bytes on the fullest tile of any stage.
+    /// The peak of the split: the bytes on the fullest tile of any of its stages.
     pub peak: u64,
-    /// The number of stages.
+    /// The number of stages of the split, which is the number of IPUs that it uses.
     pub stages: usize,
-    /// The sum of the squared peaks of all stages, in bytes squared.
+    /// The sum of the squared peaks of all stages, in bytes squared, which is lowest for even
+    /// stages.
     pub squares: u128,
     /// The bytes of the variables that cross cuts, over all tiles and summed over all cuts. The sum
     /// may need more than 64 bits, since a single cut has up to 2^64 - 1 bytes.
@@ -100,7 +101,8 @@ pub struct Score {
     /// The cycles that the slowest stage takes for one micro-batch, including recomputation; `None`
     /// if the profile has no cycle counts.
     pub slowest_cycles: Option<u128>,
-    /// The time of a step of the pipeline; `None` if the profile has no cycle counts.
+    /// The time of a pipeline step, by which splits are compared for the shortest step; `None` if
+    /// the profile has no cycle counts.
     pub step: Option<StepTime>,
 }
 
@@ -112,10 +114,9 @@ impl Score {
     pub fn of_peaks(problem: &Problem<'_>, plan: &Plan, peaks: &[u64]) -> Option<Self> {
         let mut squares = peaks.iter().map(|&peak| u128::from(peak).pow(2));
         let over_cut = |stage| u128::from(problem.bytes_over_cut_after(&stage));
-        let slowest_cycles = if problem.has_cycles() {
-            Some(problem.cycles(plan).into_iter().max()?)
-        } else {
-            None
+        let slowest_cycles = match problem.has_cycles() {
+            true => Some(problem.cycles(plan).into_iter().max()?),
+            false => None,
         };
         Some(Self {
             peak: peaks.iter().copied().max()?,
@@ -165,9 +166,10 @@ impl Score {
 /// The best plan, with the proof that no other plan is better.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Solution {
-    /// The stages of the best plan.
+    /// The division of the model into stages that is the best by the goal.
     pub plan: Plan,
-    /// The values of the plan in all objectives, computed again from its stages in integers.
+    /// The values of the plan in all objectives, computed again from its stages, independently of
+    /// the solvers.
     pub score: Score,
     /// One entry per objective, in the order of the goal: the optimum of the integer program and
     /// the optimum of the dynamic program. Empty if the integer program was not run.
@@ -179,7 +181,7 @@ pub struct Solution {
 }
 
 impl Solution {
-    /// Makes a solution without a proof that `plan` is the best.
+    /// Makes a solution of `plan` without the integer program's proof that it is the best.
     pub fn unproven(plan: Plan, score: Score) -> Self {
         Self {
             plan,
@@ -282,7 +284,7 @@ mod tests {
             by_profile: &[profile.clone(), without],
             ..problem
         };
-        // Cycles of stages are no basis to compare profiles if one of them has none.
+        // Cycles are no basis to compare stages of different profiles if one profile has no cycles.
         let score = Score::of(&problem, &plan).unwrap();
         assert_eq!(score.slowest_cycles, None);
     }

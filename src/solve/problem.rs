@@ -15,9 +15,9 @@ use crate::time::{StageTimes, StepTime};
 /// The maximum number of bytes that a stage may take on each tile of its IPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limits<'a> {
-    /// One limit for all IPUs, in bytes on each tile.
+    /// All IPUs have the memory limit in this field, in bytes on each tile.
     Same(u64),
-    /// One limit for each IPU, from IPU 0, in bytes on each tile.
+    /// Each IPU, from IPU 0, has a memory limit of its own, in bytes on each tile.
     ByIpu(&'a [u64]),
 }
 
@@ -33,7 +33,7 @@ pub struct Problem<'a> {
     pub ipus: usize,
     /// The bytes that a stage may take on each tile of its IPU.
     pub limits: Limits<'a>,
-    /// Conditions on a split besides the memory limits.
+    /// Conditions on a split besides the memory limits, such as layers that must be in one stage.
     pub constraints: &'a [Constraint],
     /// The objective by which splits are compared first; it determines the order of all other
     /// objectives.
@@ -58,14 +58,14 @@ pub struct ProfileCosts {
 /// A stage of a plan: a range of positions, compiled as in one of the profiles of the problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompiledStage {
-    /// The positions of the stage; the end is exclusive.
+    /// The positions (In, layers, Out) of the stage; the end is exclusive.
     pub positions: Range<usize>,
-    /// The index into [`Problem::by_profile`] of the profile of the stage.
+    /// The index into [`Problem::by_profile`] of the profile from which the stage takes its costs.
     pub profile: usize,
 }
 
 impl From<Range<usize>> for CompiledStage {
-    /// Makes the stage with these positions in the main profile (index 0).
+    /// Makes the stage with the range `positions` and with costs from the main profile (index 0).
     fn from(positions: Range<usize>) -> Self {
         Self {
             positions,
@@ -110,7 +110,7 @@ impl<'a> Limits<'a> {
         }
     }
 
-    /// Returns the limit of each IPU; `None` if one limit applies to all IPUs.
+    /// Returns the memory limit of each IPU; `None` if one limit applies to all IPUs.
     pub fn by_ipu(self) -> Option<&'a [u64]> {
         match self {
             Self::Same(_) => None,
@@ -130,7 +130,6 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Returns the number of positions in the layer order, including In and Out or None.
     pub(super) fn layers(&self) -> usize {
         self.by_profile.first().map_or(0, |own| own.ranges.layers())
     }
@@ -139,7 +138,6 @@ impl<'a> Problem<'a> {
         0..self.by_profile.len()
     }
 
-    /// Iterates over the bytes of ranges in each profile.
     pub(super) fn all_ranges(&self) -> impl Iterator<Item = &'a RangeCosts> + use<'a> {
         self.by_profile.iter().map(|own| &*own.ranges)
     }
@@ -148,21 +146,19 @@ impl<'a> Problem<'a> {
         &self.by_profile[profile].ranges
     }
 
-    /// Returns the times of stages in the profile with index `profile`; `None` if the profile has
-    /// no cycle counts.
     pub(super) fn times_in(&self, profile: usize) -> Option<&'a StageTimes> {
         self.by_profile[profile].times.as_deref()
     }
 
-    /// Returns whether every profile has cycle counts. If one profile lacks them, stages cannot be
-    /// compared by cycles.
+    /// Returns whether every profile has cycle counts. If not, stages of different profiles cannot
+    /// be compared by cycles.
     pub(crate) fn has_cycles(&self) -> bool {
         self.by_profile.iter().all(|own| own.times.is_some())
     }
 
-    /// Iterates over the stages that begin at `start` and end at one of `ends` (exclusive), as far
-    /// as the costs of any profile reach: for each range, one stage per profile, even if the costs
-    /// of this profile have no entry for the range.
+    /// Iterates over the stages that begin at `start` and end at one of `ends`: each range in each
+    /// profile, as long as the range is within the limits in any profile. In other profiles, the
+    /// range may be over the limits.
     pub(super) fn stages(
         &self,
         start: usize,
@@ -202,12 +198,13 @@ impl<'a> Problem<'a> {
             .collect()
     }
 
-    /// Returns the bytes that flow over the cut after `stage`, in the profile of the stage; 0 after
-    /// the last position.
+    /// Returns the bytes that flow over the cut after `stage`, in the profile from which the stage
+    /// takes its costs; 0 after the last position.
     pub(super) fn bytes_over_cut_after(&self, stage: &CompiledStage) -> u64 {
         let cut_bytes = &self.by_profile[stage.profile].cut_bytes;
         let last = stage.positions.end.checked_sub(1);
-        last.and_then(|last| cut_bytes.get(last).copied())
+        last.and_then(|last| cut_bytes.get(last))
+            .copied()
             .unwrap_or(0)
     }
 
@@ -220,8 +217,8 @@ impl<'a> Problem<'a> {
             .unwrap_or_default()
     }
 
-    /// Returns the cycles of `stage` for one micro-batch, including recomputation, if it is
-    /// followed by `after` stages; `None` if its profile has no cycle counts.
+    /// Returns the cycles of `stage` for one micro-batch, including recomputation, if `after`
+    /// stages follow it; `None` without cycle counts.
     pub(super) fn stage_cycles(&self, stage: &CompiledStage, after: usize) -> Option<u128> {
         self.times_in(stage.profile)?
             .cycles(&stage.positions, after)
@@ -237,22 +234,20 @@ impl<'a> Problem<'a> {
         StageTimes::step(&timed?)
     }
 
-    /// Iterates over the constraints that `plan` breaks.
+    /// Iterates over the constraints, such as pins of layers to IPUs, that the split `plan` breaks.
     pub(super) fn broken_by(&self, plan: &Plan) -> impl Iterator<Item = &'a Constraint> + use<'a> {
         let stages = plan.stages().iter().enumerate();
         let stage_of: Vec<usize> = stages
             .flat_map(|(stage, range)| range.clone().map(move |_| stage))
             .collect();
-        let constraints = self.constraints.iter();
-        constraints.filter(move |constraint| !constraint.is_obeyed(&stage_of))
+        self.constraints
+            .iter()
+            .filter(move |own| !own.is_obeyed(&stage_of))
     }
 
-    /// Checks the conditions on the problem that the solvers rely on.
-    ///
-    /// # Errors
-    /// If lists differ in length, the goal needs cycle counts that the problem lacks, the sum of
-    /// squared peaks could overflow, a range has lower costs than a range inside it, or a
-    /// constraint names a position that does not exist.
+    /// Checks what the solvers rely on: lists of equal length, cycle counts if the goal needs them,
+    /// peaks whose squares do not overflow in sum, ranges that never cost less than a range inside
+    /// them, and constraints on positions that exist.
     pub(super) fn check(&self) -> Result<(), SolveError> {
         self.check_lengths()?;
         self.check_size()?;
@@ -287,11 +282,8 @@ impl<'a> Problem<'a> {
         Err(SolveError::Internal(problem))
     }
 
-    /// Checks that four times the largest possible sum of squared peaks fits in 128 bits, since the
-    /// solvers add up several such sums.
-    ///
-    /// # Errors
-    /// [`SolveError::TooLarge`] if four times the sum does not fit.
+    /// Returns [`SolveError::TooLarge`] unless four times the largest possible sum of squared peaks
+    /// fits in 128 bits: the solvers add up several such sums.
     fn check_size(&self) -> Result<(), SolveError> {
         let sum = |peak: u64| {
             u128::from(peak)
@@ -305,12 +297,8 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Checks that the lower bound on the bytes of every range is at least as high as the lower
-    /// bounds of two shorter ranges: the range without its last position, and the range without its
-    /// first position.
-    ///
-    /// # Errors
-    /// [`SolveError::Internal`] with the first range that violates this condition.
+    /// Checks that no range of positions has a lower bound on its bytes below that of the same
+    /// range without its first or last position, which would be impossible for memory of a stage.
     fn check_monotone(&self) -> Result<(), SolveError> {
         let ranges = self
             .all_ranges()
@@ -327,9 +315,9 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Makes the error that `range` takes only `peak` bytes, fewer than the range `inner` inside it,
-/// which is impossible for the memory of a stage (docs/model.md, "The memory of a stage").
-/// `inner_peak` is the number of bytes of `inner`, or `None` if `inner` is over the limit.
+/// Makes the error that `range` takes `peak` bytes, fewer than the range `inner` inside it, which
+/// is impossible (docs/model.md, "The memory of a stage"). `inner_peak` is `None` if `inner` is
+/// over the limit.
 fn not_monotone(
     range: Range<usize>,
     peak: u64,

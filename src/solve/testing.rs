@@ -1,4 +1,4 @@
-//! Range costs for tests, and the best split by trying all splits.
+//! Random problems of splitting a model, and their best splits by trying all splits.
 
 use clap::ValueEnum;
 use proptest::collection::vec;
@@ -8,12 +8,13 @@ use std::ops::Range;
 use super::{Constraint, Goal, Limits, Plan, Problem, ProfileCosts, Rule, Score, TiedWeight};
 use crate::memory::RangeCosts;
 
-/// Costs of one tile on which each position has bytes of its own.
+/// Makes a table of the bytes of ranges, which are the sums of the bytes of their positions.
 pub fn additive(weights: &[u64], limit: u64) -> RangeCosts {
     table(weights.len(), limit, |range| weights[range].iter().sum())
 }
 
-/// Costs by a function of the range, from each start up to the first range over `limit`.
+/// Makes a table of the bytes of ranges by the function `cost`: from each start, all ranges up to
+/// the first range over `limit`.
 pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> RangeCosts {
     let row = |from: usize| {
         let costs = (from + 1..=layers).map(|end| cost(from..end));
@@ -23,8 +24,8 @@ pub fn table(layers: usize, limit: u64, cost: impl Fn(Range<usize>) -> u64) -> R
 }
 
 impl<'a> Problem<'a> {
-    /// Makes the problem of the lowest peak with at most `ipus` stages of at most `limit` bytes,
-    /// without constraints and cycles.
+    /// Makes a problem with the goal of the lowest peak on at most `ipus` IPUs with at most `limit`
+    /// bytes on each tile.
     pub fn new(profile: &'a ProfileCosts, ipus: usize, limit: u64) -> Self {
         Self {
             by_profile: std::slice::from_ref(profile),
@@ -37,7 +38,8 @@ impl<'a> Problem<'a> {
 }
 
 impl ProfileCosts {
-    /// Makes the costs of a profile without cycles.
+    /// Makes the costs of a profile without cycle counts, from the bytes of ranges and the bytes
+    /// that flow over each cut.
     pub fn new(ranges: RangeCosts, cut_bytes: &[u64]) -> Self {
         Self {
             ranges: ranges.into(),
@@ -48,21 +50,20 @@ impl ProfileCosts {
 }
 
 impl Score {
-    /// Computes the score of `plan` with the bytes of `problem`; `None` if `problem` lacks the
-    /// bytes of a stage, or has cycle counts but lacks those of a stage.
+    /// Computes the score of `plan` from the costs of `problem`; `None` if costs of a stage are
+    /// missing.
     pub fn of(problem: &Problem<'_>, plan: &Plan) -> Option<Self> {
         Self::of_peaks(problem, plan, &problem.peaks(plan)?)
     }
 }
 
-/// A problem that owns its data.
+/// A random problem of splitting a model into stages, which owns its data.
 #[derive(Debug, Clone)]
 pub struct Case {
-    /// The only profile. Its times are made of `cycles`.
+    /// The costs of the model in its only profile, with times made of `cycles`.
     pub profile: ProfileCosts,
     pub cycles: Option<Vec<u64>>,
     pub ipus: usize,
-    /// One limit for all IPUs, or one for each IPU.
     pub limits: Vec<u64>,
     pub limit_by_ipu: bool,
     pub constraints: Vec<Constraint>,
@@ -88,7 +89,7 @@ impl Case {
         &self.profile.ranges
     }
 
-    /// Returns the same case with other bytes of ranges.
+    /// Returns the same problem with `costs` as the bytes of ranges.
     pub fn with_costs(self, costs: RangeCosts) -> Self {
         let profile = ProfileCosts {
             ranges: costs.into(),
@@ -102,10 +103,10 @@ impl Case {
     }
 }
 
-/// The values of a split in the order of the goal, and its cuts.
+/// The values of a split in the objectives of the goal, and its cuts, by which splits are compared.
 pub type Rank = (Vec<u128>, Vec<usize>);
 
-/// Returns the cuts of every split into at most `ipus` stages that obeys the constraints.
+/// Returns the cuts of every split into at most as many stages as IPUs that obeys the constraints.
 pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     let layers = case.costs().layers();
     assert!((1..=16).contains(&layers), "too many splits to try");
@@ -117,7 +118,7 @@ pub fn obedient(case: &Case) -> impl Iterator<Item = Vec<usize>> + '_ {
     splits.map(cuts).filter(|cuts| obeys(case, cuts))
 }
 
-/// This is independent of [`Constraint`]'s own check on purpose.
+/// Checks rules in another way than [`Constraint`] does, so that a test finds faults in the latter.
 fn obeys(case: &Case, cuts: &[usize]) -> bool {
     let stage = |position: usize| cuts.iter().filter(|&&cut| cut <= position).count();
     cuts.len() < case.ipus
@@ -131,13 +132,13 @@ fn obeys(case: &Case, cuts: &[usize]) -> bool {
             })
 }
 
-/// Returns the best rank of all splits, by trying each.
+/// Finds the best split by trying all splits, to compare the results of solvers with.
 pub fn brute_force(case: &Case) -> Option<Rank> {
     obedient(case).filter_map(|cuts| rank(case, cuts)).min()
 }
 
-/// Returns the rank of a split; `None` if a stage exceeds its limit. Independent of
-/// [`Score`](super::Score) on purpose.
+/// Returns the values of a split and its cuts; `None` if a stage exceeds its limit. Computes them
+/// in another way than [`Score`](super::Score), so that a test finds faults in the latter.
 pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     let bounds = [&[0], cuts.as_slice(), &[case.costs().layers()]].concat();
     let peaks: Vec<u64> = bounds
@@ -173,10 +174,10 @@ pub fn rank(case: &Case, cuts: Vec<usize>) -> Option<Rank> {
     Some((numbers, cuts))
 }
 
-/// Draws the values for costs: few (many ties), multiples of 4, nearly equal ones, sizes of tiles,
-/// and values far beyond any tile.
+/// Draws the values that random costs have: few values (many ties), multiples of 4, nearly equal
+/// values, sizes of tiles, and values far beyond any tile.
 fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
-    // The first value, the distance between values, and their number.
+    // Each entry is the first value, the distance between values, and the number of values.
     prop_oneof![
         Just((0, 1, 3)),
         Just((0, 4, 200)),
@@ -188,7 +189,7 @@ fn palette() -> impl Strategy<Value = (u64, u64, u64)> {
     ]
 }
 
-/// Draws any table of costs that never fall when a range grows.
+/// Draws a table of the bytes of ranges, which never fall when a range grows, as in real models.
 fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     let draws = move |(first, distance, n): (u64, u64, u64)| {
         vec(
@@ -214,7 +215,7 @@ fn monotone_table(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
 }
 
 /// Draws costs as in a model: bytes of each layer on each tile, and items that several layers share
-/// and a range has once.
+/// and that a range with these layers has once.
 fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     const TILES: usize = 3;
     let scale = prop_oneof![Just(1_u64), Just(4), Just(1 << 12), Just(1 << 30)];
@@ -242,8 +243,8 @@ fn tile_model(layers: usize) -> impl Strategy<Value = Vec<Vec<u64>>> {
     })
 }
 
-/// Draws cases of up to `layers` positions and at most 5 IPUs (or half of `layers`, if that is
-/// more) for any goal, without constraints and with one limit.
+/// Draws problems with up to `layers` positions and at most 5 IPUs (or half of `layers`, if that is
+/// more), with any goal, no constraints and one limit.
 pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let peaks = (1..=layers).prop_flat_map(|layers| {
         prop_oneof![monotone_table(layers).boxed(), tile_model(layers).boxed()]
@@ -251,7 +252,7 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     let small_or_large = |large: u64| prop_oneof![0..3_u64, 0..large];
     let cuts = vec(small_or_large(1 << 60), layers);
     let cycles = vec(small_or_large(u64::MAX), layers);
-    // The time of a step is tested in `fastest`.
+    // Leave out the goal of the shortest step, which the tests of `fastest` cover.
     let goal = proptest::sample::select(&Goal::value_variants()[..4]);
     let limits = vec(0..40_usize, (layers / 2).max(5));
     let ipus = 1..=(layers / 2).max(5);
@@ -279,8 +280,8 @@ pub fn plain_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Returns the costs at these places in the sorted list of all costs, in twentieths; from place 20
-/// on there is no limit.
+/// Returns limits near the costs of ranges: each is the cost at one of `places` (in twentieths) in
+/// the sorted list of all costs, and places from 20 on mean no limit.
 fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
     let mut all: Vec<u64> = peaks.iter().flatten().copied().collect();
     all.sort_unstable();
@@ -291,12 +292,13 @@ fn limits_among(peaks: &[Vec<u64>], places: &[usize]) -> Vec<u64> {
         .collect()
 }
 
-/// Draws any option for `layers` positions and some number of IPUs near `ipus`.
+/// Draws a random constraint that an option could give, on `layers` positions and about `ipus`
+/// IPUs.
 fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     let position = 0..layers;
     let rule = (0..4, position.clone(), position, 0..ipus + 1).prop_map(
         move |(kind, first, last, ipu)| match kind {
-            // Pins are mostly where they can be obeyed.
+            // Draw mostly pins that a split can obey: a position n is on IPU n or before.
             0 => Rule::Pin {
                 position: first,
                 ipu: if ipu < ipus { ipu.min(first) } else { ipu },
@@ -315,7 +317,7 @@ fn option(layers: usize, ipus: usize) -> impl Strategy<Value = Constraint> {
     rule.prop_map(|rule| Constraint::option(rule, format!("{rule:?}")))
 }
 
-/// Draws a weight that positions of `layers` share: mostly near ones, sometimes the first and the
+/// Draws a tied weight of two of `layers` positions: mostly near ones, sometimes the first and the
 /// last.
 fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     let last = layers - 1;
@@ -332,9 +334,9 @@ fn tie(layers: usize) -> impl Strategy<Value = Constraint> {
     })
 }
 
-/// Draws `costs` in a pipeline: each range needs some bytes besides its lower bound, and some for
-/// each stage after it. If its place matters, the bytes besides the lower bound are independent for
-/// each number of stages after it.
+/// Draws costs as in a pipeline: a range needs bytes besides its lower bound, and more for each
+/// stage after it. With `place_matters`, the bytes are independent for each number of stages after
+/// it.
 fn in_pipeline(
     costs: &RangeCosts,
     stages: usize,
@@ -351,14 +353,14 @@ fn in_pipeline(
         let (beside, each) = draws[number % draws.len()];
         let each = if place_matters { 0 } else { each };
         let least = costs.least(range).unwrap_or(0);
-        // Small enough that sums of squares fit.
+        // Keep the bytes small enough that sums of squares fit in 128 bits.
         least
             .saturating_add(beside)
             .saturating_add(each * after as u64)
     })
 }
 
-/// Draws cases in a pipeline, with or without constraints and limits by IPU.
+/// Draws problems in a pipeline, with or without constraints, with one limit or one for each IPU.
 pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     let draws = vec((0..8_u64, 0..6_u64), 1..60);
     let scale = prop_oneof![Just(1_u64), Just(40), Just(1 << 30)];
@@ -374,13 +376,14 @@ pub fn pipelined_case(layers: usize) -> impl Strategy<Value = Case> {
     )
 }
 
-/// Draws cases with and without a pipeline.
+/// Draws problems with and without a pipeline, that is, with costs of a stage that may depend on
+/// the number of stages after it.
 pub fn any_case(layers: usize) -> impl Strategy<Value = Case> {
     prop_oneof![2 => case(layers), 1 => pipelined_case(layers)]
 }
 
-/// Draws cases with up to 4 options and up to 3 tied weights, and some with limits by IPU. Options
-/// and weights may contradict each other.
+/// Draws problems with up to 4 options and up to 3 tied weights as constraints, which may
+/// contradict each other, some with a limit for each IPU.
 pub fn case(layers: usize) -> impl Strategy<Value = Case> {
     let constraints = |case: Case| {
         let layers = case.costs().layers();

@@ -1,5 +1,5 @@
-//! Checks answers to changed requests where they turn: with one byte, IPU or constraint less or
-//! more.
+//! Checks answers to changed requests close to the point where they change: with one byte, IPU or
+//! constraint less or more.
 
 use super::super::{Analysis, LayerConstraint};
 use super::*;
@@ -9,7 +9,7 @@ use crate::search::SearchOptions;
 use elsa::FrozenVec;
 use std::path::Path;
 
-/// Runs `test` on a fixture.
+/// Runs `test` with the answers about the recorded model in the folder `name` of `fixtures`.
 fn on_fixture(name: &str, test: impl FnOnce(&Answers<'_>)) {
     let folder = Path::new("fixtures").join(name);
     let read = Analysis::read(&folder.join("profile.pop"), &folder.join("debug.cbor"));
@@ -52,7 +52,8 @@ impl<'s> Answers<'s> {
         self.fitting(request).expect("an answer").is_some()
     }
 
-    /// Returns the lowest peak of any split on `ipus` IPUs.
+    /// Returns the lowest peak of any split on `ipus` IPUs, the smallest memory with which the
+    /// model fits.
     fn lowest_peak(&self, ipus: usize) -> u64 {
         let answer = self.answer(&request(ipus, 1, &[])).expect("an answer");
         answer.expect("a split").best.peak_bytes()
@@ -101,8 +102,8 @@ fn one_byte_or_one_ipu_less_does_not_fit() {
     });
 }
 
-/// Checks what fits without some constraints or ties of `asked`, which does not fit, but would
-/// without all constraints.
+/// Checks the constraints and tied weights that a report suggests to give up for the request
+/// `asked`, which fits only without some of them: none may be given up without need.
 fn check_relaxed(answers: &Answers<'_>, asked: &Request) {
     assert!(!answers.fits(asked));
     let without = |constraints: &[String], weights: &[String]| {
@@ -185,8 +186,9 @@ fn rows_of_a_plan_are_the_best_of_what_was_tried() {
     });
 }
 
-/// Checks that every configuration that the plan tried is beaten by a row of the plan, or differs
-/// little from one. A plan with [`MAX_ROWS`] rows is not checked, since it leaves configurations out.
+/// Checks that a plan left out no configuration without reason: each configuration that it tried is
+/// no better than a row of the plan, or differs little from one. A plan with [`MAX_ROWS`] rows is
+/// not checked, since it may leave such configurations out.
 fn check_all_tried(answers: &Answers<'_>, asked: &Request, front: &Front<'_>) {
     if front.rows.len() == MAX_ROWS {
         return;

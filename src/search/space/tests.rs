@@ -1,4 +1,5 @@
-//! Compares the answers of small random models with trying every split in every pipeline.
+//! Compares the splits that searches find in small random models with the best of all splits in all
+//! pipelines.
 
 use super::*;
 use crate::memory::testing::seeds;
@@ -11,18 +12,17 @@ use crate::time::StepOptions;
 use clap::ValueEnum;
 use std::ops::Range;
 
-/// Highest number of IPUs of all replicas that is asked for.
+/// Highest number of IPUs, over all replicas, that a random request has.
 const IPUS: u64 = 6;
 
-/// One pipeline of a case, with all splits.
+/// One pipeline of a random model, with all splits of the model, among which the best is known.
 struct Tried<'a> {
     memory: MemoryModel<'a>,
-    /// By compilation.
+    /// For each compilation of the model: the bytes of each possible stage.
     peaks: Vec<Peaks>,
     splits: Vec<Evaluated>,
 }
 
-/// A split with the bytes of its stages.
 struct Evaluated {
     plan: Plan,
     peaks: Vec<u64>,
@@ -73,8 +73,8 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// Returns all answers to `question`, whether they are within the limits or not: splits that
-    /// have few enough stages and obey the constraints.
+    /// Returns all splits that have few enough stages and obey the constraints of `question`,
+    /// whether they are within the memory limits or not.
     fn candidates(&self, question: &Question) -> Vec<Candidate> {
         let (request, pipeline) = (&question.request, self.memory.pipeline());
         let replicas = if pipeline.state.is_sharded() {
@@ -108,8 +108,8 @@ impl<'a> Tried<'a> {
             .collect()
     }
 
-    /// Returns the answers to `question` that fit. If as few IPUs as possible are wanted, only
-    /// those on the fewest that the framework supports.
+    /// Returns all splits that fit. If `question` leaves the number of IPUs open, returns only
+    /// splits on the fewest IPUs that the framework supports.
     fn fitting(&self, question: &Question) -> Vec<Candidate> {
         let stages = |found: &Candidate| found.solution.score.stages;
         let mut all = self.candidates(question);
@@ -129,7 +129,7 @@ impl<'a> Tried<'a> {
     }
 }
 
-/// Returns all splits of a number of positions, with each of some compilations for each stage.
+/// Returns all splits of `positions` positions, with every choice of a compilation for each stage.
 fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
     let with_all = |split: Vec<Range<usize>>| {
         split.into_iter().fold(vec![Vec::new()], |all, positions| {
@@ -150,7 +150,8 @@ fn compiled_splits(positions: usize, compilations: usize) -> Vec<Plan> {
     plans.collect()
 }
 
-/// This is independent of [`Constraint`]'s own check on purpose.
+/// Checks a rule in another way than [`Constraint`] does, so that a test finds faults in the
+/// latter.
 fn is_obeyed(rule: Rule, split: &[Range<usize>]) -> bool {
     let stage = |position| split.iter().position(|stage| stage.contains(&position));
     match rule {
@@ -183,7 +184,6 @@ fn all_pipelines() -> Vec<Pipeline> {
         .collect()
 }
 
-/// A random model with some of its pipelines.
 struct Model<'a> {
     space: Space<'a>,
     placement: &'a Placement,
@@ -230,8 +230,8 @@ impl<'a> Model<'a> {
             .collect()
     }
 
-    /// Draws a request. Its limits are the bytes of a random split in a random pipeline, or one
-    /// byte less.
+    /// Draws a request. Its memory limits are the bytes of a random split, so that this split just
+    /// fits, or one byte less.
     fn request(&mut self) -> SearchRequest {
         let Self { tried, random, .. } = self;
         let positions = tried[0].memory.layers();
@@ -291,7 +291,7 @@ fn constraint(random: &mut Random, positions: usize) -> Constraint {
     Constraint::option(rule, "")
 }
 
-/// Checks that `own` has the bytes and times of its split.
+/// Checks that the split `own` has the bytes and times that its stages have in all splits.
 fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &str) {
     let is_own = |tried: &&Tried<'_>| tried.memory.pipeline() == own.pipeline;
     let tried = model.tried.iter().find(is_own).expect(at);
@@ -303,8 +303,9 @@ fn check_numbers(model: &Model<'_>, question: &Question, own: &Candidate, at: &s
     assert_eq!(own.replicas, expected.replicas, "{at}");
 }
 
-/// Compares the best split and the one with the lowest peak with all splits. Returns whether one
-/// fits, and whether its stages are of several compilations.
+/// Compares the best split, and the split with the lowest peak, with all splits. Returns whether a
+/// split fits, and whether its stages come from several compilations, so that the test can count
+/// both.
 fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     let pipelines = model.pipelines();
     let best = model.space.best(question, &pipelines).expect(at);
@@ -352,7 +353,7 @@ fn check(model: &Model<'_>, question: &Arc<Question>, at: &str) -> [bool; 2] {
     [best.is_some(), best.as_ref().is_some_and(is_mixed)]
 }
 
-/// Compares the fewest stages in each pipeline with all splits.
+/// Compares the fewest stages with which the search finds a split that fits with all splits.
 fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     let limits = question.request.limits.len();
     for stages in [1, 2, if limits > 1 { limits } else { 9 }] {
@@ -374,7 +375,7 @@ fn check_fewest(model: &Model<'_>, question: &Arc<Question>, at: &str) {
     }
 }
 
-/// Compares the evaluation of a random split with that in each pipeline.
+/// Checks that the evaluation of a split that the user gives is the best over all pipelines.
 fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     let split = model.random.one_of(&splits(model.tried[0].memory.layers()));
     let plan = Plan::new(split, model.tried[0].memory.layers()).expect("a split");
@@ -393,7 +394,8 @@ fn check_given(model: &mut Model<'_>, question: &Arc<Question>, at: &str) {
     check_numbers(model, question, &given, at);
     let (fitting, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|found| found.fits);
     assert_eq!(given.fits, !fitting.is_empty(), "{at}");
-    // Of several compilations, each stage has the one that is best by the goal.
+    // With several compilations, each stage takes the compilation that is best by the goal, which
+    // need not be the one with the shortest step.
     let is_fastest = question.request.goal == Goal::Time || model.tried[0].peaks.len() == 1;
     match given.fits {
         true => assert!(
@@ -422,7 +424,8 @@ fn a_space_finds_what_trying_all_splits_finds() {
             mixed += usize::from(is_mixed);
             check_fewest(&model, &question, &at);
             check_given(&mut model, &question, &at);
-            // Requests that differ in nothing but fewer IPUs share the costs of ranges.
+            // Ask again on fewer IPUs, since requests that differ only in this number share the
+            // costs of ranges.
             while let IpuCount::Exactly(ipus) = request.ipus {
                 let fewer = ipus - 1;
                 let of_replica = fewer / request.options.replicas() as usize;

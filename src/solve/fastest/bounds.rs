@@ -1,49 +1,47 @@
-//! Lower bounds on the cycles of the stages that the search for the fastest split has not placed
-//! yet.
+//! Lower bounds on the cycles of the last stages of a split, with which the search for the fastest
+//! split gives up a beginning of a split early.
 
 use crate::solve::checked_problem::CheckedProblem;
 use crate::solve::problem::CompiledStage;
 use crate::time::SlotKind;
 use std::sync::Arc;
 
-/// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage). There
-/// is one entry per set of passes that the stage may run in the slot: none, forward, backward (with
-/// recomputation), or both.
+/// Cycles of a stage in a slot (an interval in which each IPU works on a pass of its stage), for
+/// each set of passes that it may run there: none, forward, backward (with recomputation), or both.
 type CyclesByPasses = [u128; 4];
 
-/// Lower bounds on the cycles of the stages that a search has not placed yet, for splits into a
-/// fixed number of stages.
+/// Lower bounds on the cycles of the last stages of splits into a fixed number of stages.
 pub(super) struct Bounds {
     pub stages: usize,
-    /// The bounds on the last stages of a split. They may be for splits into more than `stages`
-    /// stages, too.
+    /// The bounds by the number of last stages. Bounds for several numbers of stages may share this
+    /// table.
     rests: Arc<RestsByStages>,
 }
 
-/// Lower bounds on the cycles of the last stages of a split. For each number of last stages (from
-/// 0), there is one entry per position where the first of them starts, and one for the end of the
-/// positions. An entry is `None` if the stages cannot cover all positions from there on.
+/// Table of lower bounds on the cycles of the last stages of a split, by the number of these stages
+/// (from 0) and the position where the first of them starts; `None` if so many stages cannot cover
+/// all positions from there on.
 type RestsByStages = Vec<Vec<Option<RestBounds>>>;
 
-/// Lower bounds on the cycles of the last stages of a split: all stages from one stage on, which
-/// begins at a given position. The bounds hold wherever the cuts between these stages are.
+/// Lower bounds on the cycles of the last stages of a split, wherever the cuts between them are.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RestBounds {
-    /// For each combination of passes: a lower bound on the cycles of the slowest of these last
-    /// stages, if all of them run these passes.
+    /// For each set of passes: a lower bound on the cycles of the slowest of the last stages of a
+    /// split, if all of these stages run these passes.
     busiest: CyclesByPasses,
-    /// For each combination of passes: a lower bound on the cycles of the first of these last
-    /// stages, if it runs these passes.
+    /// For each set of passes: a lower bound on the cycles of the first of the last stages of a
+    /// split, if it runs these passes.
     first: CyclesByPasses,
-    /// The end (exclusive) of the first of these last stages, if the cuts are chosen so that the
-    /// slowest of these stages takes the fewest cycles.
+    /// The end (exclusive) of the first of the last stages, if the cuts make the slowest of these
+    /// stages as fast as possible.
     end: usize,
-    /// The index of the profile of the first of these last stages, which ends at `end`.
+    /// The index of the profile of the first of the last stages, if the cuts make the slowest of
+    /// these stages as fast as possible.
     profile: usize,
 }
 
-/// Computes the bounds for splits into at most `stages` stages. If it matters which IPU a stage
-/// runs on, the bounds only hold for splits into exactly `stages` stages.
+/// Computes the bounds for splits into at most `stages` stages. If it matters which IPU runs a
+/// stage, they only hold for splits into exactly `stages` stages.
 fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
     let layers = checked.layers();
     let mut rests = vec![vec![None; layers + 1]];
@@ -57,10 +55,9 @@ fn rests(checked: &CheckedProblem<'_>, stages: usize) -> RestsByStages {
 }
 
 impl Bounds {
-    /// Computes the bounds for splits into each number of stages, from 1 to `most`. A number is
-    /// left out if no split into this number of stages is within the limits and constraints. All
-    /// numbers share the same bounds, since these only depend on the number of remaining stages,
-    /// unless it matters which IPU a stage runs on.
+    /// Computes the bounds for splits into each number of stages up to `most`, without the numbers
+    /// for which no split is within limits and constraints. All numbers share one table, since the
+    /// bounds only depend on the number of last stages, unless it matters which IPU runs a stage.
     pub fn of_all(checked: &CheckedProblem<'_>, most: usize) -> Vec<Self> {
         let rests = |stages| Arc::new(rests(checked, stages));
         let shared = (!checked.is_numbered()).then(|| rests(most));
@@ -73,15 +70,15 @@ impl Bounds {
             .collect()
     }
 
-    /// Returns the lower bounds for the stages from index `stage` on, the first of which starts at
-    /// position `start`; `None` if these stages cannot cover all positions from `start` on, within
-    /// the limits and constraints.
+    /// Returns the bounds for the stages from index `stage` on, if the first of them starts at
+    /// position `start`; `None` if these stages cannot cover all positions within limits and
+    /// constraints.
     pub fn rest(&self, stage: usize, start: usize) -> Option<RestBounds> {
         *self.rests[self.stages - stage].get(start)?
     }
 
-    /// Returns the stages, in order, of the split whose slowest stage takes the fewest cycles;
-    /// `None` if there are no bounds for one of these stages.
+    /// Returns the stages of the split whose slowest stage takes the fewest cycles by these bounds,
+    /// a good start for the search.
     pub fn path(&self) -> Option<Vec<CompiledStage>> {
         let mut start = 0;
         (0..self.stages)
@@ -96,18 +93,18 @@ impl Bounds {
     }
 }
 
-/// The passes that the stages not placed yet run in one kind of slot.
+/// The passes (forward, backward) that the last stages of a split run in one kind of slot.
 #[derive(Clone, Copy)]
 pub(super) struct RestActivity {
-    /// Index into [`CyclesByPasses`] of the passes that all of the stages not placed yet run.
+    /// The passes that all of the last stages run in the slot, as an index into [`CyclesByPasses`].
     busiest: usize,
-    /// Index into [`CyclesByPasses`] of the passes that the first of the stages not placed yet
-    /// runs.
+    /// The passes that the first of the last stages runs in the slot, as an index into
+    /// [`CyclesByPasses`].
     first: usize,
 }
 
 impl RestActivity {
-    /// Determines the passes that the stages from index `stage` on run in slots of this `kind`.
+    /// Determines the passes that the stages from index `stage` on run in slots of the kind `kind`.
     pub fn new(kind: &SlotKind, stage: usize) -> Self {
         let (forward, backward) = (&kind.forward[stage..], &kind.backward[stage..]);
         let index =
@@ -120,10 +117,10 @@ impl RestActivity {
 }
 
 impl RestBounds {
-    /// Computes the bounds for the last stages of a split into `stages` stages: all stages from
-    /// index `number` on, the first of which starts at position `start`. `later` has the bounds for
-    /// the stages from index `number + 1` on, by the position where the first of them starts.
-    /// Returns `None` if the last stages cannot cover all positions from `start` on.
+    /// Computes the bounds for the stages from index `number` on of a split into `stages` stages,
+    /// if the first of them starts at `start`. `later` has the bounds for one stage fewer, by the
+    /// position where the first of them starts. Returns `None` if the stages cannot cover all
+    /// positions.
     fn new(
         checked: &CheckedProblem<'_>,
         number: usize,
@@ -138,12 +135,13 @@ impl RestBounds {
             let Some(rest) = later[positions.end] else {
                 continue;
             };
-            let may_stand = checked.peak_at(number, stages, &stage).is_some();
-            let parts = problem
-                .times_in(*profile)
-                .filter(|_| may_stand)
-                .and_then(|times| times.stage_and_out(positions, stages - 1 - number));
-            let Some((parts, _)) = parts else {
+            if checked.peak_at(number, stages, &stage).is_none() {
+                continue;
+            }
+            let times = problem.times_in(*profile);
+            let Some((parts, _)) =
+                times.and_then(|times| times.stage_and_out(positions, stages - 1 - number))
+            else {
                 continue;
             };
             let kinds = [0, 1, 2, 3];
@@ -166,8 +164,8 @@ impl RestBounds {
         found
     }
 
-    /// Returns a lower bound on the cycles of the busiest of the remaining stages, in a slot in
-    /// which these stages run the passes `work`.
+    /// Returns a lower bound on the cycles of the busiest of the last stages, in a slot in which
+    /// these stages run the passes `work`.
     pub fn of(&self, work: RestActivity) -> u128 {
         self.busiest[work.busiest].max(self.first[work.first])
     }

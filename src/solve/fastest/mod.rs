@@ -17,16 +17,16 @@ use super::problem::CompiledStage;
 use crate::time::{Rate, SlotKind, Slots, StageTimes};
 use bounds::{Bounds, RestActivity};
 
-/// The maximum number of slots that a search evaluates; it evaluates this number in some tenths of
-/// a second. A slot is an interval of a step in which each IPU works on one pass of its stage, and
-/// slots with the same passes are one kind. Each stage that the search tries counts as one slot for
-/// each kind, and there are two to four kinds for each IPU.
+/// Maximum number of slots that a search evaluates, which takes some tenths of a second. A slot is
+/// an interval of a step in which each IPU works on one pass of its stage. Slots with the same
+/// passes are one kind, which is evaluated once for each stage that the search tries.
 pub(super) const MAX_SLOTS: u64 = 20_000_000;
-/// The maximum number of splits that [`TimedSplit::climb`] improves to find a better split to start
-/// from. Each of these splits has another number of stages.
+/// Maximum number of splits, each with another number of stages, that [`TimedSplit::climb`]
+/// improves before the search, to begin with a fast split.
 const MAX_CLIMBS: usize = 8;
-/// If there are more positions than this number, or more stages than `MAX_STAGES`, the search does
-/// not try all splits, only splits near the ones whose slowest stage is the fastest.
+/// With more positions than this number, or more stages than `MAX_STAGES`, there are too many
+/// splits to try. The search then only tries splits near the ones whose slowest stage is the
+/// fastest.
 const MAX_POSITIONS: usize = 400;
 const MAX_STAGES: usize = 64;
 
@@ -38,8 +38,8 @@ struct TimedSplit {
 }
 
 impl TimedSplit {
-    /// Computes the time of the split into `stages`. Returns `None` if the split is over a limit or
-    /// breaks a constraint, or if the profile has no cycles.
+    /// Computes the time of the split into `stages`; `None` if the split is over a limit or breaks
+    /// a constraint, or if a profile has no cycle counts.
     fn new(
         checked: &CheckedProblem<'_>,
         stages: impl IntoIterator<Item = CompiledStage>,
@@ -53,15 +53,14 @@ impl TimedSplit {
         })
     }
 
-    /// Returns whether the split is better than `other`. Splits are compared by the time of a step
-    /// for each of its micro-batches, then by the number of stages, then by the peak; lower is
-    /// better.
+    /// Returns whether the split has a shorter step per micro-batch than `other` or, if the steps
+    /// are equally long, fewer stages or a lower peak.
     fn is_better_than(&self, other: &Self) -> bool {
         self.score.compare(&other.score, Goal::Time).is_lt()
     }
 
-    /// Improves the split: moves one cut by one position at a time, or changes the profile of one
-    /// stage, as long as this makes the split better.
+    /// Improves the split as long as moving one cut by one position, or taking another profile for
+    /// one stage, makes it better.
     fn climb(mut self, checked: &CheckedProblem<'_>) -> Self {
         let mut is_better = true;
         while is_better {
@@ -79,10 +78,10 @@ impl TimedSplit {
                         }
                         Move::Profile(profile) => stages[number].profile = profile,
                     }
-                    let next = Self::new(checked, stages);
-                    if let Some(next) = next.filter(|next| next.is_better_than(&self)) {
-                        self = next;
-                        is_better = true;
+                    if let Some(next) = Self::new(checked, stages)
+                        && next.is_better_than(&self)
+                    {
+                        (self, is_better) = (next, true);
                     }
                 }
             }
@@ -91,18 +90,16 @@ impl TimedSplit {
     }
 }
 
-/// A move from one split to a similar split.
 enum Move {
-    /// The cut before a stage moves to this position.
+    /// The cut before a stage moves to the position in this field.
     Cut(usize),
-    /// The stage gets the profile with this index.
+    /// A stage takes its costs from the profile with the index in this field.
     Profile(usize),
 }
 
-/// Finds the split, into any number of stages, with the shortest step for each micro-batch. The
-/// search begins with `start`, a split within the limits and constraints, and evaluates at most
-/// `max_slots` slots (as [`MAX_SLOTS`] defines them). Returns `None` if the profile has no cycle
-/// counts.
+/// Finds the split, into any number of stages, with the shortest step per micro-batch. The search
+/// begins with the split `start` and evaluates at most `max_slots` slots (see [`MAX_SLOTS`]).
+/// Returns `None` without cycle counts.
 pub(super) fn fastest(
     checked: &CheckedProblem<'_>,
     start: &Plan,
@@ -115,9 +112,8 @@ pub(super) fn fastest(
     Some(search(checked, &times, bounds, start, max_slots))
 }
 
-/// Returns the best split of `best` and of all splits into the numbers of stages that `bounds` are
-/// for. [`Solution::is_shortest`] tells whether no other split can be faster. The search evaluates
-/// at most `max_slots` slots (as [`MAX_SLOTS`] defines them).
+/// Returns the fastest of `best` and all splits into the numbers of stages that `bounds` cover. If
+/// `max_slots` slots were too few, [`Solution::is_shortest`] tells that a faster split may exist.
 fn search(
     checked: &CheckedProblem<'_>,
     times: &[&StageTimes],
@@ -158,47 +154,45 @@ fn search(
     }
 }
 
-/// A search for the fastest split into a fixed number of stages. It places one stage after the
+/// A search for the fastest split into a fixed number of stages, which places one stage after the
 /// other, beginning with stage 0.
 struct StageSearch<'a> {
     checked: &'a CheckedProblem<'a>,
-    /// One entry per profile: the times of stages in this profile.
+    /// One entry per profile: the cycles of stages when they are compiled as in this profile.
     times: &'a [&'a StageTimes],
     stages: usize,
     kinds: Vec<SlotKind>,
-    /// For each number of placed stages (from 0), one entry per kind of slot: the passes that the
-    /// stages not placed yet run in a slot of this kind.
+    /// For each number of placed stages (from 0) and each kind of slot: the passes that the stages
+    /// not placed yet run in a slot of this kind.
     rests: Vec<Vec<RestActivity>>,
-    /// The number of slots of a step. A slot is an interval in which each IPU works on one forward
-    /// or backward pass of its stage, or on both.
+    /// Number of slots of a step: intervals in which each IPU works on a pass of its stage.
     slots: u128,
-    /// A lower bound on the sum of the cycles that the weight updates of all stages take, for
-    /// pipelines in which they run one after the other.
+    /// A lower bound on the cycles of the weight updates of all stages, for pipelines in which they
+    /// run one after the other.
     update: u128,
     bounds: Bounds,
     /// A lower bound on the step time, per micro-batch, of every split into this number of stages.
     at_least: Rate,
     placed: Vec<CompiledStage>,
-    /// One entry per number of placed stages, from 0: the costs of these placed stages.
+    /// The costs of the stages placed so far: the entry n is for the first n stages, so that
+    /// removing a stage restores the costs before it.
     taken: Vec<CostsSoFar>,
 }
 
-/// The costs of the stages of a split that a search has placed so far.
 #[derive(Clone, Default)]
 struct CostsSoFar {
-    /// One entry per kind of slot: the cycles of the busiest IPU among the stages placed so far.
+    /// For each kind of slot: the cycles of the busiest IPU among the placed stages.
     busiest: Vec<u128>,
-    /// The most bytes that an IPU sends or receives at the end of a slot: the first item is for
-    /// slots with an even index, the second item for slots with an odd index.
+    /// The most bytes that an IPU sends or receives at the end of slots with an even index, and of
+    /// slots with an odd index, whose copies differ.
     sent: [u128; 2],
-    /// The cycles of the longest weight update of any IPU among the stages placed so far.
+    /// The cycles of the longest weight update of any placed stage, for pipelines that update
+    /// stages side by side.
     update: u128,
     peak: u64,
 }
 
 impl<'a> StageSearch<'a> {
-    /// Makes the search over the splits that `bounds` are for. Returns `None` if the profile has no
-    /// cycle counts.
     fn new(
         checked: &'a CheckedProblem<'a>,
         times: &'a [&'a StageTimes],
@@ -213,11 +207,8 @@ impl<'a> StageSearch<'a> {
             ..CostsSoFar::default()
         };
         let rests = |stage| {
-            slots
-                .kinds
-                .iter()
-                .map(|kind| RestActivity::new(kind, stage))
-                .collect()
+            let kinds = slots.kinds.iter();
+            kinds.map(|kind| RestActivity::new(kind, stage)).collect()
         };
         let mut search = Self {
             checked,
@@ -239,10 +230,9 @@ impl<'a> StageSearch<'a> {
         Some(search)
     }
 
-    /// Tries all splits that begin with the placed stages and may be better than `best`, the best
-    /// split found so far (which may have another number of stages). A better split replaces
-    /// `best`. `left` is the number of slots that the search may still evaluate. Returns false if
-    /// the search stopped because `left` was used up.
+    /// Tries all splits that begin with the placed stages and may be better than `best`, which a
+    /// better split replaces. `left` is the number of slots that the search may still evaluate.
+    /// Returns false if `left` was used up.
     fn run(&mut self, best: &mut TimedSplit, left: &mut u64) -> bool {
         let by_size = (self.stages, self.so_far().peak).cmp(&(best.score.stages, best.score.peak));
         if self.bound().compare(best.rate).then(by_size).is_ge() {
@@ -250,22 +240,25 @@ impl<'a> StageSearch<'a> {
         }
         let (stage, start) = (self.placed.len(), self.end());
         if stage == self.stages {
-            let found = TimedSplit::new(self.checked, self.placed.clone());
-            if let Some(found) = found.filter(|found| found.is_better_than(best)) {
+            if let Some(found) = TimedSplit::new(self.checked, self.placed.clone())
+                && found.is_better_than(best)
+            {
                 *best = found;
             }
             return true;
         }
         let (checked, layers) = (self.checked, self.checked.layers());
-        // Each later stage needs at least one position.
+        // Leave at least one position (In, a layer or Out) for each later stage.
         let ends = match self.stages - 1 - stage {
             0 => layers..layers + 1,
             after => start + 1..(layers + 1).saturating_sub(after),
         };
         for next in checked.problem.stages(start, ends) {
             let leads_on = self.bounds.rest(stage + 1, next.positions.end).is_some();
-            let peak = self.peak(&next).filter(|_| leads_on);
-            let Some(peak) = peak.filter(|_| !self.is_beaten(&next)) else {
+            let Some(peak) = self
+                .peak(&next)
+                .filter(|_| leads_on && !self.is_beaten(&next))
+            else {
                 continue;
             };
             let Some(less) = left.checked_sub(self.kinds.len() as u64) else {
@@ -283,15 +276,15 @@ impl<'a> StageSearch<'a> {
         true
     }
 
-    /// Returns the bytes on the fullest tile of `next` if it is placed as the next stage; `None` if
-    /// limits or constraints rule this out.
+    /// Returns the bytes on the fullest tile of `next` as the next stage; `None` if limits or
+    /// constraints rule this stage out.
     fn peak(&self, next: &CompiledStage) -> Option<u64> {
         self.checked.peak_at(self.placed.len(), self.stages, next)
     }
 
-    /// Returns whether another profile is no worse for `next`, the next stage, in every cost that
-    /// the time and the peak of a split depend on. If all costs are equal in two profiles, only the
-    /// profile with the lower index counts as no worse.
+    /// Returns whether another profile is no worse for the stage `next` in every cost that counts
+    /// for the time and the peak of a split, so that `next` need not be tried. If profiles have
+    /// equal costs, the one with the lower index stays.
     fn is_beaten(&self, next: &CompiledStage) -> bool {
         if self.times.len() < 2 {
             return false;
@@ -300,10 +293,8 @@ impl<'a> StageSearch<'a> {
             return false;
         };
         self.checked.problem.profiles().any(|profile| {
-            let theirs = self.costs_of(&CompiledStage {
-                profile,
-                ..next.clone()
-            });
+            let positions = next.positions.clone();
+            let theirs = self.costs_of(&CompiledStage { positions, profile });
             theirs.is_some_and(|theirs| {
                 (profile < next.profile || theirs != mine)
                     && theirs
@@ -314,9 +305,9 @@ impl<'a> StageSearch<'a> {
         })
     }
 
-    /// Returns all costs of `next`, the next stage, that the time and the peak of a split depend
-    /// on: cycles, bytes that the stage sends, and its peak. Returns `None` if limits or
-    /// constraints rule the stage out, or if its cycles are unknown.
+    /// Returns everything that the time and the peak of a split depend on in its stage `next`:
+    /// cycles, bytes that the stage sends, and its peak. Returns `None` if limits or constraints
+    /// rule the stage out, or if its cycles are unknown.
     fn costs_of(&self, next: &CompiledStage) -> Option<[u128; 9]> {
         let peak = self.peak(next)?;
         let times = self.times[next.profile];
@@ -337,8 +328,8 @@ impl<'a> StageSearch<'a> {
         ])
     }
 
-    /// Places the next stage, with `peak` bytes on its fullest tile. Returns `None`, and places
-    /// nothing, if the cycles of the stage are unknown.
+    /// Places `next_stage`, with `peak` bytes on its fullest tile. Returns `None`, and places
+    /// nothing, if its cycles are unknown.
     fn add_stage(&mut self, next_stage: CompiledStage, peak: u64) -> Option<()> {
         let stage = self.placed.len();
         let CompiledStage { positions, profile } = &next_stage;
@@ -354,11 +345,10 @@ impl<'a> StageSearch<'a> {
             }
             next.busiest[place] = before.busiest[place].max(active);
         }
-        let previous = self
-            .placed
-            .last()
-            .map(|previous| &self.times[previous.profile..=previous.profile]);
-        let neighbours = [previous.unwrap_or(self.times), self.times];
+        let previous = self.placed.last().map_or(self.times, |previous| {
+            std::slice::from_ref(&self.times[previous.profile])
+        });
+        let neighbours = [previous, self.times];
         next.sent = times.with_copies(before.sent, (stage, positions), neighbours);
         let update = parts.update + out.unwrap_or_default().update;
         next.update = before.update.max(update);
@@ -390,10 +380,9 @@ impl<'a> StageSearch<'a> {
         let copies = first
             .copy_cycles(placed.sent, (self.slots, micro_batches))
             .unwrap_or(0);
-        let update = if first.updates_side_by_side() {
-            placed.update
-        } else {
-            self.update
+        let update = match first.updates_side_by_side() {
+            true => placed.update,
+            false => self.update,
         };
         Rate {
             cycles: work.chain([copies, update]).fold(0, u128::saturating_add),

@@ -8,7 +8,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::ops::Range;
 
-/// Cycles by position (forward, backward, update), bytes over the cuts, and a pipeline.
+/// The cycles of positions (forward, backward, update), bytes over cuts, and pipeline of a random
+/// model.
 #[derive(Debug, Clone)]
 pub(crate) struct Timed {
     passes: Vec<[u64; 3]>,
@@ -50,7 +51,7 @@ impl Timed {
             other: 0,
             clock_hertz: Some(1000),
         };
-        // The number of positions must equal the number of layers.
+        // In and, unless it runs on the first IPU, Out have positions besides those of the layers.
         let around = if self.out_is_first { 1 } else { 2 };
         let names = vec![String::new(); (layers + 1).saturating_sub(around).max(1)];
         let positions = Positions::new(
@@ -107,8 +108,9 @@ pub(crate) fn any_times(layers: usize) -> impl Strategy<Value = Timed> {
     )
 }
 
-/// Returns step and peak of the split with the shortest step, by trying all splits that are
-/// allowed; of several the one with the fewest stages, then with the lowest peak.
+/// Returns the step time and the peak of the split with the shortest step, found by trying all
+/// allowed splits. Of equally fast splits, takes the one with the fewest stages, then with the
+/// lowest peak.
 fn shortest(
     case: &Case,
     checked: &CheckedProblem<'_>,
@@ -197,7 +199,7 @@ proptest! {
         prop_assert_eq!(found.score.peak, peak);
         prop_assert_eq!(found.is_shortest, Some(true));
 
-        // With few stages tried, a split is only called the fastest if it is.
+        // A search that may evaluate only few slots must not call a split the fastest unless it is.
         let some = fastest(&checked, &found.plan, few).unwrap();
         prop_assert_eq!(&some.plan, &found.plan);
         let start = crate::solve::solve(&Problem { goal: Goal::Peak, ..problem }).unwrap().unwrap();

@@ -1,34 +1,31 @@
-//! Checks certificates only from the problem.
+//! Checks certificates (proofs that a split needs more stages) without the code that makes them.
 
 use super::*;
 use crate::solve::testing::additive;
-use crate::solve::{Constraint, Rule};
+use crate::solve::{Constraint, ProfileCosts, Rule};
 
-/// Defects of a certificate.
+/// A defect of a certificate, the proof that a split needs more stages.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CertificateError {
-    /// The limit or the required cuts are not those of the problem.
+    /// The certificate has another limit or other required cuts than the problem.
     #[error("it is about another limit or other constraints than the problem")]
     OtherProblem,
-    /// A range is empty or goes beyond the last position.
     #[error("{0:?} is not a range of positions")]
     NoRange(Range<usize>),
-    /// A range is within the limit.
+    /// A range is within the limit, so that it needs no cut.
     #[error("{0:?} is within the limit")]
     WithinLimit(Range<usize>),
-    /// One cut would be inside two ranges, or is already counted as a required one.
+    /// One cut would be inside two ranges, or is a required cut that is counted already.
     #[error("a cut before position {0} counts twice")]
     CountedTwice(usize),
-    /// The number of stages does not follow from the ranges and cuts.
+    /// The certificate states another number of stages than follows from its ranges and cuts.
     #[error("it proves {0:?}")]
     Proves(Option<usize>),
 }
 
 impl Certificate {
-    /// Checks the proof, only from the costs and constraints of `problem`.
-    ///
-    /// # Errors
-    /// The first defect.
+    /// Checks the certificate against the costs and constraints of `problem`, and returns its first
+    /// defect as an error.
     pub(crate) fn check(&self, problem: &Problem<'_>) -> Result<(), CertificateError> {
         let cuts = cuts_before(problem.constraints, problem.layers());
         let is_required = |&position: &usize| cuts.get(position) == Some(&CutRule::Required);
@@ -46,7 +43,7 @@ impl Certificate {
         }
     }
 
-    /// Checks each range, and returns the conclusion. `cuts_before` must have been checked.
+    /// Checks each range, and returns the number of stages that the certificate proves.
     fn proves(
         &self,
         problem: &Problem<'_>,
@@ -75,7 +72,7 @@ impl Certificate {
     }
 }
 
-/// Returns an error unless `range` is a range of positions, and over `limit`.
+/// Returns an error unless `range` is a range of positions over `limit`, which needs a cut inside.
 fn check_over(
     problem: &Problem<'_>,
     range: &Range<usize>,
@@ -145,7 +142,8 @@ fn required_cuts_count_by_themselves() {
         Constraint::option(Rule::CutBefore { position: 1 }, ""),
         together(3, 4),
     ];
-    // 0 | 1, 2, 3 and 4 | : cuts before 1, inside 1..3, inside 2..5.
+    // A cut is required before 1; another is needed inside 1..3, and another inside 2..5, where
+    // positions 3 and 4 must stay together.
     let expected = (vec![1..3, 2..5], vec![1], Some(4));
     assert_eq!(proof(&problem(&profile, &constraints)), expected);
 }

@@ -1,4 +1,5 @@
-//! Compares explanations and certificates with trying every split.
+//! Checks the reasons that the solver gives if no split fits, and their certificates, by trying
+//! every split.
 
 use proptest::prelude::*;
 
@@ -8,8 +9,8 @@ use crate::solve::{
     Cause, Constraint, Goal, Refusal, Rule, certificate, explain, fewest_stages, unproven,
 };
 
-/// Checks that `kept_together` has exactly the constraints that keep a range together that is too
-/// large.
+/// Checks that `kept_together` has exactly the constraints that keep the positions of a range that
+/// is too large in one stage.
 fn check_kept_together(case: &Case, found: &Refusal) -> Result<(), TestCaseError> {
     let kept = &found.kept_together;
     prop_assert!(kept.iter().all(|one| case.constraints.contains(one)));
@@ -81,8 +82,8 @@ proptest! {
         check_kept_together(&case, &found)?;
     }
 
-    /// The limit is the lowest at which a split fits, `slack` tenths more, or 1 byte less. Splits
-    /// that send the fewest bytes over cuts then often need more stages than there are IPUs.
+    /// The limit is the lowest at which a split fits, some tenths more (`slack`), or one byte less.
+    /// Splits with the fewest bytes over cuts then often need more stages than there are IPUs.
     #[test]
     fn where_the_number_of_ipus_binds(mut case in case(10), slack in 0..4_u64) {
         (case.limits, case.limit_by_ipu) = (vec![u64::MAX], false);
@@ -116,7 +117,7 @@ proptest! {
         let problem = case.problem();
         let certificate = certificate(&problem).unwrap();
         prop_assert_eq!(certificate.check(&problem), Ok(()));
-        // The highest limit on every IPU, and no pins.
+        // Without pins and with the highest limit on every IPU, as certificates assume.
         let mut tried = case.clone();
         tried.limits = vec![problem.limits.highest()];
         tried.limit_by_ipu = false;

@@ -1,4 +1,5 @@
-//! Compares both programs, and the code around them, with trying every split.
+//! Compares the dynamic program, the integer program and the code around them with trying every
+//! split.
 
 mod explanations;
 
@@ -23,7 +24,7 @@ fn rank(problem: &Problem<'_>, plan: &Plan) -> Option<Rank> {
     Some((numbers, plan.cuts().collect()))
 }
 
-/// Solves a case; the outer `None` means that its constraints contradict each other.
+/// Solves a random problem; the outer `None` means that its constraints contradict each other.
 fn solved(case: &Case) -> Option<Option<Solution>> {
     match solve(&case.problem()) {
         Ok(solution) => Some(solution),
@@ -35,8 +36,7 @@ fn solved(case: &Case) -> Option<Option<Solution>> {
     }
 }
 
-/// Checks that the constraints of a conflict are among those of the case, and that no split obeys
-/// them.
+/// Checks that the constraints of `conflict` come from the problem, and that no split obeys them.
 fn assert_conflicts(case: &Case, conflict: &Conflict) {
     let named = conflict.constraints.clone();
     assert!(
@@ -49,8 +49,8 @@ fn assert_conflicts(case: &Case, conflict: &Conflict) {
     assert_eq!(obedient(&alone).next(), None, "{conflict}");
 }
 
-/// Checks that every position is in exactly one stage, in order, and that there are few enough
-/// stages.
+/// Checks that a split puts every position in exactly one stage, in order, on at most as many IPUs
+/// as there are.
 fn assert_is_split(case: &Case, solution: &Solution) {
     let stages = solution.plan.stages();
     assert!(stages.len() <= case.ipus);
@@ -58,7 +58,8 @@ fn assert_is_split(case: &Case, solution: &Solution) {
     assert_eq!(positions, (0..case.costs().layers()).collect::<Vec<_>>());
 }
 
-/// Checks that both programs find the result of trying all splits.
+/// Checks that the dynamic program and the integer program find the same best split as trying all
+/// splits.
 fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), TestCaseError> {
     let best = brute_force(case);
     let found = by_order(checked).unwrap();
@@ -72,8 +73,8 @@ fn both_find_the_best(case: &Case, checked: &CheckedProblem<'_>) -> Result<(), T
     nothing_else_is_proven(case, checked, found.as_ref())
 }
 
-/// Checks that the integer program finds a contradiction if the dynamic program had found another
-/// split than the best one, or none.
+/// Checks that the integer program would detect it if the dynamic program had found another split
+/// than the best one, or none.
 fn nothing_else_is_proven(
     case: &Case,
     checked: &CheckedProblem<'_>,
@@ -101,7 +102,8 @@ proptest! {
         ..crate::memory::testing::cases(2_000)
     })]
 
-    /// Tests each case with each goal. Contradictory cases do not count.
+    /// Tests each random problem with each goal. Problems with contradictory constraints do not
+    /// count.
     #[test]
     fn both_programs_find_what_trying_all_splits_finds(
         mut case in case(10),
