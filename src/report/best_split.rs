@@ -21,7 +21,7 @@ pub struct BestSplit {
     pub ipus: u32,
     /// Number of replicas of the pipeline, at least 1.
     pub replicas: u64,
-    /// The order in which the stages work on micro-batches.
+    /// The order in which the stages of this split process micro-batches.
     pub schedule: Schedule,
     /// The activations that the pipeline recomputes in the backward pass.
     pub recompute: Recompute,
@@ -29,7 +29,8 @@ pub struct BestSplit {
     pub state: StatePlace,
     /// Whether every stage of the split is within its limit.
     pub fits: bool,
-    /// Bytes that `fullest_stage` may take on each tile.
+    /// Bytes that `fullest_stage` may take on each tile, which is the memory of a tile less the
+    /// reserve.
     pub limit: u64,
     /// Bytes on the fullest tile of any stage of the split.
     pub fullest_tile_bytes: u64,
@@ -38,9 +39,10 @@ pub struct BestSplit {
     pub fullest_stage: u32,
     /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not fit.
     pub free: i64,
-    /// Bytes on the fullest tile of each stage, in order.
+    /// For each stage, in order, the bytes on its fullest tile.
     pub stage_bytes: Vec<u64>,
-    /// The available memory proportion of each stage, in order; empty unless `--amp` gives it.
+    /// The available memory proportion of each stage, in order; empty unless profiles of several
+    /// proportions are given (`--amp`).
     pub amps: Vec<f64>,
     /// Bytes of the variables that cross cuts between stages, over all tiles. A variable is added
     /// once for each cut that it crosses.
@@ -57,25 +59,25 @@ pub struct BestSplit {
     /// Why `ipus` is a practical number of IPUs, such as `one machine`, and how many of the IPUs
     /// stay empty; `null` if neither applies.
     pub hint: Option<String>,
-    /// The options that differ from those of the user's command, such as `--recompute layer`; empty
-    /// for the answer to the user's own request.
+    /// The options by which this split's request differs from the user's command, such as
+    /// `--recompute layer`; empty for the answer to the user's own request.
     pub options: String,
-    /// How many bytes `fullest_tile_bytes` is above the peak of the report's split, below 0 for
-    /// less. 0 in a sweep and in a plan.
+    /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0 if
+    /// the peak is lower. Always 0 in a sweep and in a plan.
     pub change: i64,
-    /// The command line that gives this split; empty in a report that no command made.
+    /// The command line that would make this split the answer; empty if the report was made without
+    /// a command line.
     pub command: String,
 }
 
 impl BestSplit {
-    /// Returns the cycles of a step of the pipeline divided by the number of micro-batches in the
-    /// step, rounded up; `None` if the profile has no cycles.
+    /// Returns the average cycles of a micro-batch: the cycles of one step of the pipeline divided
+    /// by the number of its micro-batches, rounded up. Returns `None` if the profile has no cycles.
     pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {
         let step = self.step.as_ref()?;
         Some(step.cycles.div_ceil(step.micro_batches.max(1)))
     }
 
-    /// Returns the bytes on the fullest tile of `fullest_stage`.
     pub(super) fn bytes_of_fullest_stage(&self) -> u64 {
         self.stage_bytes
             .get(self.fullest_stage as usize)
@@ -83,8 +85,8 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats a number of the split's `step` with `decimals` decimals. `number` takes the number
-    /// from the step. Returns `None` if the step or the number is unknown.
+    /// Formats a number about the time of a step with `decimals` decimals. `number` takes the
+    /// number from the facts about the step. Returns `None` if the step's time is unknown.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -103,13 +105,14 @@ impl BestSplit {
 pub struct PlanFacts {
     /// Number of available IPUs, over all replicas.
     pub max_ipus: u32,
-    /// The numbers of IPUs that the search tried, ascending.
+    /// The numbers of IPUs for which the search for a plan tried to find a split, ascending.
     pub ipus_tried: Vec<u32>,
-    /// The pipelines that the search tried.
+    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that the search
+    /// for a plan tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// At most 8 configurations that fit; empty if no configuration fits. The recommended one comes
-    /// first, then the others, the fastest first (without cycles, those on the fewest IPUs); those
-    /// with an unknown part of their time come last.
+    /// At most 8 configurations that fit; empty if no configuration fits. The recommended
+    /// configuration comes first, and the others follow from fast to slow (without cycles, from few
+    /// to many IPUs). Configurations with an unknown part of their time come last.
     pub rows: Vec<BestSplit>,
 }
 
@@ -127,8 +130,8 @@ impl PlanFacts {
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// Whether the search compared several pipelines for each row of the sweep. Otherwise, all rows
-    /// are splits of one pipeline.
+    /// Whether each row of the sweep is the best of several pipelines. If false, all rows are
+    /// splits in one pipeline.
     pub compares_pipelines: bool,
     /// The best split for each number of IPUs, ascending by number of IPUs.
     pub rows: Vec<BestSplit>,
@@ -165,8 +168,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Describes the best split for a request with changed options, which `claim` holds. The
-    /// description has no comparison with the report's split.
+    /// Describes the best split for the changed request of `claim`. The field `change`, which
+    /// compares the peak with that of the report's split, stays 0.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -211,8 +214,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Describes the best split for a request with changed options, which `claim` holds, and
-    /// compares its peak with the peak of the report's split.
+    /// Describes the best split for the changed request of `claim`, and sets `change`: how far its
+    /// peak is above the peak of the report's split.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
@@ -223,9 +226,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns why `ipus` is a practical number of IPUs (one machine, a pod, or a power of two, which
-/// the number of IPUs of a replica must be), and how many of the IPUs stay empty in a split into
-/// `stages` stages. Returns `None` if neither applies.
+/// Returns why a user would choose `ipus` IPUs (one machine, a pod, or a power of two, as the
+/// number of IPUs of a replica must be), and how many of the IPUs stay empty in a split into
+/// `stages` stages. Returns `None` if there is nothing to say.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

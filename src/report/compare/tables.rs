@@ -7,17 +7,17 @@ use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, table};
 
 impl Comparison<'_> {
-    /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
-    /// the splits, and the layers that differ.
+    /// Makes three tables that compare the reports: the verdicts on their splits, the stages of the
+    /// splits, and the layers that differ.
     pub fn tables(&self) -> [Table; 3] {
         [self.verdict_table(), self.stage_table(), self.layer_table()]
     }
 
-    /// The number of tables that [`tables`](Self::tables) returns.
+    /// The number of tables that compare two reports (see [`tables`](Self::tables)).
     pub const TABLES: usize = 3;
 
-    /// Returns the tables of the comparison for people: the tables that [`tables`](Self::tables)
-    /// returns, with only the rows that differ between the reports, and without empty tables.
+    /// Returns the tables that compare the reports, for people: only rows that differ between the
+    /// reports, and no empty tables.
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
@@ -30,9 +30,8 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Returns the table of verdicts: whether the split of each report fits, and numbers of the
-    /// split such as its limit and its peak. The rows about the time of a step are left out if
-    /// neither report has this time.
+    /// Makes the table of verdicts: whether the split of each report fits, and its limit, stages
+    /// and peak. Rows about the time of a step are left out if neither report has the time.
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
             self.reports.map(|report| {
@@ -109,7 +108,7 @@ impl Comparison<'_> {
     }
 
     /// Returns one line that says whether the model fits now, whether it did before, and which
-    /// layer grew most. `look` determines the units and the colours.
+    /// layer grew most. `look` has the units and colours of the text.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
             [_, None] => (Severity::Notable, "no split to judge"),
