@@ -29,7 +29,8 @@ pub(crate) const DEBUG_AGAIN: &str =
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
 /// What a message about a path that does not lead to a profile tells the user to do.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// What a message about a path that does not lead to a debug file tells the user to do.
+/// What a message about a path that does not lead to a debug file (`debug.cbor`) tells the user to
+/// do.
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
 /// What a message about a profile that exceeds a bound of [`crate::limits`] tells the user to do.
 /// Such a profile is usually damaged.
@@ -40,20 +41,21 @@ pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
 /// What a message about a damaged saved model tells the user to do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// What a message about a file that is no report tells the user to do.
+/// What a message tells the user to do if a file that should be a report is none.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
 /// An error of the operating system while a file or folder was read. The caller adds the name of
 /// the file or folder.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// The user lacks permission to read the file or a folder above it.
+    /// The operating system refused to read the file, since the user lacks permission for the file
+    /// or for a folder above it.
     #[error(
         "you have no permission to read it: {0}; change the permissions of the file and of the \
          folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
-    /// The operating system could not read the file or folder for another reason.
+    /// The operating system could not read the file or folder for another reason than permissions.
     #[error("it cannot be read: {0}; give the path of a readable file")]
     Other(io::Error),
 }
@@ -168,7 +170,8 @@ pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// Makes an error of wrong usage (exit code 2) from the error of any module.
+/// Turns the error of any module into an error of wrong usage, for which the command exits with
+/// code 2.
 pub(crate) fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use indicatif::HumanCount;
 use std::fmt::Display;
 
-/// Writes a number with its digits in groups of three: `638,976`.
+/// Writes a number with its digits in groups of three, such as `638,976`.
 pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }

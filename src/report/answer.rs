@@ -28,7 +28,7 @@ pub struct Proof {
     pub objectives: Vec<ObjectiveProof>,
 }
 
-/// Why no split fits, and what would help.
+/// Why no split fits, and which changes of options or of the model would help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
@@ -104,7 +104,8 @@ pub struct GivenSplit {
     /// The constraints that the user's split breaks: options as the user typed them, and ties of
     /// weights, such as `the tie of wte`.
     pub broken_constraints: Vec<String>,
-    /// The best split; if none fits, the split with the lowest peak.
+    /// The best split by the objective, for comparison with the user's split; if no split fits, the
+    /// one with the lowest peak.
     pub best: BestSplit,
 }
 

@@ -19,20 +19,20 @@ pub struct BestSplit {
     /// Number of IPUs that the split may use, over all replicas; with empty IPUs, it has fewer
     /// stages.
     pub ipus: u32,
-    /// Number of replicas of the pipeline, at least 1.
+    /// Number of replicas of the pipeline that work in parallel, at least 1.
     pub replicas: u64,
     /// The order in which the stages of this split process micro-batches.
     pub schedule: Schedule,
-    /// The activations that the pipeline recomputes in the backward pass.
+    /// Which activations the pipeline recomputes in the backward pass instead of stashing them.
     pub recompute: Recompute,
     /// The place of optimizer state between updates. Sharded state is divided among all replicas.
     pub state: StatePlace,
-    /// Whether every stage of the split is within its limit.
+    /// Whether every stage of the split is within its limit on every tile.
     pub fits: bool,
     /// Bytes that `fullest_stage` may take on each tile, which is the memory of a tile less the
     /// reserve.
     pub limit: u64,
-    /// Bytes on the fullest tile of any stage of the split.
+    /// The peak of the split: the bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
     /// The index of the stage with the fewest free bytes on its fullest tile; the first one of a
     /// tie.
@@ -49,12 +49,13 @@ pub struct BestSplit {
     pub cut_bytes: u64,
     /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
     pub slowest_stage_cycles: Option<u64>,
-    /// The time of a step of this split's pipeline; `null` if the profile has no cycles.
+    /// The time of one step (all micro-batches and the weight update) in this split's pipeline;
+    /// `null` if the profile has no cycles.
     pub step: Option<StepFacts>,
     /// Whether `step` lacks a part of the time that is unknown: optimizer state is gathered from
     /// replicas, or loaded from off the chip without `--streaming-bandwidth`.
     pub lacks_time: bool,
-    /// The names of the layers of each stage, in order.
+    /// For each stage, in order, the names of its layers.
     pub stages: Vec<LayerNames>,
     /// Why `ipus` is a practical number of IPUs, such as `one machine`, and how many of the IPUs
     /// stay empty; `null` if neither applies.
@@ -103,7 +104,7 @@ impl BestSplit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
-    /// Number of available IPUs, over all replicas.
+    /// Number of IPUs that a configuration may use, over all replicas.
     pub max_ipus: u32,
     /// The numbers of IPUs for which the search for a plan tried to find a split, ascending.
     pub ipus_tried: Vec<u32>,

@@ -14,11 +14,11 @@ use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use crate::wording::{Units, displayed};
 use serde::{Deserialize, Serialize};
 
-/// The format of a JSON document, which its field `format` states.
+/// The value of the field `format`, by which programs recognize a JSON document as a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DocumentFormat {
-    /// A report of PopLiner: `popliner-report`.
+    /// The document is a report of PopLiner.
     #[default]
     #[serde(rename = "popliner-report")]
     PoplinerReport,
@@ -33,7 +33,7 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
-    /// The format of the document, always `popliner-report`.
+    /// The format of the document, always `popliner-report`, by which programs recognize a report.
     pub format: DocumentFormat,
     /// The version of the report format. After the first release, it grows when a field is removed
     /// or changes its meaning.
@@ -56,17 +56,19 @@ pub struct Report {
     pub pipeline: Option<PipelineFacts>,
     /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
     pub split: Option<Split>,
-    /// The proof that the split is the best; `null` if no split was requested.
+    /// The proof that the split is the best by the objective; `null` if no split was requested.
     pub proof: Option<Proof>,
-    /// Why no split fits, and what would help; `null` if a split fits or none was requested.
+    /// Why no split fits, and which changes would help; `null` if a split fits or none was
+    /// requested.
     pub refusal: Option<Refusal>,
     /// The comparison of a split that the user gave with the best split; `null` if none was given.
     pub given: Option<GivenSplit>,
-    /// The constraints on the split, such as pins, as the user gave them.
+    /// The constraints on the split, such as pins of layers to stages, as the user gave them.
     pub constraints: Vec<String>,
-    /// Weights that several layers use, most bytes first.
+    /// Weights that several layers use and that must therefore be on one IPU, most bytes first.
     pub tied_weights: Vec<WeightTie>,
-    /// Groups of layers that use the same always-live variables, most bytes first.
+    /// Groups of layers that use the same always-live variables, which a cut between them
+    /// duplicates, most bytes first.
     pub shared_variables: Vec<SharedVariables>,
     /// The boundaries between consecutive stages of the split, in order; empty without a split.
     pub cuts: Vec<Cut>,
@@ -124,7 +126,7 @@ impl Report {
         self.split.as_ref().map_or(&[], |split| &split.stages)
     }
 
-    /// Returns the split of the report if it fits; otherwise `None`.
+    /// Returns the report's split if every stage is within its limit; otherwise `None`.
     pub(super) fn fitting_split(&self) -> Option<&Split> {
         self.split.as_ref().filter(|split| split.fits)
     }

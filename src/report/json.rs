@@ -139,7 +139,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// The deepest level of nested objects that have a line for each field.
+    /// The deepest level of nested JSON objects whose fields have a line each.
     const DEEPEST: usize = 3;
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {

@@ -7,7 +7,7 @@ use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
 use crate::wording::displayed;
 
-/// The name of the position Out, which has the operations after the last layer.
+/// The name of the position for operations after the last layer, in reports and for people.
 const OUT: &str = "Out";
 
 impl PseudoLayers {

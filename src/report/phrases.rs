@@ -13,7 +13,8 @@ use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
-/// A sentence as a list of phrases, each of which an output form writes in its own way.
+/// A sentence as a list of phrases, since each form of output writes numbers and names in its own
+/// way.
 #[derive(Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -26,7 +27,7 @@ pub struct Sentence {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phrase {
-    /// Fixed text of PopLiner, which needs no escaping.
+    /// Fixed text of PopLiner in a sentence, which needs no escaping.
     Text(String),
     /// A number of bytes, written with its unit, such as `1,024 bytes`.
     Amount(u64),
@@ -40,9 +41,9 @@ pub enum Phrase {
     List(String),
     /// Text that a user can type, such as a command-line option.
     Code(String),
-    /// The layers of one stage, by name.
+    /// The names of the layers of one stage, which a form of output shortens if they are many.
     Layers(LayerNames),
-    /// The layers of each stage of a split, by name.
+    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]` on a terminal.
     Stages(Vec<LayerNames>),
 }
 

@@ -34,7 +34,7 @@ pub struct PipelineFacts {
     /// the profile has only the activations that are kept. If gradients were not accumulated, the
     /// predicted bytes include accumulators for the updated weights.
     pub recording: Recording,
-    /// Whether the profile has a backward pass.
+    /// Whether the profile has a backward pass, so that the pipeline trains the model.
     pub is_training: bool,
     /// Bytes on the fullest tile that the report's split would need without recomputation; `null`
     /// if the pipeline recomputes nothing.
@@ -81,7 +81,7 @@ impl PipelineFacts {
     }
 }
 
-/// The bytes that a pipeline adds to one stage of the split.
+/// The bytes that a pipeline adds to one stage of the split, such as its stash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
@@ -106,7 +106,7 @@ pub struct StagePipeline {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageUpdate {
-    /// The tile of the stage that has the most bytes during the update.
+    /// The tile of the stage that has the most bytes during the weight update.
     pub tile: u32,
     /// All bytes on `tile` during the update, if all optimizer state of the weights is loaded at
     /// once into landing pads (buffers for loaded tensors).
@@ -114,12 +114,14 @@ pub struct StageUpdate {
     /// All bytes on `tile` during the update, if only one tensor of optimizer state is loaded at a
     /// time into a landing pad (a buffer for a loaded tensor). The compiler may manage with so few.
     pub at_least: u64,
-    /// Bytes on the fullest tile of the stage in the forward and backward passes.
+    /// Bytes on the fullest tile of the stage in the forward and backward passes, for comparison
+    /// with the update.
     pub in_passes: u64,
     /// The bytes on `tile` that only the update needs: loaded optimizer state, landing pads,
     /// gathered tensors, and tensors that the update makes. They are part of `bytes`.
     pub taken: u64,
-    /// The names of the updated weights; a weight without a name is left out.
+    /// The names of the weights that are updated at that moment; weights without a name are left
+    /// out.
     pub weights: Vec<String>,
     /// Whether the update needs more bytes than the forward and backward passes, each on its
     /// fullest tile. If so, the stage's peak is in the update.

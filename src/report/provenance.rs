@@ -13,7 +13,7 @@ pub struct Provenance {
     pub popliner: String,
     /// The command-line arguments of the run, without the name of the command.
     pub arguments: Vec<String>,
-    /// The files that the run read.
+    /// The files that the run read, such as the profile.
     pub files: Files,
     /// The memory model of the predictions: `full` or `classic`; `recorded` if nothing was
     /// predicted.
@@ -59,7 +59,7 @@ pub struct TargetFacts {
     pub architecture: String,
     /// Number of tiles that the model was compiled for, over all IPUs.
     pub tiles: u32,
-    /// Bytes of memory on each tile.
+    /// Bytes of memory that each tile has, without any reserve.
     pub bytes_per_tile: u64,
     /// The clock frequency of the IPU in cycles per second; `null` if unknown.
     pub clock_hz: Option<u64>,

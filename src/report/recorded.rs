@@ -1,4 +1,5 @@
-//! Recorded memory and cycles, the contents of each tile, and the memory of single layers.
+//! The recorded memory and cycles, the recorded contents of each tile, and the memory of single
+//! layers.
 
 use super::build::MAX_NUMBERS;
 use super::{CoverageFacts, Detail, Inputs};
@@ -16,7 +17,7 @@ pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
     /// reserve.
     pub limit: u64,
-    /// The recorded bytes of each tile; `null` if the profile does not have them.
+    /// The bytes that the compiler recorded for each tile; `null` if the profile has none.
     pub tiles: Option<TileTotals>,
     /// The recorded bytes of each category of variables, in the order of the profile; empty if the
     /// profile does not have them.
@@ -34,14 +35,15 @@ pub struct RecordedMemory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileTotals {
-    /// The tile with the most bytes in use; the first one of a tie.
+    /// The index of the tile with the most bytes in use; of equally full tiles, the first one.
     pub fullest: u32,
     /// Bytes in use on each tile, without the gaps between variables. Variables that share an
     /// address are included once.
     pub total: Vec<u64>,
     /// Bytes in use on each tile, with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<Vec<u64>>,
-    /// Bytes on each tile of the variables that are live on every step of the program.
+    /// For each tile, the bytes of the variables that are always live, that is, live at every step
+    /// of the program.
     pub always_live: Vec<u64>,
     /// For each tile, the most bytes that all variables which are not always live take at any one
     /// step.
@@ -53,7 +55,7 @@ pub struct TileTotals {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
-    /// The name of the category in the profile, such as `vertexCode`.
+    /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
     /// Bytes of the category, summed over all tiles of the profile or, if the record is about one
     /// IPU, over the tiles of this IPU.
@@ -68,7 +70,7 @@ pub struct CategoryBytes {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileMap {
-    /// The categories that have bytes on any tile, most bytes first.
+    /// The categories of variables that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
     /// Number of categories with bytes that are not in `categories`: the smallest ones are left out
     /// if the report would have too many numbers.
@@ -82,7 +84,7 @@ pub struct TileMap {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileCategory {
-    /// The name of the category in the profile, such as `vertexCode`.
+    /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
     /// For each tile, the bytes of all variables of the category.
     pub bytes: Vec<u64>,
@@ -110,7 +112,8 @@ pub struct TileVariables {
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
-/// What variables on several tiles have in common, so that the report states it only once.
+/// A name, a category and whether always live, which variables on several tiles have in common, so
+/// that the report states them only once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableKind {
@@ -118,7 +121,7 @@ pub struct VariableKind {
     pub name: String,
     /// The category of the variables in the profile, such as `variable`.
     pub category: String,
-    /// Whether the variables are live on every step of the program.
+    /// Whether the variables are always live, that is, live at every step of the program.
     pub always_live: bool,
 }
 
@@ -129,11 +132,12 @@ pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
     pub name: Option<String>,
-    /// Bytes of the layer summed over all tiles, each tile at its own peak.
+    /// Bytes of the layer as a stage of its own, summed over all tiles, each tile at its own peak.
     pub total: u64,
     /// The bytes of `total` by kind of contents, such as variables or code.
     pub parts: Parts,
-    /// The tile with the most bytes of the layer; the first one of a tie.
+    /// The index of the tile with the most bytes of the layer; of equally full tiles, the first
+    /// one.
     pub fullest_tile: u32,
     /// Bytes of the layer on its fullest tile.
     pub fullest_tile_bytes: u64,
@@ -147,7 +151,7 @@ pub struct LayerMemory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Execution {
-    /// Whether the cycles were measured or estimated.
+    /// Whether the cycles were measured in a run or estimated by the compiler.
     pub source: ExecutionSource,
     /// Cycles of one run of the whole program: the sum of all layers' cycles, `unplaced` and
     /// `other`.
@@ -158,14 +162,15 @@ pub struct Execution {
     pub stages: Vec<StageCycles>,
     /// Cycles, in one run of the program, of compute sets and exchanges that belong to no layer.
     pub unplaced: u64,
-    /// The part of `unplaced` that exchanges between tiles take.
+    /// The part of the cycles `unplaced` that exchanges between tiles take; compute sets take the
+    /// rest.
     pub unplaced_exchange: u64,
     /// Measured cycles of stream copies, syncs and control flow, which belong to no layer; 0 if the
     /// cycles are estimates.
     pub other: u64,
 }
 
-/// How the cycles of the report were found.
+/// How the profile got its cycles: by measurement or by estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -180,7 +185,7 @@ pub enum ExecutionSource {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerCycles {
-    /// The name of the layer; `null` for the first position of the layer order.
+    /// The name of the layer; `null` for the position before the layers (In or None).
     pub name: Option<String>,
     /// Cycles of the layer's compute sets and exchanges in one run of the program.
     pub cycles: u64,
@@ -235,7 +240,7 @@ impl RecordedMemory {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total,
-                // `with_gaps` is known only if every tile has a recorded total with gaps.
+                // The list is `None` unless every tile has a recorded total with gaps.
                 with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
                 always_live: by_tile(|tile| tile.always_live),
                 not_always_live: by_tile(|tile| tile.not_always_live),

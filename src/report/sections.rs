@@ -15,7 +15,7 @@ pub struct Section {
     /// The name of the section in one word, such as `tied-weights`, by which programs find the
     /// section.
     pub id: &'static str,
-    /// The heading of the section for people.
+    /// The heading that people see above the section.
     pub title: &'static str,
     /// The part of a terminal's output that contains the section, since a run prints the parts at
     /// different times.
@@ -27,7 +27,7 @@ pub struct Section {
 /// The parts of a terminal's output, which a run prints at different times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ScreenPart {
-    /// The sentence that says whether the model fits.
+    /// The sentence (verdict) that says whether the model fits.
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
@@ -140,7 +140,7 @@ pub struct SectionData {
     /// The name of the section in one word, such as `tied-weights`, by which an HTML page finds the
     /// section.
     id: &'static str,
-    /// The heading of the section for people.
+    /// The heading that people see above the section.
     title: &'static str,
     /// The content of the section, in order: sentences in phrases, and tables.
     blocks: Vec<Block>,

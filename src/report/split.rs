@@ -19,7 +19,7 @@ pub struct Split {
     pub limit: u64,
     /// Number of IPUs of one replica, and so the highest number of stages.
     pub max_stages: u32,
-    /// Number of replicas of the pipeline, at least 1.
+    /// Number of replicas of the pipeline that work in parallel, at least 1.
     pub replicas: u64,
     /// Bytes that a stage may take on each tile, one number for each IPU; `null` if all IPUs have
     /// one limit.
@@ -27,7 +27,7 @@ pub struct Split {
     /// The fewest IPUs, over all replicas, on which the report's layers fit, with optimizer state
     /// in the same place; `null` for a split that the user gave or that does not fit.
     pub fewest_ipus: Option<u32>,
-    /// Whether the user gave the split, to compare it with the best one.
+    /// Whether the user gave the split (`--splits`), which is then compared with the best split.
     pub is_given: bool,
     /// For each stage except stage 0, the name of its first layer. These names are the value of
     /// `--splits`.
@@ -40,7 +40,7 @@ pub struct Split {
     /// For each position of the layer order (In, the layers, Out), the modules that the position
     /// calls in the model's code. Out comes after all layers, even if it runs on the first IPU.
     pub modules: Vec<ModuleCalls>,
-    /// Layers that the search could not place in any stage.
+    /// Names of the layers that the search could not place in any stage.
     pub unplaced: LayerNames,
     /// Layers that exceed the limit even as a stage of their own; empty if the split fits.
     pub too_large: Vec<LayerMemory>,
@@ -55,7 +55,7 @@ pub struct Stage {
     /// The available memory proportion with which the stage is compiled, which is that of one of
     /// the profiles; `null` without `--amp`.
     pub amp: Option<f64>,
-    /// The name of the stage's first layer; `null` for the first pseudo-layer.
+    /// The name of the stage's first layer; `null` for the position before the layers (In or None).
     pub layer_from: Option<String>,
     /// The name of the stage's last layer; `null` for the first pseudo-layer. If Out runs on the
     /// first IPU, Out is not a last layer.
@@ -66,13 +66,14 @@ pub struct Stage {
     pub positions: Range<u32>,
     /// Whether Out, the operations after the last layer, runs in the stage.
     pub has_out: bool,
-    /// Predicted bytes of the stage summed over all tiles, each tile at its own peak.
+    /// Predicted bytes of the stage, summed over all tiles, each tile at its own peak step.
     pub total: u64,
-    /// The bytes of `total` by kind of contents, such as variables or code.
+    /// The predicted bytes of the stage by kind of contents, such as variables or code; their sum
+    /// is `total`.
     pub parts: Parts,
     /// The tile that needs the most bytes, which decides whether the stage fits.
     pub fullest_tile: FullestTile,
-    /// The distribution of bytes over the tiles of the stage.
+    /// How the predicted bytes are distributed over the tiles of the stage.
     pub tiles: Fullness,
     /// Bytes of the stage at each step of the program, summed over all tiles; `null` if the stage
     /// has no steps.
@@ -92,11 +93,11 @@ pub struct Stage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FullestTile {
-    /// The index of the tile, from 0.
+    /// The index of the stage's fullest tile, from 0.
     pub tile: u32,
-    /// Predicted bytes of the stage on the tile: the sum of all fields of `parts`.
+    /// Predicted bytes on the stage's fullest tile: the sum of all fields of `parts`.
     pub bytes: u64,
-    /// Bytes that the stage may take on the tile.
+    /// Bytes that the stage may take on the tile, which is the memory of a tile less the reserve.
     pub limit: u64,
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the stage does not
     /// fit.
@@ -162,7 +163,7 @@ pub struct Cut {
     pub moves: Vec<Move>,
 }
 
-/// The effect on memory of moving one layer across a cut.
+/// How moving one layer across a cut would change the memory of the stages on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
@@ -179,7 +180,7 @@ pub struct Move {
 }
 
 impl Split {
-    /// Returns the names of the layers of each stage, in order.
+    /// Returns the names of the layers of each stage of the split, in order.
     pub fn layers(&self) -> Vec<LayerNames> {
         self.stages
             .iter()

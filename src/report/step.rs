@@ -21,14 +21,14 @@ pub struct StepFacts {
     pub given_micro_batches: Option<u64>,
     /// Number of samples of a micro-batch; `null` if the user gave no number.
     pub micro_batch: Option<u64>,
-    /// Number of replicas that run the step side by side.
+    /// Number of replicas that run the step in parallel.
     pub replicas: u64,
     /// Cycles of the whole step, including the weight update and, if the clock is known, the copies
     /// between IPUs.
     pub cycles: u64,
     /// Cycles by which one more micro-batch lengthens the step while the pipeline is full.
     pub steady_cycles: u64,
-    /// Cycles that are lost while the pipeline fills and drains.
+    /// Cycles of the step in which the pipeline fills and drains, so that stages are idle.
     pub ramp_cycles: u64,
     /// Cycles of the weight update. They include loading and storing optimizer state if the
     /// streaming bandwidth is given.
@@ -42,7 +42,8 @@ pub struct StepFacts {
     /// Whether `cycles` includes the time of `streamed_bytes`, which needs `--streaming-bandwidth`
     /// and the clock; `null` if `streamed_bytes` is `null`.
     pub streaming_is_counted: Option<bool>,
-    /// The index of the stage with the most cycles for a micro-batch; the first one of a tie.
+    /// The index of the slowest stage, which has the most cycles for a micro-batch; of equally slow
+    /// stages, the first one.
     pub slowest_stage: u32,
     /// The efficiency of the pipeline, from 0 to 1: the cycles that an always full pipeline would
     /// take for the step, divided by `cycles`.

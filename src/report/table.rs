@@ -20,9 +20,9 @@ pub struct Table {
     /// shown as In or None.
     #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
-    /// The columns of the table, in order.
+    /// The columns of the table, from left to right.
     pub columns: Vec<Column>,
-    /// The rows of the table, in order.
+    /// The rows of the table, from top to bottom.
     pub rows: Vec<Row>,
     /// The names of the columns that people see on a terminal and in Markdown, in order, with
     /// commas between; empty for all columns. A terminal leaves out columns in parentheses, since
@@ -34,11 +34,11 @@ pub struct Table {
     pub has_bars: bool,
 }
 
-/// A column of a table.
+/// A column of a table: its name, and the kind of its values.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
-    /// The name of the column.
+    /// The name of the column, which is also its heading.
     pub name: Cow<'static, str>,
     /// The kind of value in the cells of the column, which determines how the values are shown.
     pub kind: Kind,
@@ -89,22 +89,22 @@ pub enum Form {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The column has short texts.
+    /// The cells of the column are short texts of PopLiner.
     Text,
-    /// The column has long names that come from a file.
+    /// The cells of the column are names from a file, which can be long.
     Name,
-    /// The column has names of layers.
+    /// The cells of the column are names of layers.
     Layers,
-    /// The column has counts of things, such as tiles or cycles, or indices of things.
+    /// The cells of the column are counts, of cycles for example, or indices, of tiles for example.
     Count,
-    /// The column has numbers of bytes.
+    /// The cells of the column are numbers of bytes.
     Bytes,
-    /// The column has bytes that stay free below a limit, which are below 0 if the limit is
-    /// exceeded.
+    /// The cells of the column are bytes that stay free below a limit, and are below 0 if the limit
+    /// is exceeded.
     Free,
-    /// The column has differences in bytes, which can be below 0.
+    /// The cells of the column are differences in bytes, which can be below 0.
     Change,
-    /// The column has shares of a whole, which are shown in per cent.
+    /// The cells of the column are shares of a whole, shown in per cent.
     Share,
 }
 
@@ -124,11 +124,11 @@ pub struct Row {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
-    /// No value, since it is unknown or does not apply.
+    /// The cell is empty, since its value is unknown or does not apply.
     Empty,
-    /// Text, which may come from a file.
+    /// A text, which may come from a file and must then be escaped.
     Text(String),
-    /// Yes or no.
+    /// A truth value, shown as `yes` or `no`.
     Bool(bool),
     /// A whole number, such as bytes, tiles or cycles; the kind of the column says which.
     Number(i128),
@@ -139,11 +139,11 @@ pub enum Cell {
         schemars(with = "std::collections::BTreeMap<String, Option<String>>")
     )]
     Layer(Option<String>),
-    /// The layers of one stage, by name.
+    /// The names of the layers of one stage, which people see shortened if they are many.
     Layers(LayerNames),
-    /// The layers of each stage of a split, by name.
+    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
     Stages(Vec<LayerNames>),
-    /// A part in bytes and the whole in bytes, shown in per cent.
+    /// A number of bytes and the limit or whole that it is a part of, shown in per cent.
     Share(u64, u64),
 }
 
@@ -263,7 +263,7 @@ impl Column {
 }
 
 impl Table {
-    /// Makes a table with a name and columns, but without rows.
+    /// Makes a table that has no rows yet.
     pub fn new(name: &'static str, columns: Vec<Column>) -> Self {
         Self {
             name,
@@ -283,7 +283,7 @@ impl Table {
         self
     }
 
-    /// Adds a row with the values `cells`, one for each column.
+    /// Adds a row to the table; `cells` has its values, one for each column.
     pub fn row(&mut self, cells: Vec<Cell>) {
         let at = String::new();
         self.rows.push(Row { at, cells });
@@ -379,7 +379,7 @@ impl Table {
             .collect()
     }
 
-    /// Returns the highest limit that the bars show, or `None` if the table has no bars.
+    /// Returns the highest limit that the bars beside rows show; `None` if the table has no bars.
     pub(super) fn highest_limit(&self) -> Option<u64> {
         self.bars().into_iter().map(|(_, limit)| limit).max()
     }

@@ -69,7 +69,7 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
 /// The style of text for people: units of memory, colours and width.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TextStyle {
-    /// The units in which amounts of memory are written.
+    /// The units in which amounts of memory are written, such as KiB.
     pub units: Units,
     /// The terminal that shows the text; `None` if the text goes to a pipe or a file.
     pub screen: Option<Screen>,
@@ -78,7 +78,7 @@ pub struct TextStyle {
     pub columns: Option<usize>,
 }
 
-/// What a terminal can show.
+/// What a terminal can show: its width, colours and characters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Screen {
     /// The width of the terminal in columns.
@@ -92,11 +92,11 @@ pub struct Screen {
 /// How good or bad a text is, which its colour on a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Severity {
-    /// A good result, shown in green.
+    /// The text is good news, shown in green.
     Good,
-    /// Something that deserves attention, shown in yellow.
+    /// The text deserves attention, shown in yellow.
     Notable,
-    /// Something that is wrong, shown in red.
+    /// The text is bad news, shown in red.
     Bad,
 }
 

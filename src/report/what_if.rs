@@ -21,7 +21,7 @@ pub struct WhatIf {
     /// the number of positions. If `bytes` would be too long, only positions near the cuts of the
     /// report's split and, if there is room, near the cuts of the splits in `best`.
     pub boundaries: Vec<u32>,
-    /// The highest number of stages of a split that the reader can try.
+    /// The highest number of stages in a split that the reader of an HTML page can try.
     pub max_stages: u32,
     /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline whose
     /// stages keep copies of activations for these stages.
@@ -71,7 +71,7 @@ pub struct ProfileNumbers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitCuts {
-    /// The number of IPUs that the split may use.
+    /// The number of IPUs that the best split may use.
     pub ipus: u32,
     /// Whether the split is within the limits of all its stages.
     pub fits: bool,
@@ -376,7 +376,8 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // Position 20, the cut of the best split, and its neighbours are kept.
+        // Position 20 (the cut of the best split) and its neighbours stay, as does the report's
+        // cut.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }

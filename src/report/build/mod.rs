@@ -1,4 +1,4 @@
-//! Builds a report from the model and the result of a search.
+//! Builds a report from a model and the result of a search for splits.
 
 mod live_steps;
 mod named;
@@ -20,7 +20,7 @@ use crate::search::SearchResult;
 use crate::search::Word;
 use std::ops::Range;
 
-/// The data from which a report on a model is made.
+/// The data from which a report on a model (not on a compilation) is made.
 pub struct Inputs<'a> {
     /// The operations, variables and steps of the model, as the profile describes them.
     pub model: &'a Model,
@@ -29,9 +29,10 @@ pub struct Inputs<'a> {
     /// The layer order (In, the layers, Out), and the positions of the layer order that each
     /// operation and each variable is assigned to.
     pub placement: &'a Placement,
-    /// Computes the memory of layers, and of ranges of layers, on each tile.
+    /// The memory model, which computes the bytes of ranges of layers on each tile.
     pub memory: &'a MemoryModel<'a>,
-    /// The result of the search; `None` if no requested result needs a search.
+    /// The result of the search for splits; `None` if the user requested nothing that needs a
+    /// search.
     pub search: Option<&'a SearchResult<'a>>,
     /// The curves of live bytes over the steps of the program, from [`Peaks::new`].
     pub peaks: Peaks,

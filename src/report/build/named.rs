@@ -32,7 +32,7 @@ const MAX_LACKING: usize = 3;
 /// Upper bound on the stashed variables that are listed for one stage.
 const MAX_STASHED: usize = 5;
 
-/// The variables that a report lists by name.
+/// The variables that a report lists by name, such as the largest ones at a peak.
 #[derive(Default)]
 pub struct NamedVariables {
     /// The variables that are live on the fullest tile of the whole model, at the step where that

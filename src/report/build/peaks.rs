@@ -8,10 +8,10 @@ use crate::model::Model;
 use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
 
-/// About how many points each curve of the whole model may have; more points make a report too
-/// large.
+/// Upper bound, not exact, on the points in each curve of the whole model, so that a report stays
+/// small.
 const MAX_POINTS: usize = 1000;
-/// About how many points the curves of all stages together may have.
+/// Upper bound, not exact, on the points in the curves of all stages together.
 const MAX_STAGE_POINTS: usize = 12_000;
 
 /// The curves of live bytes over liveness steps, of the whole model and of each stage of the split.

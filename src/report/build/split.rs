@@ -1,4 +1,4 @@
-//! The report's split, its stages, and the bytes that flow between the stages.
+//! Makes the report's split with its stages, and the cuts with the bytes that cross them.
 
 use super::{Inputs, NamedVariables};
 use crate::memory::VariableKinds;

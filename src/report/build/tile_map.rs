@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 /// Upper bound on the numbers in a map of tiles (categories times tiles), which keeps them below
 /// about 4 MB of JSON. All categories on 16 IPUs are within this bound.
 pub const MAX_NUMBERS: usize = 1_000_000;
-/// Upper bound on the variables that a map of tiles lists for each tile.
+/// Upper bound on the variables that the HTML page's map of tiles lists for each tile.
 pub const MAX_VARIABLES: usize = 10;
 /// Upper bound on the tiles for which a map lists variables. All tiles of one IPU are within this
 /// bound; of several IPUs, only the fullest tiles are listed.

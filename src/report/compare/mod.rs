@@ -135,7 +135,7 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
 /// The reason why a file cannot be read as a report for a comparison.
 #[derive(Debug, Error)]
 pub enum CompareError {
-    /// The file is not JSON.
+    /// The file that should be a report is not JSON.
     #[error("it is not JSON: {0}; {GIVE_REPORT}")]
     NotJson(serde_json::Error),
     /// The file is JSON, but not a report: its field `format` has another value, which the error

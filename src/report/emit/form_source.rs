@@ -126,7 +126,8 @@ impl<'a> FormSource<'a> {
             .collect::<Option<_>>()
             .unwrap_or_default();
         match amps.first() {
-            // If all stages have one proportion, then so does any number of stages.
+            // If all stages have one available memory proportion, other splits have this proportion
+            // on each IPU, too.
             Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
             _ => amps,
         }

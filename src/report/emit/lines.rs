@@ -50,7 +50,7 @@ pub struct Line {
     items: Vec<String>,
 }
 
-/// A configuration that is being written: the notes and the lines to paste so far.
+/// A configuration that is being written: its notes for the user, and its lines to paste.
 pub struct Draft<'a> {
     pub source: FormSource<'a>,
     pub notes: Lines<'a>,
@@ -81,7 +81,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line that every split has.
+    /// Adds a line that the configuration has for every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }

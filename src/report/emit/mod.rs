@@ -107,7 +107,7 @@ impl EmitForm {
     }
 }
 
-/// The split in one form of `--emit`.
+/// The split as configuration, in one form of `--emit`.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Configuration {

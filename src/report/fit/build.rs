@@ -18,19 +18,20 @@ const MAX_POINTS: usize = 12_000;
 /// What a report on a recorded compilation is made from.
 #[derive(Debug)]
 pub struct FitInputs<'a> {
-    /// The recorded memory and cycles of the compilation.
+    /// The memory and the cycles that were recorded for the compilation.
     pub profile: &'a CompiledProfile,
     /// The layers that run on each IPU; `None` if the names of layers are unknown.
     pub layers: Option<&'a LayersByIpu>,
     /// Bytes that each tile may take: one entry for all IPUs, or one entry per IPU of the profile.
     pub limits: Vec<u64>,
-    /// How much the report contains besides whether the compilation fits.
+    /// How much the report contains besides whether the compilation fits, such as data for an HTML
+    /// page.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
     /// Warnings about the files.
     pub warnings: Vec<Warning>,
-    /// Contradictions between statements of the profile.
+    /// Contradictions between statements of the profile, which can make a verdict impossible.
     pub contradictions: Vec<Contradiction>,
 }
 

@@ -1,4 +1,5 @@
-//! Comparison of the recorded memory of each IPU with the prediction for its stage.
+//! Compares the recorded memory of each IPU with the prediction for the pipeline stage that runs on
+//! the IPU.
 
 use crate::report::{
     CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, Report, Split, Stage, StageComparison,
@@ -10,13 +11,14 @@ use thiserror::Error;
 /// The reason why a report cannot be the prediction for a recorded compilation.
 #[derive(Debug, Error, PartialEq)]
 pub enum FitComparisonError {
-    /// The report has no split, so it predicts no stages.
+    /// The report that should predict the stages has no split, so there is nothing to compare.
     #[error(
         "it has no split to compare with; give a report that --export-json wrote with --solve or \
          --layers-per-ipu"
     )]
     NoSplit,
-    /// The report has a split without stages, since its search found none.
+    /// The report that should predict the stages has a split without stages, since its search found
+    /// none.
     #[error(
         "its split has no stages, since none was found; give a report of a search that found one"
     )]
@@ -77,7 +79,7 @@ impl FitComparison {
 /// The predicted and the recorded bytes of one kind of contents on the fullest tile of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PartComparison {
-    /// The name of the kind of contents, such as `vertex code`.
+    /// The name of a kind of contents of a tile, such as `vertex code`.
     pub name: &'static str,
     /// Predicted bytes of this kind of contents on the fullest tile of a stage.
     pub predicted: u64,

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub struct Fit {
     /// Whether every tile of every IPU is within its limit and its memory.
     pub fits: bool,
-    /// Bytes that each tile may take. If the limits of IPUs differ, the highest one.
+    /// Bytes that a stage may take on each tile; the highest limit if the limits of IPUs differ.
     pub limit: u64,
     /// Bytes that each tile may take, one number for each IPU; `null` if all IPUs have one limit.
     pub limits: Option<Vec<u64>>,
@@ -44,14 +44,14 @@ pub struct Fit {
     pub has_names: bool,
     /// Number of liveness steps of the program; `null` if unknown.
     pub steps: Option<u32>,
-    /// The recorded memory of each IPU that the profile lists.
+    /// The recorded memory of each IPU that the profile lists, in order.
     pub ipus: Vec<IpuFit>,
     /// The comparison with an earlier report, which predicted the stages (`--compare`); `null` if
     /// no report was given.
     pub comparison: Option<FitComparison>,
 }
 
-/// The recorded memory of one IPU.
+/// The recorded memory of one IPU, and whether it fits.
 // `IpuFit` (recorded) and `Stage` (predicted) are separate types, and so are `RecordedTileFacts`
 // and `FullestTile`, since they have little in common: the parts that both have are types of their
 // own (`Fullness`, `Curve` and `TileParts`).
@@ -64,7 +64,7 @@ pub struct IpuFit {
     pub fits: bool,
     /// The names of the layers that run on the IPU, in order; `null` if they are unknown.
     pub layers: Option<LayerNames>,
-    /// Bytes in use, summed over all tiles of the IPU, without gaps between variables.
+    /// Bytes in use on the IPU, summed over all its tiles, without gaps between variables.
     pub total: u64,
     /// Number of the IPU's tiles that are over the limit, or need more than the memory of a tile.
     pub tiles_over: u32,
@@ -73,7 +73,7 @@ pub struct IpuFit {
     pub overflowed: u64,
     /// The tile of the IPU with the most bytes, which decides whether the IPU fits.
     pub fullest_tile: RecordedTileFacts,
-    /// The distribution of bytes over the tiles of the IPU.
+    /// How the bytes in use are distributed over the tiles of the IPU.
     pub tiles: Fullness,
     /// Bytes of the IPU by category of variables, in the order of the profile; empty if the profile
     /// has no categories. Variables that use one address at different steps all count.
@@ -92,18 +92,19 @@ pub struct IpuFit {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedTileFacts {
-    /// The index of the tile, counted across all IPUs.
+    /// The index of the IPU's fullest tile, counted across all IPUs.
     pub tile: u32,
-    /// The index of the tile among the tiles of its IPU, from 0.
+    /// The index of the fullest tile among the tiles of its IPU, from 0.
     pub tile_of_ipu: u32,
-    /// Bytes in use on the tile, without gaps between variables.
+    /// Bytes in use on the fullest tile, without gaps between variables.
     pub bytes: u64,
-    /// Bytes that the tile may take.
+    /// Bytes that may be in use on the fullest tile, which is the memory of a tile less the
+    /// reserve.
     pub limit: u64,
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the limit is
     /// exceeded.
     pub free: i64,
-    /// Bytes in use on the tile with the gaps between variables; `null` if unknown.
+    /// Bytes in use on the fullest tile with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
     /// Bytes that the tile needs beyond its memory, with the gaps between variables. A tile that
     /// overflowed does not fit, even if `free` is 0 or more.
@@ -116,7 +117,7 @@ pub struct RecordedTileFacts {
     /// The first step at which the variables that are not always live take the most bytes on the
     /// tile; `null` if unknown.
     pub peak_step: Option<u32>,
-    /// The bytes of the tile by kind of contents, such as variables or code.
+    /// The bytes of the fullest tile by kind of contents, such as variables or code.
     pub parts: TileParts,
 }
 
@@ -125,13 +126,14 @@ pub struct RecordedTileFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
-    /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
+    /// Bytes of stashed tensors, that is, of the copies for micro-batches between their forward and
+    /// backward pass.
     pub stashed: u64,
     /// Bytes of the tensors that are restored from the stash for the backward pass.
     pub restored: u64,
-    /// Bytes of accumulators, which sum gradients over micro-batches.
+    /// Bytes of gradient accumulators, which sum gradients over micro-batches.
     pub accumulators: u64,
-    /// Bytes of the tensors that are received from other IPUs.
+    /// Bytes of the tensors that the IPU receives from other IPUs.
     pub received: u64,
 }
 
@@ -142,7 +144,7 @@ impl Fit {
         self.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free)
     }
 
-    /// Returns the IPUs that have tiles over their limit.
+    /// Returns the IPUs that have tiles over their limit, that is, the IPUs that do not fit.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
         self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)
     }
@@ -164,9 +166,9 @@ pub struct FitComparison {
     pub profile: String,
     /// How each predicted stage was matched with an IPU.
     pub matched_by: MatchedBy,
-    /// Whether the prediction said that the model fits.
+    /// Whether the model fits by the prediction, which the compilation confirms or not.
     pub predicted_fits: bool,
-    /// The number of stages in the prediction.
+    /// The number of pipeline stages in the prediction.
     pub predicted_stages: u32,
     /// Evidence that the compilation was cut at other layers than predicted; `null` if there is
     /// none. With other cuts, the differences of the stages say nothing about the prediction.
@@ -198,13 +200,13 @@ pub enum MatchedBy {
 pub struct CutElsewhere {
     /// The number of IPUs of one replica; `null` if there are as many IPUs as predicted stages.
     pub ipus: Option<u32>,
-    /// The indices of the stages whose predicted layers differ from the layers on their IPUs.
+    /// The indices of the stages for which the layers on the IPU are not those of the prediction.
     pub stages: Vec<u32>,
-    /// The names of the layers on each IPU, as far as they are known.
+    /// The names of the layers on each IPU of the compilation, as far as they are known.
     pub recorded: Vec<LayerNames>,
 }
 
-/// The predicted and the recorded bytes of one stage.
+/// The predicted and the recorded bytes of one pipeline stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageComparison {
@@ -212,7 +214,7 @@ pub struct StageComparison {
     pub stage: u32,
     /// The index of the IPU that the stage was matched with.
     pub ipu: u32,
-    /// The names of the layers of the stage, as predicted.
+    /// The names of the layers of the stage, as the prediction has them.
     pub layers: LayerNames,
     /// Predicted bytes on the fullest tile of the stage.
     pub predicted: u64,
@@ -232,13 +234,14 @@ pub struct StageComparison {
     /// names of variables, and include the accumulators also if the profile of one IPU already had
     /// them.
     pub predicted_parts: TileParts,
-    /// The recorded bytes on the fullest tile by kind of contents.
+    /// The recorded bytes on the fullest tile of the IPU by kind of contents, such as variables or
+    /// code.
     pub recorded_parts: TileParts,
     /// Predicted bytes of the stage, summed over all tiles.
     pub predicted_total: u64,
     /// Recorded bytes of the IPU, summed over all tiles.
     pub recorded_total: u64,
-    /// Recorded minus predicted bytes, each summed over all tiles.
+    /// Recorded bytes of the IPU minus predicted bytes of the stage, each summed over all tiles.
     pub total_difference: i64,
 }
 
@@ -250,9 +253,10 @@ pub struct TileParts {
     /// Bytes of data variables that are live at the peak, including variables of the run-time and
     /// of host exchange.
     pub variables: u64,
-    /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
+    /// Bytes of stashed tensors, that is, of the copies for micro-batches between their forward and
+    /// backward pass.
     pub stash: u64,
-    /// Bytes of accumulators, which sum up gradients over micro-batches.
+    /// Bytes of gradient accumulators, which sum gradients over micro-batches.
     pub accumulators: u64,
     /// Bytes of vertex code, that is, of codelets.
     pub vertex_code: u64,
@@ -266,7 +270,7 @@ pub struct TileParts {
     pub host_exchange_code: u64,
     /// Bytes of code for exchanges between IPUs.
     pub global_exchange_code: u64,
-    /// Bytes of gaps between variables.
+    /// Bytes of gaps between variables, which alignment and memory elements leave.
     pub gaps: u64,
 }
 
@@ -293,7 +297,7 @@ impl TileParts {
         ]
     }
 
-    /// Returns the sum of the bytes of all kinds of contents.
+    /// Returns the bytes of the tile, that is, the sum over all kinds of contents.
     pub fn total(&self) -> u64 {
         sum(&self.named().map(|(_, bytes)| bytes))
     }

@@ -1,4 +1,4 @@
-//! Sentences about a recorded compilation, and about the prediction for it.
+//! Sentences about a recorded compilation, and about how it differs from the prediction.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::report::phrases::{Amount, Bytes, Count, code, stages};

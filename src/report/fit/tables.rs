@@ -1,4 +1,4 @@
-//! Tables of a recorded compilation, and of the prediction for it.
+//! Tables about a recorded compilation, and about how it differs from the prediction.
 
 use super::{IpuFit, StageComparison};
 use crate::report::{Cell, Report, Table, table};

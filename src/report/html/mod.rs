@@ -71,7 +71,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // An unknown name stays in the HTML page, where a test finds it.
+            // A name in double braces that has no text stays in the HTML page, where a test finds
+            // it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -143,10 +144,9 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // Drop the other ranges of layers too, so that the page's reader cannot move cuts.
+    // Drop all ranges of layers, without which the page's reader cannot move cuts.
     |report| report.what_if = None,
-    // Drop the live variables at each step on the fullest tile, too, so that the page has no such
-    // chart.
+    // Drop the live variables of the fullest tile too, so that the page has no chart of them.
     |report| report.live_steps = None,
     // Drop the contents of each tile, so that the page has no map of tiles.
     |report| report.memory.tile_map = None,

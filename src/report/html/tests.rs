@@ -1,4 +1,4 @@
-//! Tests of the page as text. `tests/it/page` tests it in a browser.
+//! Tests the HTML page as text; `tests/it/page` tests the page in a browser.
 
 use super::*;
 use crate::report::sections::SECTIONS;

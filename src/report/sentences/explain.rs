@@ -230,7 +230,7 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
     lines
 }
 
-/// Upper bound on the tied weights that are listed by name.
+/// Upper bound on the tied weights (weights of several layers) that are listed by name.
 const MAX_TIED: usize = 5;
 
 /// Returns a sentence for each tied weight (a weight that several layers use), the weight with the

@@ -49,7 +49,7 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let chosen = rows.clone().at(&kept);
     let mut table = plain_table(&chosen, units);
     limit_width(&mut table, room);
-    // Only names of layers may take several lines, since they are lists.
+    // A column with names of layers may be wrapped to several lines; all others keep their width.
     for (column, own) in table.column_iter_mut().zip(&chosen.columns) {
         if own.kind != Kind::Layers {
             column.set_constraint(ColumnConstraint::ContentWidth);
@@ -98,7 +98,7 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     };
     limit_width(&mut table, screen.width);
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // Bars need a header and rows of one line each.
+    // Bars can be drawn only if the header and each row of the table take one line.
     let bars = rows.bars();
     if lines.len() == bars.len() + 1 {
         add_bars(&mut lines, &bars, look, screen.width);

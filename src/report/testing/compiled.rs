@@ -15,7 +15,7 @@ const TOTALS: [u64; 12] = [
     100_000, 350_000, 200_000, 550_400, // IPU 2
 ];
 
-/// The fullest tile of each IPU of the compilation that tests use.
+/// The fullest tile of each IPU in the compilation that tests use.
 const FULLEST: [u32; 3] = [1, 6, 11];
 
 /// Recorded bytes on the fullest tile of each IPU by kind of contents, in the order of

@@ -1,4 +1,4 @@
-//! Colours that people with any colour vision can distinguish.
+//! Tests that people with any colour vision can distinguish the colours of the HTML page.
 
 use super::STYLE;
 
@@ -72,7 +72,7 @@ fn distance(a: &str, b: &str) -> (f64, &'static str) {
         .unwrap()
 }
 
-/// Returns the colours of the light and the dark scheme, by name.
+/// Returns the colours of the page's light and dark scheme, by name.
 fn schemes() -> [impl Fn(&str) -> String; 2] {
     let mut blocks = STYLE.split(":root {").skip(1);
     [(); 2].map(|()| {
