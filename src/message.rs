@@ -14,10 +14,9 @@
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::io;
 use std::ops::Deref;
 use std::path::Path;
+use std::{fmt, io};
 use thiserror::Error;
 
 /// What a message about a damaged profile tells the user to do.

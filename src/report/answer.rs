@@ -4,8 +4,7 @@
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, VariableSum};
 use crate::model::LayerNames;
-use crate::search::{Advice, OverLimit, SearchResult};
-use crate::search::{Claim, Outcome};
+use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
 use serde::{Deserialize, Serialize};

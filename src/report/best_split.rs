@@ -6,8 +6,7 @@
 use super::{Inputs, StepFacts, join};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::LayerNames;
-use crate::search::Claim;
-use crate::search::{SearchResult, free_bytes};
+use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
 

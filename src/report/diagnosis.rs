@@ -2,8 +2,7 @@
 //! by all operations, and how much by the operations that have a layer.
 
 use super::{Table, table};
-use crate::memory::Explaining;
-use crate::memory::MemoryModel;
+use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 

@@ -3,8 +3,7 @@
 use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
-use crate::search::SearchResult;
-use crate::search::Solver;
+use crate::search::{SearchResult, Solver};
 use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.

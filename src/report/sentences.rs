@@ -17,8 +17,7 @@ use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
-use crate::wording::option_name;
-use crate::wording::{capital, counted, listed};
+use crate::wording::{capital, counted, listed, option_name};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many

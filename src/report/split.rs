@@ -1,10 +1,8 @@
 //! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
 use super::{BestSplit, Curve, LayerMemory, PeakVariables, StagePipeline, StageUpdate, TileParts};
-use crate::memory::Parts;
-use crate::memory::VariableKinds;
-use crate::model::LayerNames;
-use crate::model::ModuleCalls;
+use crate::memory::{Parts, VariableKinds};
+use crate::model::{LayerNames, ModuleCalls};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 

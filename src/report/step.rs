@@ -1,7 +1,6 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use crate::search::SearchResult;
-use crate::search::{Claim, PipelineCosts};
+use crate::search::{Claim, PipelineCosts, SearchResult};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
 use crate::wording::grouped;

@@ -5,8 +5,7 @@
 
 use super::{Report, join};
 use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::displayed;
-use crate::wording::{grouped_signed, share};
+use crate::wording::{displayed, grouped_signed, share};
 use serde::Serialize;
 use std::borrow::Cow;
 

@@ -3,14 +3,12 @@
 
 use super::answer::broken;
 use crate::memory::RangeCosts;
-use crate::search::SearchResult;
-use crate::search::near_cuts;
+use crate::search::{SearchResult, near_cuts};
 use crate::solve::Rule;
 use crate::time::PositionCycles;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::Range;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
 /// The exact bytes and cycles from which an HTML page computes any split that its reader tries, and
 /// the best split for each number of IPUs.

@@ -3,8 +3,7 @@
 
 use super::Inputs;
 use crate::memory::LiveCurves;
-use crate::model::ProfileLookup;
-use crate::model::{FetchedNames, StepProgram, TileLists, TileVariable};
+use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

@@ -13,11 +13,9 @@ pub(super) use tile_map::MAX_NUMBERS;
 use super::{Provenance, RecordedMemory, Report, Stage, StepFacts, WhatIf, answer};
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
-use crate::model::{LayerNames, WeightTie};
-use crate::model::{Layering, Model, Placement, ProfileLookup};
+use crate::model::{LayerNames, Layering, Model, Placement, ProfileLookup, WeightTie};
 use crate::profile::Recorded;
-use crate::search::SearchResult;
-use crate::search::Word;
+use crate::search::{SearchResult, Word};
 use std::ops::Range;
 
 /// The data from which a report on a model (not on a compilation) is made.

@@ -7,8 +7,9 @@ use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
 use crate::message::FileError;
-use crate::model::ProfileLookup;
-use crate::model::{LivePlace, NamedVariable, TileLists, TileVariable, without_numbers};
+use crate::model::{
+    LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable, without_numbers,
+};
 use crate::profile::CodeKind;
 use crate::report::{
     CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,

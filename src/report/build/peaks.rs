@@ -1,10 +1,8 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
 use super::{Detail, Inputs, NamedVariables};
-use crate::memory::MemoryModel;
-use crate::memory::{self, LiveCurves};
-use crate::model::LivePlace;
-use crate::model::Model;
+use crate::memory::{self, LiveCurves, MemoryModel};
+use crate::model::{LivePlace, Model};
 use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
 

@@ -1,8 +1,7 @@
 //! Makes the report's split with its stages, and the cuts with the bytes that cross them.
 
 use super::{Inputs, NamedVariables};
-use crate::memory::VariableKinds;
-use crate::memory::{PlacedStage, StageMemory};
+use crate::memory::{PlacedStage, StageMemory, VariableKinds};
 use crate::report::{
     Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
     TileParts,

@@ -1,7 +1,6 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::Comparison;
-use super::{ComparedLayer, growth, more};
+use super::{ComparedLayer, Comparison, growth, more};
 use crate::escape::printable;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, table};

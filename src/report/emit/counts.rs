@@ -5,8 +5,7 @@
 
 use super::template::OF_COUNTS;
 use super::{Draft, FormSource, Lines, STAGE};
-use crate::escape::is_digits;
-use crate::escape::printable;
+use crate::escape::{is_digits, printable};
 use crate::model::PseudoLayers;
 use crate::report::join;
 use rustc_hash::FxHashSet;

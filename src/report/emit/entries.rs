@@ -2,8 +2,7 @@
 //! begins.
 
 use super::{Draft, FormSource, STAGE};
-use crate::escape::printable;
-use crate::escape::quoted;
+use crate::escape::{printable, quoted};
 use crate::model::Framework;
 
 impl<'a> FormSource<'a> {

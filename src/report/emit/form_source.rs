@@ -2,8 +2,7 @@
 //! configuration depends on.
 
 use crate::memory::{Pipeline, Recompute, Schedule};
-use crate::model::ModuleCalls;
-use crate::model::{Framework, PseudoLayers};
+use crate::model::{Framework, ModuleCalls, PseudoLayers};
 use crate::report::{BestSplit, Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 

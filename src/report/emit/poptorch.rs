@@ -3,12 +3,10 @@
 //! block are on IPU 0. A module can begin only one block.
 
 use super::{Draft, FormSource, Lines, STAGE};
-use crate::escape::printable;
-use crate::escape::{is_digits, is_obeyed, quoted};
+use crate::escape::{is_digits, is_obeyed, printable, quoted};
 use crate::memory::Recompute;
 use crate::message::BadValue;
-use crate::model::Framework;
-use crate::model::ModuleCalls;
+use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 impl<'a> FormSource<'a> {

@@ -2,8 +2,7 @@
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::report::phrases::{Amount, Bytes, Count, code, stages};
-use crate::wording::signed_share;
-use crate::wording::{counted, listed};
+use crate::wording::{counted, listed, signed_share};
 
 /// Returns the heading of a report on a compilation, which says whether the compilation fits, and
 /// on how many IPUs.

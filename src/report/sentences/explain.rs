@@ -7,8 +7,7 @@ use crate::report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, laye
 use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
 };
-use crate::wording::share;
-use crate::wording::{counted, displayed, listed};
+use crate::wording::{counted, displayed, listed, share};
 
 /// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
 /// stage.

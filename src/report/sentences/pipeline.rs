@@ -1,8 +1,7 @@
 //! Sentences about the pipeline that runs the split, the time of a step in this pipeline, and the
 //! memory that splits in other pipelines would need.
 
-use crate::memory::Accumulator;
-use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
 use crate::report::step::three_digits;
