@@ -38,15 +38,15 @@ pub fn json(text: String) -> String {
     if text.bytes().all(|byte| byte < 0x7f) {
         return text;
     }
-    let is_meant = |c| c > '~' && is_obeyed(c);
-    replaced(&text, |c| is_meant(c).then(|| in_utf16(c)))
+    replaced(&text, |c| (c > '~' && is_obeyed(c)).then(|| in_utf16(c)))
 }
 
 /// Escapes a JSON text for a `script` element, so that nothing in the text can end the element or
 /// begin a comment. As for [`json`], `text` must be JSON that `serde_json` wrote.
 pub fn json_in_script(text: String) -> String {
-    let is_meant = |c| matches!(c, '<' | '>' | '&');
-    replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
+    replaced(&json(text), |c| {
+        matches!(c, '<' | '>' | '&').then(|| in_utf16(c))
+    })
 }
 
 /// Returns `text` in double quotes, as a string that is valid in YAML and in Python.

@@ -85,8 +85,8 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats a number about the time of a step with `decimals` decimals. `number` takes the
-    /// number from the facts about the step. Returns `None` if the step's time is unknown.
+    /// Formats one number of the split's `step`, such as its milliseconds, with `decimals`
+    /// decimals; `number` selects the number. Returns `None` if the number is unknown.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -179,7 +179,6 @@ impl Inputs<'_> {
             .enumerate()
             .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
         let (free, fullest_stage) = free.min().unwrap_or((0, 0));
-        let words = claim.change.iter().map(ToString::to_string);
         BestSplit {
             ipus: best.all_ipus() as u32,
             replicas: best.replicas as u64,
@@ -208,7 +207,14 @@ impl Inputs<'_> {
                 .map(|stage| costs.memory().positions().layer_names(stage))
                 .collect(),
             hint: hint(best.ipus, score.stages),
-            options: join(words.filter(|word| !word.is_empty()), " "),
+            options: join(
+                claim
+                    .change
+                    .iter()
+                    .map(ToString::to_string)
+                    .filter(|word| !word.is_empty()),
+                " ",
+            ),
             command: (self.command)(&claim.change),
             ..BestSplit::default()
         }

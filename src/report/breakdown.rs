@@ -20,8 +20,7 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    let operations = model.operations.iter().enumerate();
-    let table = table!("operation-breakdown", operations, |(index, operation)|
+    let table = table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
         let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
         let has_no_variables = is_classic && layer == NO_LAYER;
@@ -50,8 +49,11 @@ pub fn operations(
 /// separated by spaces, or `every stage` for an operation that is needed everywhere. `operation` is
 /// an index into the model's operations.
 fn places(placement: &Placement, operation: usize) -> String {
-    let placed = placement.operations.get(operation);
-    if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
+    let operations = &placement.operations;
+    if operations
+        .get(operation)
+        .is_some_and(|placed| placed.places == EVERYWHERE)
+    {
         return "every stage".to_string();
     }
     join(
@@ -142,8 +144,12 @@ fn listed_layers(
     let window = |group: usize| model.operation_groups[group].window;
     let name = |operation: &&Operation| operation.name.to_string();
     let bytes = |operation: &&&Operation| parts[operation.group as usize].total();
-    let layers = layering.names.iter().zip(operations);
-    let layers = layers.zip(memory.single_layers()).skip(1);
+    let layers = layering
+        .names
+        .iter()
+        .zip(operations)
+        .zip(memory.single_layers())
+        .skip(1);
     table!("list-layers", layers, |((layer, own), memory)|
         let groups = own.iter().map(|operation| operation.group as usize);
         let windows = groups.filter(|&group| !is_shared[group]).filter_map(window);

@@ -155,8 +155,8 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
     i128::from(predicted) - i128::from(recorded)
 }
 
-/// Returns by how many per cent of `recorded` bytes the `predicted` bytes are too many, with two
-/// decimals; an empty text if `recorded` is 0.
+/// Returns the error of a prediction in per cent of the `recorded` bytes, with two decimals and
+/// below 0 if too few bytes are `predicted`; an empty text if `recorded` is 0.
 fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();

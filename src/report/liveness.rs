@@ -46,8 +46,8 @@ pub struct Curve {
     pub always_live: u64,
     /// The highest point of the curve, which decides how much memory is needed.
     pub peak: Peak,
-    /// The steps at which the bytes of `bytes` begin, ascending. The bytes of an entry hold until
-    /// the step of the next entry.
+    /// The liveness steps at which live bytes change, ascending. Each entry of `bytes` holds from
+    /// its step to the next one.
     pub steps: Vec<u32>,
     /// Bytes of the live variables that are not always live. Each entry belongs to the entry of
     /// `steps` at the same index.

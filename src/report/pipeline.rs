@@ -159,12 +159,13 @@ impl Inputs<'_> {
     /// take turns.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
-        let cut = self
-            .placement
+        self.placement
             .repeats
             .iter()
-            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
-        cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
+            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)))
+            .map(|repeat| repeat.runs as u32)
+            .max()
+            .unwrap_or(1)
     }
 
     /// Returns the bytes of a stage in the weight update, taken from `memory`; `None` if optimizer

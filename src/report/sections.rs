@@ -309,11 +309,11 @@ fn shows_differences(report: &Report, form: Form) -> bool {
 
 fn prediction(report: &Report, form: Form) -> Vec<Block> {
     let label = Block::Label("Compared with the prediction");
-    let label = report.comparison().map(|_| label);
-    let table = table_if(shows_differences(report, form), || {
+    let mut blocks = Vec::from_iter(report.comparison().map(|_| label));
+    blocks.extend(table_if(shows_differences(report, form), || {
         fit_tables::stages(report)
-    });
-    label.into_iter().chain(table).collect()
+    }));
+    blocks
 }
 
 /// Makes the table that compares the predicted and the recorded bytes of each stage by part, such
@@ -368,10 +368,11 @@ fn coverage(report: &Report, _: Form) -> Vec<Block> {
 fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let warnings = report.warnings_for_people();
     let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
-    let warnings = warnings
+    let warnings = warnings.into_iter().map(Phrase::List);
+    label
         .into_iter()
-        .map(|own| Phrase::List(own).to_string());
-    label.into_iter().chain(lines(warnings)).collect()
+        .chain(lines(warnings.map(|own| own.to_string())))
+        .collect()
 }
 
 impl Report {

@@ -189,11 +189,12 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
 /// slowest stage can take, and the sentence says whether all splits were tried. Returns `None` if
 /// the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
-    let numbers = proof
-        .objectives
-        .iter()
-        .map(|number| format!("{} {}", number.objective.key(), number.integer_program));
-    let numbers = with_commas(numbers);
+    let numbers = with_commas(
+        proof
+            .objectives
+            .iter()
+            .map(|number| format!("{} {}", number.objective.key(), number.integer_program)),
+    );
     let slowest = "that the slowest stage takes at least";
     let (head, subject) = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
         (false, _) => ("optimal:", "on"),

@@ -253,7 +253,7 @@ pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
         .map(|number| number * width)
         .take_while(|&below| below < limit)
         .map(|below| {
-            let from = if below == 0 { 0 } else { below + 1 };
+            let from = below + u64::from(below > 0);
             (from, below.saturating_add(width).min(limit))
         });
     let highest = bytes.last().filter(|&&bytes| bytes > limit);
@@ -261,8 +261,7 @@ pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
         .chain(highest.map(|&bytes| (limit + 1, bytes)))
         .map(|(from, to)| {
             let below = bytes.partition_point(|&bytes| bytes < from);
-            let tiles = bytes.partition_point(|&bytes| bytes <= to) - below;
-            let tiles = tiles as u32;
+            let tiles = (bytes.partition_point(|&bytes| bytes <= to) - below) as u32;
             Bucket { from, to, tiles }
         })
         .collect()

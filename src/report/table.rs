@@ -114,7 +114,7 @@ pub struct Row {
     /// Where the item of the row is in the JSON report, as a JSON pointer such as `/cuts/0`; empty
     /// if the report does not have the item.
     pub at: String,
-    /// The values of the row, one for each column.
+    /// The cells of the table's row, one for each column.
     pub cells: Vec<Cell>,
 }
 
@@ -284,8 +284,10 @@ impl Table {
 
     /// Adds a row to the table; `cells` has its values, one for each column.
     pub fn row(&mut self, cells: Vec<Cell>) {
-        let at = String::new();
-        self.rows.push(Row { at, cells });
+        self.rows.push(Row {
+            at: String::new(),
+            cells,
+        });
     }
 
     /// Removes the columns that have one of `names`. Names of other columns are ignored.

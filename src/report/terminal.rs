@@ -53,13 +53,12 @@ fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
 /// the reason. `sentence` is the text after the first word. `fits` is `None` if contradictions in
 /// the profile prevent a verdict.
 fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
-    let (tone, word) = match fits {
-        Some(true) => (Severity::Good, "SUCCESS:"),
-        Some(false) => (Severity::Bad, "FAILURE:"),
-        None => (Severity::Bad, NO_VERDICT),
+    let (tone, word, colon) = match fits {
+        Some(true) => (Severity::Good, "SUCCESS:", ""),
+        Some(false) => (Severity::Bad, "FAILURE:", ""),
+        None => (Severity::Bad, NO_VERDICT, ":"),
     };
     let word = look.toned(tone, word);
-    let colon = if fits.is_none() { ":" } else { "" };
     match sentence {
         Some(sentence) => format!("{word}{colon} {sentence}"),
         None => word,

@@ -183,8 +183,8 @@ impl WhatIf {
     }
 }
 
-/// Upper bound on the entries of [`ProfileNumbers::bytes`] of all profiles together, which keeps
-/// them below about 1.2 MB of JSON.
+/// Upper bound on the entries of [`ProfileNumbers::bytes`] of all profiles together, so that they
+/// take at most about 1.2 MB of an HTML page.
 const MAX_NUMBERS: usize = 150_000;
 
 impl WhatIf {

@@ -80,8 +80,8 @@ impl Inputs<'_> {
         let tiles = tiles.unwrap_or_default();
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
-            let of_stages = self.stages_with_steps().map(|(_, stage)| stage);
-            let of_stages = of_stages.map(|stage| stage.max_tile() as u32);
+            let stages = self.stages_with_steps();
+            let of_stages = stages.map(|(_, stage)| stage.max_tile() as u32);
             listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
@@ -97,14 +97,11 @@ impl Inputs<'_> {
             .collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
-        let on_tiles = tiles.iter().map(|&tile| {
-            lists
-                .of(tile)
-                .take(MAX_OF_TILE)
-                .filter(|variable| variable.bytes > 0)
-                .collect()
-        });
-        let on_tiles: Vec<Vec<TileVariable>> = on_tiles.collect();
+        let largest = |&tile: &u32| {
+            let largest = lists.of(tile).take(MAX_OF_TILE);
+            largest.filter(|variable| variable.bytes > 0).collect()
+        };
+        let on_tiles: Vec<Vec<TileVariable>> = tiles.iter().map(largest).collect();
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())
             .chain(at_steps.iter().flat_map(ChosenSteps::listed))
@@ -119,12 +116,12 @@ impl Inputs<'_> {
             ..live
         });
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
-        let of_stages = self.stages_with_steps();
-        let of_stages =
-            of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
         Ok(NamedVariables {
             at_peak,
-            at_peaks_of_stages: of_stages.collect(),
+            at_peaks_of_stages: self
+                .stages_with_steps()
+                .map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()))
+                .collect(),
             stashed: stashed.iter().map(named).collect(),
             lacking: live
                 .flat_map(|live| live.largest)

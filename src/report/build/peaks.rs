@@ -94,17 +94,12 @@ impl Peaks {
 /// recorded bytes, with the most bytes of variables; of equally full tiles, the first one.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
-    let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
-    let bytes: Vec<u64> = match recorded.len() {
-        0 => (0..variables.tiles())
-            .map(|tile| {
-                variables
-                    .on_tile(tile)
-                    .map(|item| u64::from(item.bytes))
-                    .sum()
-            })
+    let of_tile = |tile| variables.on_tile(tile).map(|item| u64::from(item.bytes));
+    let bytes: Vec<u64> = match &model.recorded.tiles[..] {
+        [] => (0..variables.tiles())
+            .map(|tile| of_tile(tile).sum())
             .collect(),
-        _ => recorded.collect(),
+        recorded => recorded.iter().map(|tile| tile.total).collect(),
     };
     first_highest(&bytes).unwrap_or(0)
 }

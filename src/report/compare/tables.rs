@@ -40,13 +40,6 @@ impl Comparison<'_> {
                     .map_or(Cell::Empty, |split| cell(report, split))
             })
         };
-        let of_split = [
-            ("Fits", both(|_, split| split.fits.into())),
-            ("Limit", both(|_, split| split.limit.into())),
-            ("IPUs", both(|_, split| split.max_stages.into())),
-            ("Stages", both(|_, split| split.stages.len().into())),
-            ("Peak memory", both(|_, split| split.peak().into())),
-        ];
         let of_step = [
             (
                 "Micro-batches of a step",
@@ -58,9 +51,15 @@ impl Comparison<'_> {
             ),
         ];
         let is_known = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
-        let rows = of_split
-            .into_iter()
-            .chain(of_step.into_iter().filter(is_known));
+        let rows = [
+            ("Fits", both(|_, split| split.fits.into())),
+            ("Limit", both(|_, split| split.limit.into())),
+            ("IPUs", both(|_, split| split.max_stages.into())),
+            ("Stages", both(|_, split| split.stages.len().into())),
+            ("Peak memory", both(|_, split| split.peak().into())),
+        ]
+        .into_iter()
+        .chain(of_step.into_iter().filter(is_known));
         table!("compare-verdict", rows, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),

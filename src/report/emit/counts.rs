@@ -50,7 +50,8 @@ fn block(name: &str) -> Option<&str> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the layers of each block. A layer is its position in the layer order and its name.
+    /// Returns the layers of each block (of a transformer, for example). A layer is its position in
+    /// the layer order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
         blocks(layers.iter().map(|&(_, name)| name))
@@ -86,28 +87,22 @@ impl Draft<'_> {
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
-        let end = source
-            .layers()
-            .last()
-            .map_or(1, |(position, _)| position + 1);
-        let mut items = vec![String::new(); end as usize];
+        let last = source.layers().last().map_or(0, |(position, _)| position);
+        let mut items = vec![String::new(); last as usize + 1];
         for block in &blocks {
             items[block[0].0 as usize] = item.to_string();
             for &(position, name) in &block[1..] {
-                let warning = format!(
+                self.notes.begin(position, true, format!(
                     "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside one, \
                      at {}. Give --emit poptorch, or --together to keep the block in one stage.",
                     printable(name)
-                );
-                self.notes.begin(position, true, &warning);
+                ));
             }
         }
         let in_blocks: FxHashSet<(u32, &str)> = blocks.iter().flatten().copied().collect();
         let is_outside = |layer: &(u32, &str)| !in_blocks.contains(layer);
-        let others = join(
-            source.layers().filter(is_outside).map(|(_, name)| name),
-            " ",
-        );
+        let others = source.layers().filter(is_outside);
+        let others = join(others.map(|(_, name)| name), " ");
         if !others.is_empty() {
             self.notes.add(format!(
                 "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
@@ -118,20 +113,20 @@ impl Draft<'_> {
         // Numbers of blocks put layers before the first block on the first IPU, and layers after
         // the last block on the last IPU, as `--layers-per-ipu` does. So a stage may begin with a
         // layer outside blocks (or with Out) only directly after the last block.
-        let last = blocks.last().and_then(|block| block.last());
-        let after = last.map_or(1, |&(position, _)| position + 1);
+        let after = blocks
+            .last()
+            .map_or(1, |block| block[block.len() - 1].0 + 1);
         let judge = match source.other {
             Some(_) => "Give",
             None => "Judge the split that they make with --layers-per-ipu, or give",
         };
         let outside = source.layers_and_out().filter(is_outside);
         for (position, name) in outside.filter(|&(position, _)| position != after) {
-            let warning = format!(
+            self.notes.begin(position, true, format!(
                 "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} \
                  --emit poptorch.",
                 printable(name)
-            );
-            self.notes.begin(position, true, &warning);
+            ));
         }
         (self.notes.items, self.text.items) = (items.clone(), items);
     }
@@ -170,16 +165,14 @@ impl Draft<'_> {
         if first < last {
             return;
         }
-        let note = format!(
+        self.notes.at(last, format!(
             "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its \
              last layer is on IPU {STAGE}."
-        );
-        self.notes.at(last, &note);
-        let warning = format!(
+        ));
+        self.notes.begin(first, false, format!(
             "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
             printable(name)
-        );
-        self.notes.begin(first, false, &warning);
+        ));
     }
 }
 

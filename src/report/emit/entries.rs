@@ -91,8 +91,9 @@ impl Draft<'_> {
         for (position, name) in source.layers_and_out() {
             let calls = source.torch_calls(position);
             // mmcv compiles a wrapper, which has the user's model as its attribute `model`.
-            let path = calls.and_then(|calls| calls.begin.as_deref());
-            let path = path.map(|path| path.strip_prefix("model.").unwrap_or(path));
+            let path = calls
+                .and_then(|calls| calls.begin.as_deref())
+                .map(|path| path.strip_prefix("model.").unwrap_or(path));
             let (module, comment) = entry(path, name, "module");
             let edge = format!("    dict(layer_to_call={module}, ipu_id={STAGE}),{comment}");
             self.text.begin(position, true, &edge);
@@ -105,12 +106,14 @@ impl Draft<'_> {
     /// operation in a pipeline.
     pub fn layers(&mut self) {
         for (position, layer) in self.source.layers() {
-            let line = format!(
-                "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
+            self.text.at(
+                position,
+                format!(
+                    "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
                  ...  # layer {}",
-                printable(layer)
+                    printable(layer)
+                ),
             );
-            self.text.at(position, &line);
         }
     }
 
@@ -120,24 +123,22 @@ impl Draft<'_> {
     pub fn keras_stages(&mut self) {
         let source = self.source;
         let line = |position, name: &str, stage: &str| {
-            let begin = source.keras_begin(position).map(String::as_str);
-            let (layer, comment) = entry(begin, name, "Keras layer");
+            let begin = source.keras_begin(position);
+            let (layer, comment) = entry(begin.map(String::as_str), name, "Keras layer");
             format!("    {layer}: {stage},{comment}")
         };
         for (position, name) in source.layers_and_out() {
-            self.text
-                .begin(position, true, &line(position, name, STAGE));
+            self.text.begin(position, true, line(position, name, STAGE));
             let earlier = source.keras_layers(position).first();
             if let (Some(begin), Some(earlier)) = (source.keras_begin(position), earlier)
                 && begin != earlier
             {
-                let warning = format!(
+                self.notes.begin(position, true, format!(
                     "WARNING: layer {} runs before stage {STAGE}, too, so what it does in this stage \
                      before layer {} stays in the stage before.",
                     printable(earlier),
                     printable(begin)
-                );
-                self.notes.begin(position, true, &warning);
+                ));
             }
         }
         self.text.by_stages(|stages| {
@@ -159,8 +160,8 @@ impl Draft<'_> {
                 .split_at(position, name)
                 .map(|path| path.replace('.', "/"));
             let (module, comment) = entry(path.as_deref(), name, "module");
-            let line = format!("- {module}{comment}");
-            self.text.begin(position, true, &line);
+            self.text
+                .begin(position, true, format!("- {module}{comment}"));
         }
     }
 }

@@ -88,18 +88,18 @@ impl<'a> Lines<'a> {
 
     /// Adds a line that every split has. [`STAGE`] in `text` stands for the index of the stage that
     /// contains `position`, a position of the layer order.
-    pub fn at(&mut self, position: u32, text: &str) {
-        self.push(text, Some(position), None, None);
+    pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
+        self.push(text.as_ref(), Some(position), None, None);
     }
 
     /// Adds a line for splits in which a stage other than the first begins at `position` (if
     /// `begins` is true) or in which no such stage begins there. If only one split is written, the
     /// line is dropped unless this split meets the condition. [`STAGE`] in `text` stands for the
     /// index of the stage of `position`.
-    pub fn begin(&mut self, position: u32, begins: bool, text: &str) {
+    pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
-            self.push(text, Some(position), Some(begins), None);
+            self.push(text.as_ref(), Some(position), Some(begins), None);
         }
     }
 

@@ -118,8 +118,9 @@ pub struct Configuration {
     /// Notes for the user if the form is JSON, which has no comments. In other forms the notes are
     /// comments in `text`, and this field is empty.
     pub notes: String,
-    /// The lines of this form for all splits that the reader of an HTML page can try, each with the
-    /// splits that have the line; empty if the page cannot try other splits.
+    /// The lines of the configuration for every split that the reader of an HTML page can make by
+    /// moving cuts, each with conditions on the splits that have the line; empty if the page cannot
+    /// move cuts.
     pub lines: Vec<Line>,
 }
 

@@ -38,26 +38,26 @@ impl Draft<'_> {
         };
         let of_out = "the first module of Out, such as the head";
         let line = |position, name: &str, ipu: &str| {
-            let of_layer = format!("the module of layer {}", printable(name));
-            let is_out = Some(position) == source.out();
-            let what = if is_out { of_out } else { &of_layer };
-            block(known(position), what, ipu)
+            let what = match source.out() {
+                Some(out) if out == position => of_out.to_string(),
+                _ => format!("the module of layer {}", printable(name)),
+            };
+            block(known(position), &what, ipu)
         };
         // Operations before the first block are on IPU 0, so In needs no block if it is a stage of
         // its own.
         match (known(0), source.layers().next()) {
             (Some(before), _) => self.text.add(block(Some(before), "", "0")),
-            (None, Some((first, name))) => self.text.begin(first, false, &line(first, name, "0")),
+            (None, Some((first, name))) => self.text.begin(first, false, line(first, name, "0")),
             (None, None) => {}
         }
         for (position, name) in source.layers_and_out() {
-            self.text
-                .begin(position, true, &line(position, name, STAGE));
+            self.text.begin(position, true, line(position, name, STAGE));
             self.warn_functional(position);
         }
         let after = block(known(source.place_of_out()), of_out, "0");
-        let text = |stages| source.out_returns(stages).then(|| after.clone());
-        self.text.by_stages(text);
+        self.text
+            .by_stages(|stages| source.out_returns(stages).then(|| after.clone()));
     }
 
     /// Warns of splits in which a stage begins at `position` with operations outside any module
@@ -86,7 +86,7 @@ impl Draft<'_> {
                  Instead of the block, {instead}."
             ),
         };
-        self.notes.begin(position, true, &text);
+        self.notes.begin(position, true, text);
     }
 
     /// Adds Python code that makes the outputs of layers checkpoints, from which recomputation
@@ -117,7 +117,7 @@ impl Draft<'_> {
                 ),
             };
             match checkpoints {
-                Recompute::Stage => lines.begin(position + 1, true, &line),
+                Recompute::Stage => lines.begin(position + 1, true, line),
                 _ => lines.add(line),
             }
         }

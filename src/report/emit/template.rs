@@ -26,8 +26,8 @@ const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a 
                           operations that were compiled with it";
 
 impl Draft<'_> {
-    /// Fills the template that all forms share, then the template of `form`, and adds the notes and
-    /// the lines to paste of both.
+    /// Writes a configuration in one form of `--emit`: fills the template that all forms share,
+    /// then the template of `form`, and adds the notes and the lines to paste of both.
     pub fn fill(&mut self, form: EmitForm) {
         for line in OF_ALL.lines().chain(form.template().lines()) {
             let (conditions, rest) = conditions_of(line);
@@ -161,8 +161,8 @@ impl FormSource<'_> {
             "no-verdict" => NO_VERDICT.to_string(),
             "limit" => grouped(self.split.limit),
             "pipeline" => {
-                let name = sentences::pipeline_name(self.report.pipeline.as_ref()?);
-                capital(&self.report.plain(name)) + "."
+                let facts = self.report.pipeline.as_ref()?;
+                capital(&self.report.plain(sentences::pipeline_name(facts))) + "."
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),

@@ -79,10 +79,10 @@ impl FitInputs<'_> {
         let limit = limit.copied().unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
         let overflow_counts = limit <= profile.target.bytes_per_tile;
-        let over = range.clone().filter(|&tile| {
+        let is_over = |&tile: &usize| {
             profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
-        });
-        let tiles_over = over.count() as u32;
+        };
+        let tiles_over = range.clone().filter(is_over).count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let named = sums.map(|sums| {
             let [stashed, restored, accumulators, received] = sums.named[place];

@@ -144,10 +144,9 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
     let places = [
         (recording.loads_state, "loaded from outside the IPUs"),
         (recording.gathers_state, "gathered from replicas"),
-    ];
-    let places = places
-        .into_iter()
-        .filter_map(|(is_so, place)| is_so.then_some(place));
+    ]
+    .into_iter()
+    .filter_map(|(is_so, place)| is_so.then_some(place));
     let places = join(places, " and ");
     let is_usual = recording.accumulates && !recording.recomputes;
     if !facts.trains() || is_usual && places.is_empty() {
@@ -196,12 +195,9 @@ pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| {
-            if other.fits {
-                needing(other, "")
-            } else {
-                other_split(other)
-            }
+        .map(|other| match other.fits {
+            true => needing(other, ""),
+            false => other_split(other),
         })
         .collect()
 }
@@ -238,12 +234,10 @@ pub fn with_replicas(report: &Report) -> Option<String> {
 /// Returns the sentence about the best split with changed options: whether the split fits, how many
 /// bytes its fullest tile needs, and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    let verdict = if alternative.fits {
-        " it fits:"
-    } else {
-        " it does not fit:"
-    };
-    needing(alternative, verdict)
+    match alternative.fits {
+        true => needing(alternative, " it fits:"),
+        false => needing(alternative, " it does not fit:"),
+    }
 }
 
 /// Returns the sentence about the memory and time of the best split with changed options. The words

@@ -34,8 +34,9 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
         .kept_together
         .iter()
         .map(|constraint| format!("kept together by {}", name(constraint)));
-    let cuts = Some(&refusal.cuts_before).filter(|cuts| !cuts.is_empty());
-    let cuts = cuts.map(|cuts| format!("a cut is required before each of {}", layers(cuts)));
+    let before = &refusal.cuts_before;
+    let cuts = (!before.is_empty())
+        .then(|| format!("a cut is required before each of {}", layers(before)));
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
