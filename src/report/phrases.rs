@@ -111,7 +111,7 @@ pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
     join(all, ", ")
 }
 
-/// Returns `text` followed by a list of `names`, each formatted as text that a user can type;
+/// Returns an introduction (`text`) followed by `names`, such as options, with commas between;
 /// `None` if there are no names.
 pub fn names(text: &str, names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))

@@ -69,11 +69,12 @@ pub struct TargetFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildOption {
-    /// Whether the option belongs to the compilation (`compilation`) or to the device (`target`).
+    /// Whether Poplar's option belongs to the compilation (`compilation`) or to the device
+    /// (`target`).
     pub of: String,
     /// Poplar's name of the option.
     pub name: String,
-    /// The value that the option was set to, as the profile writes it.
+    /// The value that Poplar's option was set to, as the profile writes it.
     pub value: String,
 }
 

@@ -134,7 +134,7 @@ pub struct LayerMemory {
     pub name: Option<String>,
     /// Bytes of the layer as a stage of its own, summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// The bytes of `total` by kind of contents, such as variables or code.
+    /// The bytes of the layer by kind of contents, such as variables or code; their sum is `total`.
     pub parts: Parts,
     /// The index of the tile with the most bytes of the layer; of equally full tiles, the first
     /// one.

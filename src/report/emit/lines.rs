@@ -70,8 +70,8 @@ pub struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    /// Makes an empty list of notes, which begin with `mark`, or of lines to paste if `mark` is
-    /// `None`.
+    /// Makes an empty list of lines of a configuration: notes, which begin with `mark`, or lines to
+    /// paste if `mark` is `None`.
     pub fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
         Self {
             source,

@@ -165,7 +165,7 @@ pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    // JSON has no comments, so its notes, which are a separate text, need no mark.
+    // A form in JSON has no comments, so its notes are a separate text and need no comment mark.
     let mark = match form {
         EmitForm::Optimum | EmitForm::TfStages => "",
         _ => "# ",

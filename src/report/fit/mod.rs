@@ -34,7 +34,8 @@ pub struct Fit {
     pub tiles_per_ipu: u32,
     /// Number of replicas that the model was compiled for, which all run the same program.
     pub replicas: u32,
-    /// Number of replicas whose IPUs the profile lists, one replica after the other.
+    /// Number of replicas whose IPUs the profile lists: only one, or all, one replica after the
+    /// other.
     pub listed_replicas: u32,
     /// Number of lowered variables in the profile; `null` if the profile has none, in which case
     /// the bytes of a tile are known only by recorded category.

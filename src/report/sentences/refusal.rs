@@ -73,8 +73,8 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
     let mut lines: Vec<String> = fitting.into_iter().map(other_split).collect();
     lines.extend(on_more_ipus(refusal));
-    // No tile has more memory than the device gives it, so a larger `--mem-per-tile` would be no
-    // way out.
+    // A tile cannot have more memory than the target has. If the model needs more, this sentence is
+    // left out: the verdict already gives the bytes over the limit.
     let target = report.provenance.target.bytes_per_tile;
     if let (Some(memory), Some(split)) = (refusal.smallest_tile_memory, &refusal.with_memory)
         && memory <= target
@@ -122,8 +122,8 @@ fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     ))
 }
 
-/// Returns the sentence with the fewest IPUs on which the model fits, or that the model fits on
-/// none of the tried numbers. Returns `None` if no other number of IPUs was tried.
+/// Returns the sentence that gives the fewest IPUs on which the model fits, or that says that it
+/// fits on none of the tried numbers of IPUs. Returns `None` if no other numbers were tried.
 fn on_more_ipus(refusal: &Refusal) -> Option<String> {
     let Some(split) = &refusal.on_more_ipus else {
         let tried = counted(refusal.ipus_tried?, "IPU");

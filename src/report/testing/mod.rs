@@ -23,7 +23,7 @@ impl Table {
     }
 }
 
-/// Makes a training pipeline with the framework's default schedule.
+/// Makes the pipeline of a training run with the framework's default schedule.
 fn pipeline() -> PipelineFacts {
     PipelineFacts {
         pipeline: Pipeline {
