@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BestSplit {
-    /// Number of IPUs that the split may use, over all replicas; with empty IPUs, it has fewer
-    /// stages.
+    /// Number of IPUs that the split may use, over all replicas; if IPUs stay empty, the split has
+    /// fewer stages.
     pub ipus: u32,
     /// Number of replicas of the pipeline that work in parallel, at least 1.
     pub replicas: u64,

@@ -35,8 +35,8 @@ pub const VERSION: u32 = 1;
 pub struct Report {
     /// The format of the document, always `popliner-report`, by which programs recognize a report.
     pub format: DocumentFormat,
-    /// The version of the report format. After the first release, it grows when a field is removed
-    /// or changes its meaning.
+    /// The version of the report format. After the first release, the version grows when a field is
+    /// removed or changes its meaning.
     #[cfg_attr(test, schemars(extend("const" = VERSION)))]
     pub version: u32,
     /// The files and options that the report was made from.
@@ -228,8 +228,8 @@ impl Report {
             .collect()
     }
 
-    /// Adds a warning about each contradiction in the profile. If a contradiction is large enough
-    /// to change a verdict, it is refused, and every split, IPU and compilation of the report is
+    /// Adds a warning about each contradiction in the profile. A contradiction that is large enough
+    /// to change a verdict is refused; then every split, IPU and compilation of the report is
     /// marked as not fitting.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();

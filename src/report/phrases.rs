@@ -103,8 +103,7 @@ pub fn at_step(step: Option<u32>) -> String {
 
 /// Joins phrases, sentences or names into one text, with `between` as the separator.
 pub fn join(all: impl Iterator<Item = impl fmt::Display>, between: &str) -> String {
-    let all: Vec<String> = all.map(|one| one.to_string()).collect();
-    all.join(between)
+    Vec::from_iter(all.map(|one| one.to_string())).join(between)
 }
 
 pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {

@@ -14,19 +14,18 @@ pub struct PipelineFacts {
     /// the memory that its layers have in the compilation for one IPU.
     #[serde(flatten)]
     pub pipeline: Pipeline,
-    /// Whether the user left the place of optimizer state open, so that it was chosen
-    /// automatically.
+    /// Whether the search chose the place of optimizer state, since the user gave none.
     pub state_by_default: bool,
     /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
     /// before the state is divided among replicas; `null` if all state is on the chip.
     pub state_bytes: Option<u64>,
-    /// Whether the user left the schedule open, so that it was chosen automatically.
+    /// Whether the search chose the schedule, since the user gave none.
     pub schedule_by_default: bool,
     /// How often the layers on both sides of a cut run in the forward pass of one micro-batch; the
     /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
     /// once.
     pub runs: u32,
-    /// Whether the user left the recomputation open, so that it was chosen automatically.
+    /// Whether the search chose which activations to recompute, since the user did not say so.
     pub recompute_by_default: bool,
     /// How the profile was recorded. Tensors that were loaded from outside the IPUs or gathered
     /// from replicas are in the profile only while they are used. If activations were recomputed,

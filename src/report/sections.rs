@@ -35,7 +35,7 @@ pub enum ScreenPart {
     /// compilation needs.
     Answer,
     /// The sentences that prove that the split is the best, or list what the search for the plan
-    /// tried. A run prints them only on request.
+    /// tried. A run prints this part only on request.
     Proof,
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
@@ -53,8 +53,8 @@ pub enum ScreenPart {
     /// The sentence that says how much of the recorded memory the memory model explains. A run
     /// prints this sentence last.
     Coverage,
-    /// The part of sections that a terminal does not show: only documents, such as Markdown, show
-    /// them.
+    /// The part of sections that a terminal does not show; documents, such as Markdown, show these
+    /// sections.
     Document,
 }
 
@@ -252,12 +252,14 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
 fn step(report: &Report, _: Form) -> Vec<Block> {
-    let fullest = report
+    let pipeline = report
         .fitting_split()
-        .filter(|split| split.stages.len() > 1)
-        .and_then(|split| Some(&split.nearest_to_limit()?.fullest_tile));
+        .filter(|split| split.stages.len() > 1);
     let mut text = Vec::from_iter(sentences::most_memory(report));
-    text.extend(fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit)));
+    text.extend(pipeline.and_then(|split| {
+        let tile = &split.nearest_to_limit()?.fullest_tile;
+        nearly_full(tile.bytes, tile.limit)
+    }));
     text.extend(sentences::step(report));
     text.extend(sentences::fewer_ipus(report));
     lines(text)

@@ -216,8 +216,8 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
         return Vec::new();
     };
     let bytes = row.bytes_of_fullest_stage();
-    let mut line = needs_most(row.fullest_stage, bytes, row.limit);
     let is_pipeline = row.ipus > 1;
+    let mut line = needs_most(row.fullest_stage, bytes, row.limit);
     if let Some(step) = &row.step {
         if is_pipeline {
             line += &format!("; stage {} is the slowest", step.slowest_stage);

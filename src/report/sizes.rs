@@ -40,13 +40,13 @@ impl Inputs<'_> {
 /// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
 /// that does not, and the size to record next. Returns `None` if there is only one size.
 pub(super) fn next_size(report: &Report) -> Option<String> {
-    let fits = |size: &&SizeAnswer| size.answer.fits;
-    let largest = report.sizes.iter().rfind(fits);
-    let above = |size: &&SizeAnswer| {
-        !size.answer.fits && largest.is_none_or(|largest| size.micro_batch > largest.micro_batch)
+    let sizes = || {
+        let sizes = report.sizes.iter();
+        sizes.map(|size| (size.micro_batch, size.answer.fits))
     };
-    let smallest = report.sizes.iter().find(above).map(|size| size.micro_batch);
-    let text = match (largest.map(|size| size.micro_batch), smallest) {
+    let largest = sizes().rfind(|&(_, fits)| fits).map(|(size, _)| size);
+    let smallest = sizes().find(|&(size, fits)| !fits && Some(size) > largest);
+    let text = match (largest, smallest.map(|(size, _)| size)) {
         (None, None) => return None,
         (Some(fits), None) => {
             format!("micro-batches of {fits} fit, the largest recorded: record larger ones")

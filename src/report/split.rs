@@ -22,8 +22,8 @@ pub struct Split {
     /// Bytes that a stage may take on each tile, one number for each IPU; `null` if all IPUs have
     /// one limit.
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs, over all replicas, on which the report's layers fit, with optimizer state
-    /// in the same place; `null` for a split that the user gave or that does not fit.
+    /// The fewest IPUs, over all replicas, on which the layers fit with optimizer state in the
+    /// place that the report has; `null` for a split that the user gave or that does not fit.
     pub fewest_ipus: Option<u32>,
     /// Whether the user gave the split (`--splits`), which is then compared with the best split.
     pub is_given: bool,

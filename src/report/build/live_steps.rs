@@ -14,7 +14,7 @@ const MAX_STEPS: usize = 400;
 /// below this number.
 const MIN_STEPS: usize = 25;
 /// Upper bound on the variables that an HTML page lists by name on the fullest tile of the model,
-/// since each takes about 110 bytes of the page. Above it, fewer steps are drawn, down to
+/// since each takes about 110 bytes of the page. If there are more, fewer steps are drawn, down to
 /// [`MIN_STEPS`].
 const MAX_LISTED: usize = 5000;
 /// How many of the largest variables an HTML page lists for one drawn step on one tile.
@@ -196,12 +196,13 @@ impl<'a> ChosenSteps<'a> {
     /// Returns the name of the operation that `program` belongs to, the first one if there are
     /// several; `None` if there is none.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operation = self
-            .inputs
-            .model
-            .operations
-            .get(program.operation? as usize)?;
-        Some(operation.name.to_string())
+        let operations = &self.inputs.model.operations;
+        Some(
+            operations
+                .get(program.operation? as usize)?
+                .name
+                .to_string(),
+        )
     }
 
     /// Returns when `variable` is live, as half-open ranges of indices into the list of drawn

@@ -63,7 +63,6 @@ impl Inputs<'_> {
         let positions = &self.placement.positions;
         let parts = memory.sums();
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
-        let tiles = 0..memory.tiles.len();
         Stage {
             stage: number as u32,
             amp: search.costs.proportion(search.shown.profiles[number]),
@@ -87,7 +86,10 @@ impl Inputs<'_> {
                 overhead_code: self.overhead_code(tile),
                 peak_step: memory.peak_step(),
             },
-            tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
+            tiles: Fullness::of(
+                (0..memory.tiles.len()).map(|tile| memory.tile_bytes(tile)),
+                limit,
+            ),
             all_tiles_curve,
             fullest_tile_curve,
             pipeline: self.stage_pipeline(

@@ -7,7 +7,7 @@ use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Upper bound on the numbers in a map of tiles (categories times tiles), which keeps them below
+/// Upper bound on the numbers in a map of tiles (categories times tiles), so that the map is below
 /// about 4 MB of JSON. All categories on 16 IPUs are within this bound.
 pub const MAX_NUMBERS: usize = 1_000_000;
 /// Upper bound on the variables that the HTML page's map of tiles lists for each tile.

@@ -14,7 +14,7 @@ pub struct FormSource<'a> {
     /// The name of the model in the user's code, from which paths of modules start.
     pub root: &'a str,
     /// The highest number of stages if the configuration is written for every split of the layers,
-    /// as an HTML page needs it; `None` if it is written only for `split`.
+    /// as an HTML page needs it; `None` if only `split` is written.
     pub most_stages: Option<usize>,
     /// The split that the user's code would make of the configuration, if the form cannot express
     /// `split`; otherwise `None`.

@@ -21,7 +21,8 @@ const OF_ALL: &str = include_str!("forms/all.txt");
 /// express: the IPUs of In and Out, and unused IPUs.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
-/// Explains the available memory proportion that a form sets, so that users do not change it.
+/// The reason, written in every form of `--emit`, for the available memory proportion that the form
+/// sets.
 const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
                           operations that were compiled with it";
 

@@ -271,7 +271,7 @@ pub struct TileParts {
     pub host_exchange_code: u64,
     /// Bytes of code for exchanges between IPUs.
     pub global_exchange_code: u64,
-    /// Bytes of gaps between variables, which alignment and memory elements leave.
+    /// Bytes of gaps between variables, which no variable uses.
     pub gaps: u64,
 }
 

@@ -103,12 +103,12 @@ fn escaped(text: &str) -> String {
 
 /// Upper bound on the bytes of an HTML page that its report takes, after compression.
 const MAX_DATA: usize = 2_200_000;
-/// Up to this number of bytes, a report is in the HTML page without compression, so that people can
-/// read it.
+/// A report of up to this number of bytes is in the HTML page without compression, so that people
+/// can read the data there.
 const SMALL: usize = 100_000;
 
-/// Each function removes from a report one part that only drawings need. They are applied in this
-/// order until the report is small enough for an HTML page.
+/// Each function removes from a report one part that only drawings need. The functions are applied
+/// in this order until the report is small enough for an HTML page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
     // Drop the live bytes by layer and step, except on the fullest tile of the model.
     |report| {
@@ -151,7 +151,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
     // Drop the contents of each tile, so that the page has no map of tiles.
     |report| report.memory.tile_map = None,
     // Drop the versions and options that the framework and the application wrote beside the
-    // profile, since they can be long.
+    // profile.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 

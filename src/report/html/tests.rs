@@ -148,7 +148,8 @@ fn a_report_with_little_in_it_is_a_page_too() {
     assert_eq!(found["configuration"], Value::Array(Vec::new()));
 }
 
-/// Makes a map of 1,472 tiles with different bytes, as on a real IPU, which compress badly.
+/// Makes a map of 1,472 tiles with different bytes, so that compression does not make the map
+/// small.
 fn tile_map() -> TileMap {
     let bytes = |category: u64| -> Vec<u64> {
         let tiles = 0..1472;

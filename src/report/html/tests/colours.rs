@@ -84,8 +84,8 @@ fn schemes() -> [impl Fn(&str) -> String; 2] {
     })
 }
 
-/// Checks that colours of neighbouring parts differ clearly; a distance of 2.3 is just noticeable
-/// for most people.
+/// Checks that colours of parts of memory differ clearly, and those of adjacent parts most; a
+/// distance of 2.3 is just noticeable for most people.
 #[test]
 fn parts_of_memory_are_told_apart_by_all() {
     // The order in which charts stack parts of memory, as in `colours.js`: variables, vertex code
