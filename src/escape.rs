@@ -32,21 +32,21 @@ pub fn printable(name: &str) -> String {
 }
 
 /// Escapes the characters in a JSON text on which a terminal or viewer would act (see
-/// [`is_obeyed`]). `text` must be JSON that `serde_json` wrote, since in such JSON, DEL and
-/// non-ASCII characters occur only in strings.
+/// [`is_obeyed`]). `text` must be JSON that `serde_json` wrote: there, DEL and non-ASCII characters
+/// occur only in strings, where escapes are allowed.
 pub fn json(text: String) -> String {
     if text.bytes().all(|byte| byte < 0x7f) {
         return text;
     }
-    let is_meant = |c| c > '~' && is_obeyed(c);
-    replaced(&text, |c| is_meant(c).then(|| in_utf16(c)))
+    replaced(&text, |c| (c > '~' && is_obeyed(c)).then(|| in_utf16(c)))
 }
 
-/// Escapes a JSON text for a `script` element, so that nothing in it can end the element or begin a
-/// comment. As for [`json`], `text` must be JSON that `serde_json` wrote.
+/// Escapes a JSON text for a `script` element, so that nothing in the text can end the element or
+/// begin a comment. As for [`json`], `text` must be JSON that `serde_json` wrote.
 pub fn json_in_script(text: String) -> String {
-    let is_meant = |c| matches!(c, '<' | '>' | '&');
-    replaced(&json(text), |c| is_meant(c).then(|| in_utf16(c)))
+    replaced(&json(text), |c| {
+        matches!(c, '<' | '>' | '&').then(|| in_utf16(c))
+    })
 }
 
 /// Returns `text` in double quotes, as a string that is valid in YAML and in Python.
@@ -61,7 +61,8 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Returns `text` as a table cell that neither a spreadsheet nor a terminal executes. A formula
-/// gets a `'` before it, as OWASP recommends. Numbers are unchanged. The CSV writer adds quotes.
+/// begins with an added `'`, as OWASP recommends. Numbers are unchanged. The CSV writer adds
+/// quotes.
 pub fn cell(text: &str) -> String {
     let signs = [
         '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
@@ -70,8 +71,8 @@ pub fn cell(text: &str) -> String {
     format!("{}{}", if is_formula { "'" } else { "" }, printable(text))
 }
 
-/// Returns whether `cell` consists of digits, optionally with a sign before them and a point
-/// between them.
+/// Returns whether a table cell is a number, with an optional sign and point. Such a cell is no
+/// formula, although it may begin with a sign.
 fn is_number(cell: &str) -> bool {
     cell.strip_prefix(['-', '+'])
         .unwrap_or(cell)
@@ -79,22 +80,20 @@ fn is_number(cell: &str) -> bool {
         .all(is_digits)
 }
 
-/// Returns whether the text consists of one or more ASCII digits.
 pub(crate) fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Escapes text so that Markdown shows it literally: it cannot become a table cell, link, HTML or
-/// mention. ASCII letters, digits and spaces are unchanged; any other text becomes code in which
-/// most signs are entities.
+/// Escapes text so that Markdown shows it literally, never as a table cell, link, HTML or mention.
+/// ASCII letters, digits and spaces are unchanged; any other text becomes code in which most signs
+/// are entities.
 pub fn markdown(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == ' ';
     let text = printable(text);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text;
     }
-    // Some viewers turn a text that contains `www.` into a link, so the dots of such a text are
-    // escaped.
+    // Some viewers turn text with `www.` into a link, so its dots are escaped.
     let harmless = if text.to_ascii_lowercase().contains("www.") {
         "/-,"
     } else {
@@ -130,7 +129,7 @@ pub fn shell(word: &str) -> String {
     format!("$'{word}'")
 }
 
-/// Returns the one or two `\u` escapes of four digits that stand for `c` in JSON.
+/// Returns `c` as JSON escapes it: one or two `\u` escapes of four digits.
 fn in_utf16(c: char) -> String {
     c.encode_utf16(&mut [0; 2])
         .iter()
@@ -138,8 +137,8 @@ fn in_utf16(c: char) -> String {
         .collect()
 }
 
-/// Returns `text` with each character replaced by the result of `escape`. If `escape` returns
-/// `None`, the character is kept.
+/// Replaces each character of `text` by the result of `escape`, and keeps the character if the
+/// result is `None`.
 fn replaced(text: &str, escape: impl Fn(char) -> Option<String>) -> String {
     let mut replaced = String::with_capacity(text.len());
     for c in text.chars() {

@@ -14,46 +14,47 @@
 
 use crate::escape::printable;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::io;
 use std::ops::Deref;
 use std::path::Path;
+use std::{fmt, io};
 use thiserror::Error;
 
-/// End of a message about a damaged profile: what the user can do.
+/// What a message about a damaged profile tells the user to do.
 pub(crate) const PROFILE_AGAIN: &str = "copy the profile again, or record it again";
-/// End of a message about damaged debug contexts: what the user can do.
+/// What a message about damaged debug contexts tells the user to do.
 pub(crate) const DEBUG_AGAIN: &str =
     "copy debug.cbor again, or record it again together with the profile";
-/// End of a message about debug contexts of another compilation: what the user can do.
+/// What a message about debug contexts of another compilation tells the user to do.
 pub(crate) const OWN_DEBUG: &str = "give the debug.cbor of the process that wrote the profile";
-/// End of a message about a path that does not lead to a profile: what the user can do.
+/// What a message about a path that does not lead to a profile tells the user to do.
 pub(crate) const GIVE_PROFILE: &str = "give the profile.pop that Poplar wrote";
-/// End of a message about a path that does not lead to a debug file: what the user can do.
+/// What a message about a path that does not lead to a debug file (`debug.cbor`) tells the user to
+/// do.
 pub(crate) const GIVE_DEBUG: &str = "give the debug.cbor that Poplar wrote";
-/// End of a message about a profile that exceeds a bound of [`crate::limits`]: what the user can
-/// do. Mostly such a profile is damaged.
+/// What a message about a profile that exceeds a bound of [`crate::limits`] tells the user to do.
+/// Such a profile is usually damaged.
 pub(crate) const OVER_BOUND: &str =
     "copy the profile again, or record it again, or report it if it is sound";
-/// End of a message about an error in this program: what the user can do.
+/// What a message about an error in PopLiner itself tells the user to do.
 pub(crate) const REPORT_THIS: &str =
     "report this with the profile: it is an error in popliner, and no answer is given";
-/// End of a message about a damaged saved model: what the user can do.
+/// What a message about a damaged saved model tells the user to do.
 pub(crate) const SAVE_AGAIN: &str = "copy the file again, or save it again with --save-to-file";
-/// End of a message about a file that is no report: what the user can do.
+/// What a message tells the user to do if a file that should be a report is none.
 pub(crate) const GIVE_REPORT: &str = "give a file that --export-json wrote";
 
 /// An error of the operating system while a file or folder was read. The caller adds the name of
 /// the file or folder.
 #[derive(Debug, Error)]
 pub enum Unreadable {
-    /// The user lacks permission to read the file or a folder above it.
+    /// The operating system refused to read the file, since the user lacks permission for the file
+    /// or for a folder above it.
     #[error(
         "you have no permission to read it: {0}; change the permissions of the file and of the \
          folders above it, or run as a user who may read it"
     )]
     Denied(io::Error),
-    /// The operating system could not read the file or folder for another reason.
+    /// The operating system could not read the file or folder for another reason than permissions.
     #[error("it cannot be read: {0}; give the path of a readable file")]
     Other(io::Error),
 }
@@ -73,19 +74,20 @@ impl From<io::Error> for Unreadable {
 #[error("{0}")]
 pub struct FileError(String);
 
-/// The result of reading a file; its error is a [`FileError`] unless another type is given.
+/// The result of reading a file. The error is a [`FileError`] unless the second parameter names
+/// another type.
 pub(crate) type Result<T, E = FileError> = std::result::Result<T, E>;
 
 impl FileError {
-    /// Creates an error with the message `text`, which must end with what the user can do and be
+    /// Makes an error with the message `text`, which must end with what the user can do and be
     /// listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// Returns an error result that says that a file cannot be used. `text` is the message, with the
-/// same rules as for [`FileError::new`].
+/// Returns the error that a file cannot be used, with the message `text`, which must end with what
+/// the user can do and be listed in docs/messages.md.
 pub(crate) fn unusable<T>(text: impl Into<String>) -> Result<T> {
     Err(FileError::new(text))
 }
@@ -96,23 +98,23 @@ impl From<io::Error> for FileError {
     }
 }
 
-/// The text of a warning: something is unusual, but results are possible.
+/// A warning: something is unusual, but results are possible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Warning(String);
 
 impl Warning {
-    /// Creates a warning with the message `text`, which must end with what the user can do and be
+    /// Makes a warning with the message `text`, which must end with what the user can do and be
     /// listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// Warnings about files, as pairs: the path of the file as messages show it, and the warning.
+/// Warnings about files, each with the path of its file as messages show it.
 pub(crate) type FileWarnings = Vec<(String, Warning)>;
 
-/// Returns a copy of each of `warnings`, paired with `path`: the file that the warnings are about.
+/// Pairs each of `warnings` with `path`, the file that the warnings are about.
 pub(crate) fn about<'w>(
     path: &Path,
     warnings: impl IntoIterator<Item = &'w Warning>,
@@ -123,7 +125,7 @@ pub(crate) fn about<'w>(
         .collect()
 }
 
-/// Returns `path` as messages show it, with those characters escaped that a terminal would act on.
+/// Returns `path` as messages show it: characters that a terminal would act on are escaped.
 pub(crate) fn displayed(path: &Path) -> String {
     printable(&path.to_string_lossy())
 }
@@ -142,32 +144,33 @@ impl Deref for Warning {
     }
 }
 
-/// The text of an error about an option value that cannot be understood.
+/// An error about an option value that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct BadValue(String);
 
 impl BadValue {
-    /// Creates an error with the message `text`, which must end with what the user can do and be
+    /// Makes an error with the message `text`, which must end with what the user can do and be
     /// listed in docs/messages.md.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 }
 
-/// The text of an error of wrong usage: the options contradict each other, the model or the files.
-/// The command exits with code 2.
+/// An error of wrong usage: the options contradict each other, the model or the files. The command
+/// exits with code 2.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(String);
 
-/// Creates an error of wrong usage (exit code 2) with the message `text`, which must end with what
+/// Makes an error of wrong usage (exit code 2) with the message `text`, which must end with what
 /// the user can do and be listed in docs/messages.md.
 pub(crate) fn usage(text: impl Into<String>) -> anyhow::Error {
     UsageError(text.into()).into()
 }
 
-/// Turns the error of any module into an error of wrong usage (exit code 2) with the same text.
+/// Turns the error of any module into an error of wrong usage, for which the command exits with
+/// code 2.
 pub(crate) fn refused(error: &impl std::error::Error) -> anyhow::Error {
     UsageError(printable(&error.to_string())).into()
 }

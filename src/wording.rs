@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use indicatif::HumanCount;
 use std::fmt::Display;
 
-/// Writes a number with its digits in groups of three: `638,976`.
+/// Writes a number with its digits in groups of three, such as `638,976`.
 pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
@@ -13,7 +13,7 @@ pub fn grouped(number: u64) -> String {
 /// Writes a number and the noun for what it counts, in the plural unless the number is 1: `1 IPU`,
 /// `1,472 tiles`, `7 micro-batches`. `thing` is the noun in the singular.
 pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
-    // A count beyond 64 bits does not occur.
+    // Nothing is counted beyond 64 bits, so the fallback does not occur.
     let number = number.try_into().unwrap_or(u64::MAX);
     let things = match thing.strip_suffix('y') {
         _ if number == 1 => thing.to_string(),
@@ -24,7 +24,8 @@ pub fn counted(number: impl TryInto<u64>, thing: &str) -> String {
     format!("{} {things}", grouped(number))
 }
 
-/// Returns the name of an option's value on the command line.
+/// Returns how the command line names the value of an option, such as `peak` for `--objective
+/// peak`.
 pub fn option_name(value: &impl ValueEnum) -> String {
     let value = value.to_possible_value();
     value.map_or(String::new(), |value| value.get_name().to_owned())
@@ -41,8 +42,8 @@ pub fn listed(names: impl IntoIterator<Item = impl Display>) -> String {
     }
 }
 
-/// Lists all names in a sentence, with the word `last` before the last name: `a, b or c` if `last`
-/// is `or`.
+/// Lists all names in a sentence, with the word `last` before the last name: `a, b or c` if the
+/// word is `or`.
 pub fn joined(names: &[String], last: &str) -> String {
     match names.split_last() {
         Some((only, [])) => only.clone(),
@@ -93,8 +94,8 @@ pub fn signed_share(difference: i64, whole: u64) -> String {
     format!("{sign}{}.{:02} %", hundredths / 100, hundredths % 100)
 }
 
-/// Escapes a name from a file with [`printable`], as a report shows it. If the name has more than
-/// 160 characters, only the first 160 are kept, followed by `…`.
+/// Formats a name from a file for a report: control characters are escaped, and a name of more than
+/// 160 characters is cut and ends with `…`.
 pub fn displayed(name: &str) -> String {
     const MAX_CHARACTERS: usize = 160;
     match name.char_indices().nth(MAX_CHARACTERS) {
@@ -103,7 +104,7 @@ pub fn displayed(name: &str) -> String {
     }
 }
 
-/// Units of bytes in text for people.
+/// The unit in which text for people writes amounts of memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Units {
     /// Bytes, which are exact.
@@ -123,8 +124,8 @@ const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
 impl Units {
-    /// Returns the unit in which `bytes` are written. For [`Units::Auto`], this is the largest unit
-    /// of which `bytes` are at least 1; for all other values, it is `self`.
+    /// Chooses the unit in which to write `bytes`. [`Units::Auto`] becomes the largest unit of
+    /// which `bytes` are at least one; all other units stay.
     pub fn for_bytes(self, bytes: u64) -> Self {
         match self {
             Self::Auto if bytes >= MIB => Self::MiB,
@@ -144,7 +145,7 @@ impl Units {
         }
     }
 
-    /// Writes an amount of bytes as [`Units::amount`] does, but leaves out the word `bytes`.
+    /// Writes an amount of bytes as [`Units::amount`] does, but without the word `bytes`.
     pub fn short(self, bytes: u64) -> String {
         match self.for_bytes(bytes) {
             Self::Bytes => grouped(bytes),
@@ -153,7 +154,6 @@ impl Units {
     }
 }
 
-/// Writes `bytes` in units of `unit` bytes, rounded up to one decimal.
 fn tenths(bytes: u64, unit: u64) -> String {
     let tenths = (u128::from(bytes) * 10).div_ceil(u128::from(unit));
     let whole = u64::try_from(tenths / 10).unwrap_or(u64::MAX);

@@ -4,8 +4,7 @@
 use super::build::{Inputs, NamedVariables};
 use super::{BestSplit, VariableSum};
 use crate::model::LayerNames;
-use crate::search::{Advice, OverLimit, SearchResult};
-use crate::search::{Claim, Outcome};
+use crate::search::{Advice, Claim, Outcome, OverLimit, SearchResult};
 use crate::solve::{Cause, Constraint, ObjectiveProof};
 use crate::wording::option_name;
 use serde::{Deserialize, Serialize};
@@ -28,7 +27,7 @@ pub struct Proof {
     pub objectives: Vec<ObjectiveProof>,
 }
 
-/// Why no split fits, and what would help.
+/// Why no split fits, and which changes of options or of the model would help.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Refusal {
@@ -54,15 +53,16 @@ pub struct Refusal {
     /// The lowest `--mem-per-tile` in bytes with which the model fits on the requested IPUs:
     /// `smallest_limit` and the reserve; `null` if no memory is enough.
     pub smallest_tile_memory: Option<u64>,
-    /// The best split on tiles with `smallest_tile_memory`; `null` if no memory is enough.
+    /// The best split on tiles with `smallest_tile_memory` bytes each; `null` if the model fits on
+    /// no tile size.
     pub with_memory: Option<BestSplit>,
     /// The fewest IPUs, over all replicas, that the framework supports and on which the model fits;
     /// `null` if no number up to 64 is enough, or if each IPU has a limit of its own.
     pub fewest_ipus: Option<u32>,
     /// The best split on `fewest_ipus` IPUs; `null` if `fewest_ipus` is `null`.
     pub on_more_ipus: Option<BestSplit>,
-    /// The highest number of IPUs of all replicas that was tried; `null` if each IPU has a limit of
-    /// its own.
+    /// The highest number of IPUs, summed over all replicas, on which a split was searched to find
+    /// `fewest_ipus`; `null` if each IPU has a limit of its own.
     pub ipus_tried: Option<u32>,
     /// The constraints that keep layers in one stage although these layers exceed the limit
     /// together: each as the option that the user typed, or for a tied weight, as its name and the
@@ -86,11 +86,13 @@ pub struct Refusal {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RelaxationFacts {
-    /// The dropped constraints, as the options that the user typed.
+    /// The constraints (pins, for example) that must be dropped so that the split fits, each as the
+    /// option that the user typed.
     pub constraints: Vec<String>,
-    /// The names of the untied weights.
+    /// The names of the tied weights that must be untied so that the split fits. An untied weight
+    /// has a copy on each stage that uses it.
     pub weights: Vec<String>,
-    /// The best split without `constraints` and with `weights` untied.
+    /// The best split when `constraints` are dropped and `weights` are untied.
     pub answer: BestSplit,
 }
 
@@ -101,7 +103,8 @@ pub struct GivenSplit {
     /// The constraints that the user's split breaks: options as the user typed them, and ties of
     /// weights, such as `the tie of wte`.
     pub broken_constraints: Vec<String>,
-    /// The best split; if none fits, the split with the lowest peak.
+    /// The best split by the objective, for comparison with the user's split; if no split fits, the
+    /// one with the lowest peak.
     pub best: BestSplit,
 }
 
@@ -110,13 +113,13 @@ pub struct GivenSplit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SharedVariables {
-    /// The names of the layers that use the variables, in order.
+    /// The names of the layers that use the always-live variables, in layer order.
     pub layers: LayerNames,
-    /// Bytes of the variables that all of the layers use, summed over all tiles.
+    /// Bytes of the always-live variables that all of `layers` use, summed over all tiles.
     pub bytes: u64,
 }
 
-/// Maximum number of groups of layers that share variables in a report.
+/// Upper bound on the groups of layers with common always-live variables that a report lists.
 const MAX_SHARED: usize = 100;
 
 /// Returns the proof that the split of `search` is the best. If the search was greedy, if the user
@@ -186,9 +189,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Converts groups of layers that use the same always-live variables to entries of the report.
-    /// `shared` has one entry per group: the positions of its layers, and the bytes of the
-    /// variables. The order is kept, and only the first [`MAX_SHARED`] groups are converted.
+    /// Makes the report's entries for groups of layers that use common always-live variables. Each
+    /// entry of `shared` is one group: the positions of its layers, and the bytes of the variables.
+    /// Only the first [`MAX_SHARED`] groups are reported.
     pub(super) fn shared_variables(&self, shared: Vec<(Vec<u32>, u64)>) -> Vec<SharedVariables> {
         shared
             .into_iter()
@@ -201,8 +204,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the name of a constraint that a split breaks: the option that the user typed, or the tie
-/// of the tied weight.
+/// Returns how the report names a constraint that a split breaks: as the option that the user
+/// typed, or for a tied weight, which must stay on one IPU, as `the tie of` the weight.
 pub fn broken(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("the tie of {weight}"),
@@ -210,8 +213,8 @@ pub fn broken(constraint: &Constraint) -> String {
     }
 }
 
-/// Returns the name of a constraint that keeps layers in one stage: the option that the user typed,
-/// or the tied weight with the option that unties it.
+/// Returns how the report names a constraint that keeps layers in one stage: as the option that the
+/// user typed, or for a tied weight, as its name and the option that unties it.
 fn kept_by(constraint: &Constraint) -> String {
     match constraint.weight() {
         Some(weight) => format!("{weight}; {}", weight.one_ipu()),

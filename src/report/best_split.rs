@@ -6,8 +6,7 @@
 use super::{Inputs, StepFacts, join};
 use crate::memory::{Pipeline, Recompute, Schedule, StatePlace};
 use crate::model::LayerNames;
-use crate::search::Claim;
-use crate::search::{SearchResult, free_bytes};
+use crate::search::{Claim, SearchResult, free_bytes};
 use crate::time::narrow;
 use serde::{Deserialize, Serialize};
 
@@ -16,66 +15,69 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BestSplit {
-    /// Number of IPUs that the split may use, over all replicas; with empty IPUs, it has fewer
-    /// stages.
+    /// Number of IPUs that the split may use, over all replicas; if IPUs stay empty, the split has
+    /// fewer stages.
     pub ipus: u32,
-    /// Number of replicas of the pipeline, at least 1.
+    /// Number of replicas of the pipeline that work in parallel, at least 1.
     pub replicas: u64,
-    /// The order in which the stages work on micro-batches.
+    /// The order in which the stages of this split process micro-batches.
     pub schedule: Schedule,
-    /// The activations that the pipeline recomputes in the backward pass.
+    /// Which activations the pipeline recomputes in the backward pass instead of stashing them.
     pub recompute: Recompute,
     /// The place of optimizer state between updates. Sharded state is divided among all replicas.
     pub state: StatePlace,
-    /// Whether every stage of the split is within its limit.
+    /// Whether every stage of the split is within its limit on every tile.
     pub fits: bool,
-    /// Bytes that `fullest_stage` may take on each tile.
+    /// Bytes that `fullest_stage` may take on each tile, which is the memory of a tile less the
+    /// reserve.
     pub limit: u64,
-    /// Bytes on the fullest tile of any stage of the split.
+    /// The peak of the split: the bytes on the fullest tile of any stage.
     pub fullest_tile_bytes: u64,
     /// The index of the stage with the fewest free bytes on its fullest tile; the first one of a
     /// tie.
     pub fullest_stage: u32,
     /// The free bytes on the fullest tile of `fullest_stage`; below 0 if the split does not fit.
     pub free: i64,
-    /// Bytes on the fullest tile of each stage, in order.
+    /// For each stage, in order, the bytes on its fullest tile.
     pub stage_bytes: Vec<u64>,
-    /// The available memory proportion of each stage, in order; empty unless `--amp` gives it.
+    /// The available memory proportion of each stage, in order; empty unless profiles of several
+    /// proportions are given (`--amp`).
     pub amps: Vec<f64>,
     /// Bytes of the variables that cross cuts between stages, over all tiles. A variable is added
     /// once for each cut that it crosses.
     pub cut_bytes: u64,
     /// Cycles of the slowest stage for one micro-batch; `null` if the profile has no cycles.
     pub slowest_stage_cycles: Option<u64>,
-    /// The time of a step of this split's pipeline; `null` if the profile has no cycles.
+    /// The time of one step (all micro-batches and the weight update) in this split's pipeline;
+    /// `null` if the profile has no cycles.
     pub step: Option<StepFacts>,
     /// Whether `step` lacks a part of the time that is unknown: optimizer state is gathered from
     /// replicas, or loaded from off the chip without `--streaming-bandwidth`.
     pub lacks_time: bool,
-    /// The names of the layers of each stage, in order.
+    /// For each stage, in order, the names of its layers.
     pub stages: Vec<LayerNames>,
     /// Why `ipus` is a practical number of IPUs, such as `one machine`, and how many of the IPUs
     /// stay empty; `null` if neither applies.
     pub hint: Option<String>,
-    /// The options that differ from those of the user's command, such as `--recompute layer`; empty
-    /// for the answer to the user's own request.
+    /// The options by which this split's request differs from the user's command, such as
+    /// `--recompute layer`; empty for the answer to the user's own request.
     pub options: String,
-    /// How many bytes `fullest_tile_bytes` is above the peak of the report's split, below 0 for
-    /// less. 0 in a sweep and in a plan.
+    /// How many bytes `fullest_tile_bytes` is above the peak of the report's own split; below 0 if
+    /// the peak is lower. Always 0 in a sweep and in a plan.
     pub change: i64,
-    /// The command line that gives this split; empty in a report that no command made.
+    /// The command line that would make this split the answer; empty if the report was made without
+    /// a command line.
     pub command: String,
 }
 
 impl BestSplit {
-    /// Returns the cycles of a step of the pipeline divided by the number of micro-batches in the
-    /// step, rounded up; `None` if the profile has no cycles.
+    /// Returns the average cycles of a micro-batch: the cycles of one step of the pipeline divided
+    /// by the number of its micro-batches, rounded up. Returns `None` if the profile has no cycles.
     pub(super) fn cycles_of_micro_batch(&self) -> Option<u64> {
         let step = self.step.as_ref()?;
         Some(step.cycles.div_ceil(step.micro_batches.max(1)))
     }
 
-    /// Returns the bytes on the fullest tile of `fullest_stage`.
     pub(super) fn bytes_of_fullest_stage(&self) -> u64 {
         self.stage_bytes
             .get(self.fullest_stage as usize)
@@ -83,8 +85,8 @@ impl BestSplit {
             .unwrap_or(self.fullest_tile_bytes)
     }
 
-    /// Formats a number of the split's `step` with `decimals` decimals. `number` takes the number
-    /// from the step. Returns `None` if the step or the number is unknown.
+    /// Formats one number of the split's `step`, such as its milliseconds, with `decimals`
+    /// decimals; `number` selects the number. Returns `None` if the number is unknown.
     pub(super) fn number(
         &self,
         number: fn(&StepFacts) -> Option<f64>,
@@ -101,15 +103,16 @@ impl BestSplit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PlanFacts {
-    /// Number of available IPUs, over all replicas.
+    /// Number of IPUs that a configuration may use, over all replicas.
     pub max_ipus: u32,
-    /// The numbers of IPUs that the search tried, ascending.
+    /// The numbers of IPUs for which the search for a plan tried to find a split, ascending.
     pub ipus_tried: Vec<u32>,
-    /// The pipelines that the search tried.
+    /// The pipelines (schedule, recomputation, place of optimizer state, replicas) that the search
+    /// for a plan tried.
     pub pipelines_tried: Vec<Pipeline>,
-    /// At most 8 configurations that fit; empty if no configuration fits. The recommended one comes
-    /// first, then the others, the fastest first (without cycles, those on the fewest IPUs); those
-    /// with an unknown part of their time come last.
+    /// At most 8 configurations that fit; empty if no configuration fits. The recommended
+    /// configuration comes first, and the others follow from fast to slow (without cycles, from few
+    /// to many IPUs). Configurations with an unknown part of their time come last.
     pub rows: Vec<BestSplit>,
 }
 
@@ -127,8 +130,8 @@ impl PlanFacts {
 pub struct Sweep {
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
-    /// Whether the search compared several pipelines for each row of the sweep. Otherwise, all rows
-    /// are splits of one pipeline.
+    /// Whether each row of the sweep is the best of several pipelines. If false, all rows are
+    /// splits in one pipeline.
     pub compares_pipelines: bool,
     /// The best split for each number of IPUs, ascending by number of IPUs.
     pub rows: Vec<BestSplit>,
@@ -165,8 +168,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Describes the best split for a request with changed options, which `claim` holds. The
-    /// description has no comparison with the report's split.
+    /// Describes the best split for the changed request of `claim`. The field `change`, which
+    /// compares the peak with that of the report's split, stays 0.
     pub(super) fn best_split(&self, claim: &Claim<'_>) -> BestSplit {
         let Claim { costs, best, .. } = claim;
         let (plan, score) = (&best.solution.plan, &best.solution.score);
@@ -176,7 +179,6 @@ impl Inputs<'_> {
             .enumerate()
             .map(|(stage, &peak)| (free_bytes(costs.limit_of(stage), peak), stage));
         let (free, fullest_stage) = free.min().unwrap_or((0, 0));
-        let words = claim.change.iter().map(ToString::to_string);
         BestSplit {
             ipus: best.all_ipus() as u32,
             replicas: best.replicas as u64,
@@ -205,14 +207,21 @@ impl Inputs<'_> {
                 .map(|stage| costs.memory().positions().layer_names(stage))
                 .collect(),
             hint: hint(best.ipus, score.stages),
-            options: join(words.filter(|word| !word.is_empty()), " "),
+            options: join(
+                claim
+                    .change
+                    .iter()
+                    .map(ToString::to_string)
+                    .filter(|word| !word.is_empty()),
+                " ",
+            ),
             command: (self.command)(&claim.change),
             ..BestSplit::default()
         }
     }
 
-    /// Describes the best split for a request with changed options, which `claim` holds, and
-    /// compares its peak with the peak of the report's split.
+    /// Describes the best split for the changed request of `claim`, and sets `change`: how far its
+    /// peak is above the peak of the report's split.
     pub(super) fn changed(&self, claim: &Claim<'_>, search: &SearchResult<'_>) -> BestSplit {
         let split = self.best_split(claim);
         let peak = search.shown.peaks.iter().max().copied().unwrap_or(0);
@@ -223,9 +232,9 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns why `ipus` is a practical number of IPUs (one machine, a pod, or a power of two, which
-/// the number of IPUs of a replica must be), and how many of the IPUs stay empty in a split into
-/// `stages` stages. Returns `None` if neither applies.
+/// Returns why a user would choose `ipus` IPUs (one machine, a pod, or a power of two, as the
+/// number of IPUs of a replica must be), and how many of the IPUs stay empty in a split into
+/// `stages` stages. Returns `None` if there is nothing to say.
 fn hint(ipus: usize, stages: usize) -> Option<String> {
     let size = match ipus {
         1 => Some("one IPU"),

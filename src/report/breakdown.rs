@@ -8,11 +8,11 @@ use crate::profile::RecordedTile;
 use rustc_hash::FxHashSet;
 use std::cmp::Reverse;
 
-/// Makes the table of operations, one row for each operation in the model's order. `parts` has one
-/// entry per operation group: its memory. By the classic rules ([`Rules`]), the row of an operation
-/// without a layer shows 0 bytes of variables. By the full rules, a row also has the pass of the
-/// operation, the positions (In, layers, Out) that the operation is assigned to, and the rule that
-/// assigned it.
+/// Makes the table of operations, one row for each operation in the model's order. `parts` has the
+/// memory of each operation group, whose operations share code. By the classic rules ([`Rules`]),
+/// an operation without a layer has 0 bytes of variables. By the full rules, a row also has the
+/// pass of the operation, the positions (In, layers, Out) that the operation is assigned to, and
+/// the rule that assigned it.
 pub fn operations(
     model: &Model,
     layering: &Layering,
@@ -20,8 +20,7 @@ pub fn operations(
     parts: &[Parts],
 ) -> Table {
     let is_classic = placement.rules == Rules::Classic;
-    let operations = model.operations.iter().enumerate();
-    let table = table!("operation-breakdown", operations, |(index, operation)|
+    let table = table!("operation-breakdown", model.operations.iter().enumerate(), |(index, operation)|
         let parts = &parts[operation.group as usize];
         let layer = layering.layers[index];
         let has_no_variables = is_classic && layer == NO_LAYER;
@@ -50,8 +49,11 @@ pub fn operations(
 /// separated by spaces, or `every stage` for an operation that is needed everywhere. `operation` is
 /// an index into the model's operations.
 fn places(placement: &Placement, operation: usize) -> String {
-    let placed = placement.operations.get(operation);
-    if placed.is_some_and(|operation| operation.places == EVERYWHERE) {
+    let operations = &placement.operations;
+    if operations
+        .get(operation)
+        .is_some_and(|placed| placed.places == EVERYWHERE)
+    {
         return "every stage".to_string();
     }
     join(
@@ -63,9 +65,8 @@ fn places(placement: &Placement, operation: usize) -> String {
     )
 }
 
-/// Makes the table of bytes of layers by kind of contents, with one row for each position of the
-/// layer order (In, the layers, Out). `memory` has one entry per position: its memory as a stage of
-/// its own.
+/// Makes the table of bytes by kind of contents, with one row for each position of the layer order
+/// (In, the layers, Out). `memory` has the memory of each position as a stage of its own.
 pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     table!("layer-breakdown", memory.iter().enumerate(), |(position, memory)|
         let sums = memory.sums();
@@ -80,15 +81,14 @@ pub fn layers(positions: &Positions, memory: &[StageMemory]) -> Table {
     })
 }
 
-/// Formats bytes as millions of bytes with three decimals, rounded to the nearest.
 fn megabytes(bytes: u64) -> String {
     let thousands = bytes / 1000 + u64::from(bytes % 1000 >= 500);
     format!("{}.{:03}", thousands / 1000, thousands % 1000)
 }
 
-/// Makes the table of total bytes. The first row is for the whole model as one stage, which needs
-/// `whole` bytes over all tiles. The other rows are for the entries of `tiles`, each the index of a
-/// tile and the memory that the compiler recorded for the tile.
+/// Makes the table of total bytes. The first row has `whole`, the bytes of the whole model as one
+/// stage, summed over all tiles. Each other row has the memory that the compiler recorded for one
+/// tile of `tiles`, which pairs the index of a tile with its record.
 pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     let rows = [None].into_iter().chain(tiles.iter().map(Some));
     table!("memory-totals", rows, |row| {
@@ -99,7 +99,7 @@ pub fn totals(whole: u64, tiles: &[(u32, RecordedTile)]) -> Table {
     })
 }
 
-/// Maximum number of rows in the table of operations without a layer.
+/// Upper bound on the rows of the table of the largest operations without a layer.
 const MISSED_SHOWN: usize = 10;
 
 /// Makes three tables: the layers, the modules of the model from the outermost ones down to its
@@ -111,8 +111,7 @@ pub fn layer_list(
     memory: &MemoryModel<'_>,
 ) -> [Table; 3] {
     let parts = memory.operation_groups();
-    // One row for each module that is a layer or contains layers, indented by its depth in the
-    // model.
+    // Each row is a module that is a layer or contains layers. Spaces show its depth in the model.
     let modules = table!("modules", layering.tree(model).outline(), |row| {
         "Module" Name (format!("{}{}", "  ".repeat(row.depth), row.name)),
         "Operations" Count (row.operations),
@@ -127,10 +126,10 @@ pub fn layer_list(
     ]
 }
 
-/// Makes the table of layers, in order. A row shows the operations of the layer, its bytes as a
-/// stage of its own summed over tiles, and the first and last liveness step of its operations, both
-/// inclusive. The steps leave out operation groups that also have operations of other layers.
-/// `parts` has one entry per operation group: its memory.
+/// Makes the table of layers, in order. A row shows the operations of the layer, the bytes of the
+/// layer as a stage of its own, and the first and last liveness step of its operations, both
+/// inclusive. Operations whose code is shared with other layers have no influence on the steps.
+/// `parts` has the memory of each operation group.
 fn listed_layers(
     model: &Model,
     layering: &Layering,
@@ -145,8 +144,12 @@ fn listed_layers(
     let window = |group: usize| model.operation_groups[group].window;
     let name = |operation: &&Operation| operation.name.to_string();
     let bytes = |operation: &&&Operation| parts[operation.group as usize].total();
-    let layers = layering.names.iter().zip(operations);
-    let layers = layers.zip(memory.single_layers()).skip(1);
+    let layers = layering
+        .names
+        .iter()
+        .zip(operations)
+        .zip(memory.single_layers())
+        .skip(1);
     table!("list-layers", layers, |((layer, own), memory)|
         let groups = own.iter().map(|operation| operation.group as usize);
         let windows = groups.filter(|&group| !is_shared[group]).filter_map(window);
@@ -161,8 +164,8 @@ fn listed_layers(
     })
 }
 
-/// Returns one entry per operation group: whether its operations belong to several layers.
-/// Operations without a layer ([`NO_LAYER`]) are treated as operations of one more layer.
+/// For each operation group (operations that share code), returns whether its operations belong to
+/// several layers. Operations without a layer ([`NO_LAYER`]) count as one more layer.
 fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
     let mut layer_of = vec![None; model.operation_groups.len()];
     let mut shared = vec![false; model.operation_groups.len()];
@@ -174,8 +177,8 @@ fn shared_groups(model: &Model, layering: &Layering) -> Vec<bool> {
 }
 
 /// Makes the table of the largest operations without a layer: at most 10, the largest first, and
-/// only one per operation group. A row also shows the positions (In, layers, Out) that the
-/// operation is assigned to. `parts` has one entry per operation group: its memory.
+/// one per operation group, since the operations of a group share their memory. A row also shows
+/// the positions (In, layers, Out) that the operation is assigned to.
 fn without_layer(
     model: &Model,
     layering: &Layering,

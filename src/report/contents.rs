@@ -14,11 +14,11 @@ use crate::witnesses::{Contradiction, Witness, are_refused, refuse_close};
 use crate::wording::{Units, displayed};
 use serde::{Deserialize, Serialize};
 
-/// The format that a JSON document states in its field `format`.
+/// The value of the field `format`, by which programs recognize a JSON document as a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum DocumentFormat {
-    /// A report of PopLiner: `popliner-report`.
+    /// The document is a report of PopLiner.
     #[default]
     #[serde(rename = "popliner-report")]
     PoplinerReport,
@@ -27,16 +27,16 @@ pub enum DocumentFormat {
 /// The version of the JSON report that this program writes, and the only version that it reads.
 pub const VERSION: u32 = 1;
 
-/// The results of one run: the recorded memory, the layers, and what was requested, such as a
-/// split, a plan, or whether a compilation fits. Sections that were not requested are `null` or
-/// empty.
+/// The results of one run: the recorded memory, the layers, and the answer to the user's request,
+/// such as a split, a plan, or whether a compilation fits. Sections that were not requested are
+/// `null` or empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Report {
-    /// The format of the document, always `popliner-report`.
+    /// The format of the document, always `popliner-report`, by which programs recognize a report.
     pub format: DocumentFormat,
-    /// The version of the report format. After the first release, it grows when a field is removed
-    /// or changes its meaning.
+    /// The version of the report format. After the first release, the version grows when a field is
+    /// removed or changes its meaning.
     #[cfg_attr(test, schemars(extend("const" = VERSION)))]
     pub version: u32,
     /// The files and options that the report was made from.
@@ -56,24 +56,26 @@ pub struct Report {
     pub pipeline: Option<PipelineFacts>,
     /// The split into pipeline stages, and whether it fits; `null` if no split was requested.
     pub split: Option<Split>,
-    /// The proof that the split is the best; `null` if no split was requested.
+    /// The proof that the split is the best by the objective; `null` if no split was requested.
     pub proof: Option<Proof>,
-    /// Why no split fits, and what would help; `null` if a split fits or none was requested.
+    /// Why no split fits, and which changes would help; `null` if a split fits or none was
+    /// requested.
     pub refusal: Option<Refusal>,
     /// The comparison of a split that the user gave with the best split; `null` if none was given.
     pub given: Option<GivenSplit>,
-    /// The constraints on the split, such as pins, as the user gave them.
+    /// The constraints on the split, such as pins of layers to stages, as the user gave them.
     pub constraints: Vec<String>,
-    /// Weights that several layers use, most bytes first.
+    /// Weights that several layers use and that must therefore be on one IPU, most bytes first.
     pub tied_weights: Vec<WeightTie>,
-    /// Groups of layers that use the same always-live variables, most bytes first.
+    /// Groups of layers that use the same always-live variables, which a cut between them
+    /// duplicates, most bytes first.
     pub shared_variables: Vec<SharedVariables>,
     /// The boundaries between consecutive stages of the split, in order; empty without a split.
     pub cuts: Vec<Cut>,
     /// The live bytes of the whole model at each step of the program; `null` if the profile has no
     /// steps.
     pub liveness: Option<Liveness>,
-    /// The variables that are live at the steps that a page draws; `null` unless a page was
+    /// The variables that are live at the steps that an HTML page draws; `null` unless a page was
     /// requested and the profile can be read again for the names of variables.
     pub live_steps: Option<LiveSteps>,
     /// The best split for each recorded size of a micro-batch, ascending by size; empty unless
@@ -83,8 +85,8 @@ pub struct Report {
     pub sweep: Option<Sweep>,
     /// The configurations of IPUs, pipeline and split that fit (`--plan`); `null` unless requested.
     pub plan: Option<PlanFacts>,
-    /// The bytes and cycles of other splits, which a page needs when the reader moves cuts; `null`
-    /// unless a split and a page were requested.
+    /// The bytes and cycles of other splits, which an HTML page needs when the reader moves cuts;
+    /// `null` unless a split and a page were requested.
     pub what_if: Option<WhatIf>,
     /// The time of one step of the split's pipeline; `null` without cycles in the profile, or
     /// without a split.
@@ -103,12 +105,13 @@ pub struct Report {
     pub contradictions: Vec<Contradiction>,
 }
 
-/// The text that replaces a verdict if contradictions in the profile could change the verdict.
+/// The words that replace "fits" or "does not fit" if contradictions in the profile could change
+/// the verdict.
 pub(super) const NO_VERDICT: &str = "No verdict, since the profile contradicts itself";
 
 impl Report {
-    /// Returns a report that has only the recorded memory and the provenance; all other sections
-    /// are empty.
+    /// Returns a report with the recorded memory and the provenance, whose other sections are
+    /// empty.
     pub(super) fn of_memory(memory: RecordedMemory, provenance: Provenance) -> Self {
         Self {
             version: VERSION,
@@ -118,12 +121,12 @@ impl Report {
         }
     }
 
-    /// Returns the stages of the report's split; an empty list if the report has no split.
+    /// Returns the pipeline stages of the report's split; an empty list if the report has no split.
     pub(crate) fn stages(&self) -> &[Stage] {
         self.split.as_ref().map_or(&[], |split| &split.stages)
     }
 
-    /// Returns the split of the report if it fits; otherwise `None`.
+    /// Returns the report's split if every stage is within its limit; otherwise `None`.
     pub(super) fn fitting_split(&self) -> Option<&Split> {
         self.split.as_ref().filter(|split| split.fits)
     }
@@ -139,7 +142,8 @@ impl Report {
         self.pipeline.as_ref().map(|own| own.pipeline.schedule)
     }
 
-    /// Returns the comparison of a compilation with its prediction; `None` if the report has none.
+    /// Returns how the memory of a compiled model differs from its prediction; `None` if the report
+    /// has no such comparison.
     pub(super) fn comparison(&self) -> Option<&FitComparison> {
         self.fit.as_ref()?.comparison.as_ref()
     }
@@ -167,13 +171,13 @@ impl Report {
             .collect()
     }
 
-    /// Returns `sentence` as plain text, with amounts in bytes.
+    /// Returns `sentence` as plain text, with amounts of memory as exact numbers of bytes.
     pub(super) fn plain(&self, sentence: String) -> String {
         Sentence::from(sentence).plain(Units::Bytes, self.pseudo_layers)
     }
 
-    /// Returns two paths as messages show them: the path of the profile, and the path of the debug
-    /// file or, without a debug file, again the path of the profile.
+    /// Returns the printable paths of the profile and of the debug file, as messages show them.
+    /// Without a debug file, both paths are that of the profile.
     pub(crate) fn displayed_files(&self) -> [String; 2] {
         let files = &self.provenance.files;
         let debug = files.debug.as_ref().unwrap_or(&files.profile);
@@ -198,10 +202,10 @@ impl Report {
             .collect()
     }
 
-    /// Returns one number of free bytes per verdict of the report: on the split, on sizes of a
-    /// micro-batch, on the sweep, on the plan, and on IPUs of a compilation. The number is below 0
-    /// if the verdict is that something does not fit. Verdicts that free bytes do not decide, such
-    /// as that there are too few IPUs, are left out.
+    /// Returns the free bytes that decide each verdict of the report: on the split, on sizes of a
+    /// micro-batch, on the sweep, on the plan, and on IPUs of a compilation. The bytes are below 0
+    /// if the verdict is that something does not fit. Verdicts that do not depend on free bytes,
+    /// such as that there are too few IPUs, are left out.
     fn free_bytes(&self) -> Vec<i64> {
         let of_split = self.split.iter().map(|split| {
             let stages = split.stages.iter().map(|stage| stage.fullest_tile.free);
@@ -224,9 +228,9 @@ impl Report {
             .collect()
     }
 
-    /// Returns the report with a warning about each contradiction. Contradictions that are large
-    /// enough to change a verdict are refused; if any is refused, every split, IPU and compilation
-    /// of the report is marked as not fitting.
+    /// Adds a warning about each contradiction in the profile. A contradiction that is large enough
+    /// to change a verdict is refused; then every split, IPU and compilation of the report is
+    /// marked as not fitting.
     pub(super) fn without_unearned_verdict(mut self) -> Self {
         let free = self.free_bytes();
         refuse_close(&mut self.contradictions, free);

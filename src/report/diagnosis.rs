@@ -2,20 +2,19 @@
 //! by all operations, and how much by the operations that have a layer.
 
 use super::{Table, table};
-use crate::memory::Explaining;
-use crate::memory::MemoryModel;
+use crate::memory::{Explaining, MemoryModel};
 use crate::model::{MemoryPeak, Model, OwnedKind, OwnedProgram};
 use std::cmp::Reverse;
 
-/// Upper bound on the listed programs of each kind that no operation explains. It holds separately
-/// for all operations and for the operations that have a layer.
+/// Upper bound on the programs of each kind that are listed because no operation explains them,
+/// once for all operations and once for the operations that have a layer.
 const MISSING_SHOWN: usize = 10;
-/// Upper bound on the listed variables that no operation explains. It holds separately for all
-/// operations and for the operations that have a layer.
+/// Upper bound on the variables that are listed because no operation explains them, once for all
+/// operations and once for the operations that have a layer.
 const VARIABLES_SHOWN: usize = 20;
 
-/// Calls `of` for all operations and then for the operations that have a layer. Returns the items
-/// of both calls in this order, each with the name `all` or `layered`.
+/// Joins the items that `of` returns for all operations, each named `all`, and those that it
+/// returns for the operations that have a layer, each named `layered`.
 fn both<T>(of: impl Fn(Explaining) -> Vec<T>) -> Vec<(&'static str, T)> {
     [(Explaining::All, "all"), (Explaining::Layered, "layered")]
         .into_iter()
@@ -28,10 +27,9 @@ const KINDS: [(OwnedKind, &str); 2] = [
     (OwnedKind::DoExchange, "DoExchange"),
 ];
 
-/// Returns the tables of the diagnosis in this order: `diagnose-programs`,
-/// `diagnose-missing-programs`, `diagnose-code`, `diagnose-memory-peak`, `diagnose-variables` and
-/// `diagnose-coverage`. They compare the recorded memory with the memory that all operations, or
-/// only operations with a layer, explain. `peak` is the memory peak of the whole model.
+/// Returns the tables of the diagnosis. They compare the recorded memory with the memory that all
+/// operations, or only operations with a layer, explain. `peak` is the memory peak of the whole
+/// model.
 pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec<Table> {
     let by_kind = by_kind(model, memory);
     vec![
@@ -44,13 +42,12 @@ pub fn tables(model: &Model, memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Vec
     ]
 }
 
-/// The name of a kind of programs, the number of these programs that the chosen operations (all
-/// operations, or only those with a layer) explain, and the programs that they do not explain.
+/// A kind of programs: its name, the number of its programs that operations explain, and its
+/// programs that no operation explains.
 type ProgramsOfKind<'a> = (&'static str, usize, Vec<&'a OwnedProgram>);
 
-/// Returns the explained and the unexplained programs of each kind (execution and exchange): first
-/// as all operations explain them, then as operations with a layer do. Each entry has the name
-/// `all` or `layered`.
+/// For each kind of programs (execution and exchange), returns which programs are explained: first
+/// by all operations (named `all`), then by the operations with a layer only (named `layered`).
 fn by_kind<'a>(
     model: &'a Model,
     memory: &MemoryModel<'_>,
@@ -140,8 +137,9 @@ fn variables(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     })
 }
 
-/// Returns a table with one row per category of variables at the memory peak `peak`: the recorded
-/// bytes, and the bytes that `memory` attributes to layers, to other operations and to every stage.
+/// Makes the table of the variables that are live at the memory peak `peak`, one row per category:
+/// the recorded bytes, and the bytes that the memory model attributes to layers, to other
+/// operations and to every stage.
 fn coverage(memory: &MemoryModel<'_>, peak: &MemoryPeak) -> Table {
     table!("diagnose-coverage", memory.coverage_by_category(peak), |(category, coverage)| {
         "Category" Text (category),
@@ -157,8 +155,8 @@ fn difference(predicted: u64, recorded: u64) -> i128 {
     i128::from(predicted) - i128::from(recorded)
 }
 
-/// Returns `predicted` minus `recorded` in per cent of `recorded`, with two decimals; an empty text
-/// if `recorded` is 0.
+/// Returns the error of a prediction in per cent of the `recorded` bytes, with two decimals and
+/// below 0 if too few bytes are `predicted`; an empty text if `recorded` is 0.
 fn percentage(predicted: u64, recorded: u64) -> String {
     if recorded == 0 {
         return String::new();

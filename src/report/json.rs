@@ -11,8 +11,8 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use std::io::{self, Write};
 
-/// One stage in the JSON form of `--solve`. It has the fields of the original tool, and further
-/// kinds of memory.
+/// One pipeline stage in the JSON output of `--solve`. The fields have the names that the original
+/// tool gave them, so that programs that read its output still work; some kinds of memory are new.
 #[derive(Serialize)]
 struct SolvedStage<'a> {
     layer_from: &'a Option<String>,
@@ -23,8 +23,8 @@ struct SolvedStage<'a> {
     peak_step: Option<u32>,
 }
 
-/// The bytes of a stage by kind. `max_tile_mem` has the bytes on the stage's fullest tile; all
-/// other fields are sums over all tiles.
+/// The bytes of a pipeline stage by kind of memory. `max_tile_mem` is for the stage's fullest tile,
+/// and all other fields are sums over all tiles.
 #[derive(Serialize)]
 struct StageBytes {
     total_mem: u64,
@@ -58,30 +58,32 @@ pub fn write_stages(split: &Split, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", json(serde_json::to_string_pretty(&stages)?))
 }
 
-/// The report together with the sentences, tables and configurations that people read. Programs can
-/// ignore these texts.
+/// The JSON document of a report: the data, and the sentences, tables and configurations that a
+/// page shows to people. Programs can ignore these texts.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[cfg_attr(test, schemars(title = "Report"))]
 struct Document<'a> {
     #[serde(flatten)]
     report: &'a Report,
-    /// The heading of the report: whether the model fits.
+    /// The heading of the report, which says whether the model fits.
     #[cfg_attr(test, schemars(default))]
     heading: String,
-    /// The sections of the report for people: sentences and tables.
+    /// The sections of the report as people read them: sentences and tables.
     #[cfg_attr(test, schemars(default))]
     sections: Vec<SectionData>,
-    /// The split in every form of `--emit`, that of its framework first; empty without a split.
+    /// The split in every form of `--emit`. The form of the profile's framework comes first. Empty
+    /// without a split.
     #[cfg_attr(test, schemars(default))]
     configuration: Vec<Configuration>,
 }
 
-/// Returns the split in all forms of `--emit`, the form of the report's framework first; an empty
-/// list if the report has no split.
+/// Returns the split as configuration code in all forms of `--emit`. The form of the profile's
+/// framework comes first. The list is empty if the report has no split.
 fn configurations(report: &Report) -> Vec<Configuration> {
-    // Make lines for moved cuts only if there is one profile. With several profiles, the available
-    // memory proportion of a stage depends on the cuts, and the lines would need it.
+    // An HTML page needs lines of configuration for cuts that the reader moves. With several
+    // profiles, there are none, since the available memory proportion of a stage would depend on
+    // the cuts.
     let tried = report
         .what_if
         .as_ref()
@@ -108,9 +110,8 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{}", text(report)?)
 }
 
-/// Returns the whole report as a JSON document. The page contains the document in the same layout,
-/// since with another layout the compiler would compile the serialization of all types of the
-/// report a second time.
+/// Returns the whole report as a JSON document. The HTML page contains the document in this layout
+/// too: a second layout would compile the serialization of all report types twice.
 pub fn text(report: &Report) -> io::Result<String> {
     let document = Document {
         report,
@@ -126,19 +127,19 @@ pub fn text(report: &Report) -> io::Result<String> {
     String::from_utf8(bytes).map(json).map_err(io::Error::other)
 }
 
-/// A JSON layout that puts each field of an object on a line of its own, for objects down to the
-/// third level. A deeper object or a list is on one line, since some lists have thousands of
-/// numbers.
+/// A JSON layout that puts each field of an object on a line of its own, down to the third level of
+/// nested objects. Deeper objects and all lists stay on one line, since some lists have thousands
+/// of numbers.
 #[derive(Default)]
 struct Layout {
     depth: usize,
-    /// False after the beginning of an object, and true after a key or the end of an object. At the
-    /// end of an object it is false only if the object has no fields.
+    /// Whether the current object has fields already, so that the closing brace of an empty object
+    /// stays on the line of the opening brace.
     is_filled: bool,
 }
 
 impl Layout {
-    /// The deepest level of nested objects whose fields are on lines of their own.
+    /// The deepest level of nested JSON objects whose fields have a line each.
     const DEEPEST: usize = 3;
 
     fn line<W: ?Sized + Write>(&self, out: &mut W) -> io::Result<()> {
@@ -189,7 +190,8 @@ mod tests {
     use crate::report::testing::report;
     use std::fs;
 
-    /// Writes the schema again with `BLESS=1`.
+    /// Compares the committed JSON schema with that of the report's types; `BLESS=1` writes the
+    /// schema.
     #[test]
     fn the_json_schema_is_that_of_the_code() {
         let schema = schemars::schema_for!(Document<'static>);

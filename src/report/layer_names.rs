@@ -1,4 +1,4 @@
-//! Names of the positions of the layer order for people. In [`LayerNames`], which programs read,
+//! Makes names of positions (In, layers, Out) for people. In [`LayerNames`], which programs read,
 //! the first position is `null` and Out is `"Out"`; people read `In`, `Out` or `None` instead,
 //! depending on [`PseudoLayers`].
 
@@ -7,12 +7,13 @@ use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
 use crate::wording::displayed;
 
-/// The name of Out, the operations after the last layer.
+/// The name of the position for operations after the last layer, in reports and for people.
 const OUT: &str = "Out";
 
 impl PseudoLayers {
-    /// Returns the name of one position of the layer order for people. `layer` is `None` for the
-    /// first position, whose name is `None`, `In` or, if In and Out are one position, `In Out`.
+    /// Returns the name of one position (In, a layer or Out) for people. `layer` is `None` for the
+    /// first position, which people read as `None`, `In` or, if In and Out are one position, `In
+    /// Out`.
     pub(super) fn name_of(self, layer: &Option<String>) -> &str {
         match (layer, self) {
             (Some(name), _) => name,
@@ -22,9 +23,9 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns one name per entry of `layers` for people. The entry `None` is the first position,
-    /// whose name is `In` or `None`. If In and Out are one position, Out has an entry of its own in
-    /// `layers`.
+    /// Returns the names of several positions (In, layers, Out) for people. An entry `None` is the
+    /// first position, whose name is `In` or `None`. Here In and Out have two entries even if they
+    /// are one position.
     pub(super) fn names_of(self, layers: &[Option<String>]) -> Vec<&str> {
         layers
             .iter()
@@ -35,8 +36,7 @@ impl PseudoLayers {
             .collect()
     }
 
-    /// Returns the name of one position as it is written inside a sentence: `layer 3` for a layer,
-    /// `In` for In.
+    /// Returns the name of a position as a sentence writes it: `layer 3` for a layer, `In` for In.
     pub(super) fn in_sentence(self, layer: &Option<String>) -> String {
         match self.meaning(layer) {
             None => format!("layer {}", self.name_of(layer)),
@@ -44,8 +44,8 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns a short explanation of a pseudo-layer (In, Out or None); `None` if `layer` is not a
-    /// pseudo-layer.
+    /// Explains a pseudo-layer, that is, a position for operations outside all layers (In, Out or
+    /// None). Returns `None` if `layer` is a layer of the model.
     pub(super) fn meaning(self, layer: &Option<String>) -> Option<&'static str> {
         match (layer.as_deref(), self) {
             (None, PseudoLayers::NoneFirst) => Some("the operations without a layer"),
@@ -56,41 +56,40 @@ impl PseudoLayers {
         }
     }
 
-    /// Returns the names of the layers of one stage for a document. Long names are cut, and a list
-    /// of more than 8 names is shortened.
+    /// Returns the layers of one stage as Markdown and the HTML page show them. Long names are cut,
+    /// and a list of more than 8 names is shortened.
     pub(super) fn displayed_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), displayed, "\u{2026}")
     }
 
-    /// Returns the names of the layers of each stage for a document, such as `[ In 0 1 | 2 3 Out
-    /// ]`.
+    /// Returns the layers of each stage as Markdown and the HTML page show them, such as `[ In 0 1
+    /// | 2 3 Out ]`.
     pub(super) fn displayed_stages(self, stages: &[LayerNames]) -> String {
         in_brackets(stages, |layers| self.displayed_list(layers))
     }
 
-    /// Returns the names of the layers of one stage for a terminal. Long names stay whole, but a
-    /// list of more than 8 names is shortened.
+    /// Returns the layers of one stage as a terminal shows them. Long names stay whole, so that
+    /// users can copy them, but a list of more than 8 names is shortened.
     pub(super) fn plain_list(self, layers: &[Option<String>]) -> String {
         shortened(self.names_of(layers), printable, "...")
     }
 
-    /// Returns the names of the layers of each stage for a terminal, such as `[ In 0 1 | 2 3 Out
-    /// ]`.
+    /// Returns the layers of each stage as a terminal shows them, such as `[ In 0 1 | 2 3 Out ]`.
     pub(super) fn plain_stages(self, stages: &[LayerNames]) -> String {
         in_brackets(stages, |layers| self.plain_list(layers))
     }
 }
 
-/// Joins the texts that `list` returns for the layers of each stage of a split into one text, such
-/// as `[ In 0 | 1 Out ]`.
+/// Joins the lists of layers of all stages into one text, such as `[ In 0 | 1 Out ]`. `list` turns
+/// the layers of one stage into text.
 fn in_brackets(stages: &[LayerNames], list: impl Fn(&LayerNames) -> String) -> String {
     format!("[ {} ]", join(stages.iter().map(list), " | "))
 }
 
-/// Joins the names of the layers of a stage, each converted by `shown`, with spaces between. If
-/// there are more than 8 names, names with consecutive numbers become one name (`encoder.0-11`). If
-/// more than 8 names remain, only the first name, `ellipsis`, the last name and the number of
-/// layers are written.
+/// Joins the names of the layers of a stage with spaces; `shown` makes each name printable. If
+/// there are more than 8 names, consecutive numbers become one name (`encoder.0-11`). If more than
+/// 8 names still remain, only the first name, `ellipsis`, the last name and the number of layers
+/// are shown.
 fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -> String {
     const MAX: usize = 8;
     if names.len() <= MAX {
@@ -108,9 +107,9 @@ fn shortened(names: Vec<&str>, shown: impl Fn(&str) -> String, ellipsis: &str) -
     join(runs, " ")
 }
 
-/// Finds runs of at least three names that have consecutive numbers at the end and the same text
-/// before the numbers. Returns one entry per run, with the first name and the last number of the
-/// run, and one entry with `None` for each other name.
+/// Joins at least three names that end in consecutive numbers and are otherwise equal, such as
+/// `encoder.0` to `encoder.11`, into one entry: the first name and the last number. Every other
+/// name becomes an entry with `None`.
 fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
     names
         .chunk_by(|first, second| match (numbered(first), numbered(second)) {
@@ -126,8 +125,9 @@ fn runs<'a>(names: &[&'a str]) -> Vec<(&'a str, Option<u64>)> {
         .collect()
 }
 
-/// Splits a name into the text before the number at its end, and this number. Returns `None` if the
-/// name does not end with a number, or if the number has a leading zero.
+/// Splits the name of a layer into the text before its final number, and this number. Returns
+/// `None` without a final number, or if the number has leading zeros, which a range such as `0-11`
+/// would lose.
 fn numbered(name: &str) -> Option<(&str, u64)> {
     let prefix = name.trim_end_matches(|end: char| end.is_ascii_digit());
     let digits = &name[prefix.len()..];
@@ -177,7 +177,8 @@ mod tests {
         Positions::new(&layering, pseudo_layers)
     }
 
-    /// Returns the names of all positions, in order: as JSON, and as the text that people see.
+    /// Returns the names of all positions (In, layers, Out), in order: as JSON, and as people see
+    /// them.
     fn whole(pseudo_layers: PseudoLayers) -> (String, String) {
         let positions = order(pseudo_layers);
         let names = positions.layer_names(0..positions.len());

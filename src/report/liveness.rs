@@ -1,5 +1,5 @@
 //! Live bytes over the steps of the program: curves, which can be thinned, and the variables that
-//! are live at peaks and at the steps that a page shows.
+//! are live at peaks and at the steps that an HTML page shows.
 
 use crate::model::LayerNames;
 use serde::{Deserialize, Serialize};
@@ -10,16 +10,16 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Liveness {
-    /// Number of liveness steps of the program.
+    /// Number of liveness steps of the program; steps have the indices from 0.
     pub steps: u32,
-    /// The first step of the backward pass; `null` for inference.
+    /// The first liveness step of the backward pass; `null` for inference.
     pub turn: Option<u32>,
-    /// Live bytes of the whole model at each step, summed over all tiles.
+    /// Live bytes of the whole model at each liveness step, summed over all tiles.
     pub all_tiles: Curve,
     /// The tile with the most recorded bytes, or with the most bytes of variables if the profile
     /// has no recorded totals.
     pub fullest_tile: u32,
-    /// Live bytes of the whole model at each step on `fullest_tile`.
+    /// Live bytes of the whole model at each liveness step on the tile `fullest_tile`.
     pub fullest_tile_curve: Curve,
     /// The ranges of steps that run a single layer, in the order of the steps. Steps between bands
     /// belong to no layer.
@@ -35,21 +35,22 @@ pub struct Liveness {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Curve {
-    /// The first step that the curve covers.
+    /// The first liveness step that the curve covers.
     pub first_step: u32,
-    /// The last step that the curve covers, inclusive.
+    /// The last liveness step that the curve covers, inclusive.
     pub last_step: u32,
     /// Bytes that are the same at each step and are no variables: code, vertex state, gaps between
     /// variables, and a stage's stash and accumulators.
     pub fixed: u64,
-    /// Bytes of the variables that are live on every step of the program.
+    /// Bytes of the variables that are always live, that is, live at every step of the program.
     pub always_live: u64,
-    /// The highest point of the curve.
+    /// The highest point of the curve, which decides how much memory is needed.
     pub peak: Peak,
-    /// The steps at which the bytes of `bytes` begin, ascending. The bytes of an entry hold until
-    /// the step of the next entry.
+    /// The liveness steps at which live bytes change, ascending. Each entry of `bytes` holds from
+    /// its step to the next one.
     pub steps: Vec<u32>,
-    /// Bytes of the live variables that are not always live, one entry for each entry of `steps`.
+    /// Bytes of the live variables that are not always live. Each entry belongs to the entry of
+    /// `steps` at the same index.
     pub bytes: Vec<u64>,
 }
 
@@ -57,22 +58,22 @@ pub struct Curve {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Peak {
-    /// The step with the most live bytes; the first one of a tie.
+    /// The liveness step with the most live bytes; of equal steps, the first one.
     pub step: u32,
-    /// All live bytes at `step`, with the fixed and the always-live ones.
+    /// All live bytes at the step of the peak, including `fixed` and `always_live` of the curve.
     pub bytes: u64,
 }
 
-/// Consecutive steps of the program that run one layer.
+/// Consecutive liveness steps that run one layer, which a chart marks as a band.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Band {
-    /// The name of the layer whose operations run at these steps; `Out` after the layers; `null`
-    /// before them, and in the classic model for operations without a layer.
+    /// The name of the layer whose operations run at the steps of the band; `"Out"` after the
+    /// layers; `null` before the layers, and in the classic model for operations without a layer.
     pub layer: Option<String>,
-    /// The first step of the band.
+    /// The first liveness step of the layer's band.
     pub from: u32,
-    /// The last step of the band, inclusive.
+    /// The last liveness step of the layer's band, inclusive.
     pub to: u32,
 }
 
@@ -82,11 +83,11 @@ pub struct Band {
 pub struct PeakVariables {
     /// The index of the tile on which the variables are live, from 0.
     pub tile: u32,
-    /// The step at which the variables are live.
+    /// The liveness step at which the variables are live.
     pub step: u32,
-    /// Number of all lowered variables that are live on the tile at the step.
+    /// Number of all lowered variables that are live on the tile at the step, listed or not.
     pub count: u64,
-    /// Bytes of all lowered variables that are live on the tile at the step.
+    /// Bytes of all lowered variables that are live on the tile at the step, listed or not.
     pub bytes: u64,
     /// Bytes of the live variables by category, most bytes first; empty for a saved model.
     pub categories: Vec<CategorySum>,
@@ -95,24 +96,24 @@ pub struct PeakVariables {
     pub largest: Vec<VariableSum>,
 }
 
-/// The sum of all listed variables of one category whose names differ only in numbers, which can be
-/// a single variable. A single variable has its own name, several have their common name with `#`
-/// for each number. The bytes are the sum over the variables, and the layers are those of all.
+/// One variable, or the sum of several listed variables that have one category and names that
+/// differ only in numbers. A sum has the common name, with `#` for each number, the bytes of all
+/// its variables, and the layers of any of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableSum {
-    /// The name, the category, the bytes and the layers of all variables of the sum.
+    /// The name, the category, the bytes and the layers of the variable or of the whole sum.
     #[serde(flatten)]
     pub variable: LiveVariable,
-    /// Number of variables in the sum, at least 1.
+    /// Number of variables that the sum joins, at least 1.
     pub count: u64,
 }
 
-/// One lowered variable with its name.
+/// A lowered variable (the part of a tensor on one tile) with its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveVariable {
-    /// The name of the variable, such as `weights#0`.
+    /// The name of the variable in the profile, such as `weights#0`.
     pub name: String,
     /// The category of the variable in the profile, such as `variable` or `vertexCode`.
     pub category: String,
@@ -123,34 +124,36 @@ pub struct LiveVariable {
     pub layers: LayerNames,
 }
 
-/// The bytes of all live variables of one category.
+/// The bytes of all variables of one category that are live on a tile at a step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategorySum {
-    /// The name of the category in the profile, such as `variable` or `vertexCode`.
+    /// The name of the category of variables, as the profile has it, such as `variable` or
+    /// `vertexCode`.
     pub name: String,
     /// The sum of the bytes of the live variables that have this category.
     pub bytes: u64,
 }
 
-/// The variables that are live at the steps of the program that a page draws, on some tiles. Unless
-/// stated otherwise, lists have one entry for each drawn step.
+/// The variables that are live at the steps of the program that an HTML page draws, on some tiles.
+/// Unless stated otherwise, lists have one entry for each drawn step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LiveSteps {
-    /// The steps that a page draws, ascending: the steps of peaks, of the ends of layers and
-    /// stages, of the start of the backward pass, and of high and low points of the curve between
-    /// them.
+    /// The steps that an HTML page draws, ascending: peaks, the ends of layers and stages, the
+    /// start of the backward pass, and high and low points of the curve of live bytes between these
+    /// steps.
     pub steps: Vec<u32>,
-    /// The program that runs at each drawn step, such as `OnTileExecute encoder/3/MatMul`.
+    /// For each drawn step, the program that runs at the step, such as `OnTileExecute
+    /// encoder/3/MatMul`.
     pub programs: Vec<String>,
-    /// The name of the operation that the program of each drawn step belongs to; `null` if it
+    /// The name of the operation whose program runs at each drawn step; `null` if the program
     /// belongs to no operation. If outlined code belongs to several operations, the first one.
     pub operations: Vec<Option<String>>,
     /// Bytes of the variables that are live at each drawn step but not at every step of the
     /// program, summed over all tiles.
     pub not_always_live: Vec<u64>,
-    /// The live variables of the fullest tile of the whole model.
+    /// The variables that are live on the fullest tile of the whole model.
     #[serde(flatten)]
     pub fullest: TileAtSteps,
     /// The live variables of other tiles than the fullest one, each tile once: the fullest tile of
@@ -159,67 +162,72 @@ pub struct LiveSteps {
     pub others: Vec<TileAtSteps>,
 }
 
-/// The variables that are live on one tile at the steps that a page draws. Unless stated otherwise,
-/// lists have one entry for each drawn step.
+/// The variables that are live on one tile at the steps that an HTML page draws. Unless stated
+/// otherwise, lists have one entry for each drawn step.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileAtSteps {
     /// The index of the tile, from 0.
     pub tile: u32,
-    /// Number of lowered variables that are live on the tile at each drawn step.
+    /// For each step that the page draws, the number of lowered variables that are live on the
+    /// tile.
     pub counts: Vec<u64>,
-    /// Bytes of the variables that are live on the tile at each drawn step, code included.
+    /// For each step that the page draws, the bytes of the variables (and of code) that are live on
+    /// the tile.
     pub bytes: Vec<u64>,
-    /// Bytes of all variables of the tile that are live on every step of the program: one number
-    /// for the tile.
+    /// Bytes of all variables of the tile that are always live, that is, live at every step of the
+    /// program. This is a single number, since it is equal at all steps.
     pub always_live: u64,
     /// The live bytes by category, the category with the highest bytes at any drawn step first.
     pub categories: Vec<CategoryAtSteps>,
-    /// The live bytes by layer, one entry for each layer of the report, in its order. A variable's
-    /// bytes are in each of its layers. Empty if the report would have too many numbers.
+    /// The live bytes by layer, one entry for each layer of the report, in layer order. A variable
+    /// that several layers use counts in each of them. Empty if the report would have too many
+    /// numbers.
     pub layers: Vec<LayerAtSteps>,
     /// The largest variables of the tile, the largest first: the 20 largest at each drawn step and
     /// the 10 largest of each layer. The list may be shorter on other tiles than the fullest one.
     pub variables: Vec<VariableAtSteps>,
 }
 
-/// The live bytes of one category of variables on a tile, at each step that a page draws.
+/// The live bytes of one category of variables on a tile, at each step that an HTML page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryAtSteps {
-    /// The name of the category in the profile, such as `variable` or `vertexCode`.
+    /// The name of the category of variables, as the profile has it, such as `variable` or
+    /// `vertexCode`.
     pub name: String,
-    /// Bytes of the category's variables that are live on the tile at each drawn step.
+    /// For each step that the page draws, the bytes of this category that are live on the tile.
     pub bytes: Vec<u64>,
 }
 
-/// The live bytes of one layer on a tile, at each step that a page draws.
+/// The live bytes of one layer on a tile, at each step that an HTML page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerAtSteps {
-    /// The name of the layer; `null` for the first pseudo-layer.
+    /// The name of the layer; `null` for the position before the layers (In or None).
     pub name: Option<String>,
-    /// Bytes of the layer's variables that are live on the tile at each drawn step.
+    /// For each step that the page draws, the bytes of the layer's variables that are live on the
+    /// tile.
     pub bytes: Vec<u64>,
 }
 
-/// A lowered variable of a tile, and the steps that a page draws at which the variable is live.
+/// A lowered variable of a tile, and when it is live, by the steps that an HTML page draws.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableAtSteps {
     /// The name, the category, the size and the layers of the variable.
     #[serde(flatten)]
     pub variable: LiveVariable,
-    /// Whether the variable is live on every step of the program.
+    /// Whether the variable is always live, that is, live at every step of the program.
     pub is_always_live: bool,
-    /// When the variable is live: ranges of drawn steps, each as its first and last drawn step,
-    /// both inclusive, ascending. Between two drawn steps of a range the variable may be dead.
+    /// When the variable is live: ranges of drawn steps, ascending, each as its first and last
+    /// drawn step, both inclusive. Between two drawn steps of a range the variable may be dead.
     pub live: Vec<(u32, u32)>,
 }
 
-/// Returns about `max_points` of the (step, bytes) `points` of a curve, ascending by step. The
-/// curve is cut into pieces with equal numbers of points; the first, the lowest, the highest and
-/// the last point of each piece are kept, so that no peak is lost.
+/// Thins a curve of live bytes to about `max_points` points, each a step and its bytes, ascending
+/// by step. Each piece of the curve keeps its first, lowest, highest and last point, so that no
+/// peak is lost.
 pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> {
     if points.len() <= max_points {
         return points.to_vec();
@@ -228,9 +236,9 @@ pub(super) fn thin(points: &[(u32, u64)], max_points: usize) -> Vec<(u32, u64)> 
     points.chunks(chunk).flat_map(corners).collect()
 }
 
-/// Returns the first, the lowest, the highest and the last of the (step, bytes) `points`, ascending
-/// by step and without duplicates. If several points are equally low or equally high, the first of
-/// them is returned.
+/// Returns the first, the lowest, the highest and the last of the (step, bytes) `points` of a
+/// curve, ascending by step and without duplicates. Of several points that are equally low or high,
+/// the first one is kept.
 fn corners(points: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let bytes = |&place: &usize| points[place].1;
     let lowest = (0..points.len()).min_by_key(bytes).unwrap_or(0);

@@ -9,14 +9,14 @@ use crate::wording::{displayed, grouped};
 /// contains.
 pub fn text(report: &Report) -> String {
     let mut text = heading(report);
-    // The section of the last block if that block was a list item, so that its list is still open.
+    // The section whose Markdown list is still open because its last block was a list item.
     let mut list = None;
     let mut marks = ['-', '*'];
     for (section, block) in blocks(report, Form::Markdown, |_| true) {
         let item = matches!(block, Block::Line(_) | Block::Under(_)).then_some(section.id);
         if item.is_some() && item != list {
-            // Use the other mark for a list directly after a list, since Markdown joins adjacent
-            // lists with the same mark into one list.
+            // Markdown joins two adjacent lists that have the same mark, so the lists of two
+            // sections alternate between `-` and `*`.
             if list.is_some() {
                 marks.reverse();
             }
@@ -24,7 +24,7 @@ pub fn text(report: &Report) -> String {
         }
         list = item;
         text += &match block {
-            // Leave out the verdict, since the heading of the document has it.
+            // The heading of the document already has the verdict.
             Block::Verdict(..) => String::new(),
             Block::Line(line) | Block::Under(line) => {
                 format!("{} {}\n", marks[0], formatted(report, &line))
@@ -62,7 +62,6 @@ fn footer(report: &Report) -> String {
     )
 }
 
-/// Returns a table as Markdown, with numbers aligned to the right.
 fn table(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let names = table.columns.iter().map(|column| column.name.to_string());
@@ -85,7 +84,6 @@ fn table(table: &Table) -> String {
     text
 }
 
-/// Returns a sentence as Markdown, with a capital letter at its start.
 fn formatted(report: &Report, sentence: &Sentence) -> String {
     sentence
         .clone()
@@ -161,7 +159,7 @@ mod tests {
             "{document}"
         );
         assert!(document.contains("needs 700,024 bytes on tile 1, 61,048 over the limit"));
-        // A layer that is too large hides the sentence about its range.
+        // The sentence about ranges of layers is shown only if no single layer is too large.
         report.split.as_mut().unwrap().too_large.clear();
         let document = text(&report);
         let proves =

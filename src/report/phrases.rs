@@ -1,9 +1,9 @@
-//! The parts of sentences: text of this program, and values such as numbers and names from files.
+//! The parts of sentences: fixed text, and values such as numbers and names from files.
 //!
-//! `format!` writes each [`Phrase`] into a text as JSON between two marks. A [`Sentence`] is made
-//! from this text by separating it into phrases, so that an output form can write each kind of
-//! phrase in its own way: the terminal writes amounts in the requested units, and Markdown and the
-//! page escape names.
+//! `format!` writes each [`Phrase`] into a text as JSON between two marks. [`Sentence::from`] then
+//! separates the text into phrases, so that an output form can write each kind of phrase in its own
+//! way: the terminal writes amounts in the requested units, and Markdown and the HTML page escape
+//! names.
 
 use crate::escape::printable;
 use crate::model::{LayerNames, PseudoLayers};
@@ -13,7 +13,8 @@ use std::fmt;
 
 pub(super) use Phrase::{Amount, Bytes, Count};
 
-/// A sentence as a list of phrases, each of which an output form writes in its own way.
+/// A sentence as a list of phrases, since each form of output writes numbers and names in its own
+/// way.
 #[derive(Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(transparent)]
@@ -21,38 +22,38 @@ pub struct Sentence {
     pub phrases: Vec<Phrase>,
 }
 
-/// A phrase of a sentence: text of this program, or a value that is put into the sentence.
+/// A phrase of a sentence: fixed text, or a value that is put into the sentence.
 #[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Phrase {
-    /// Text that this program wrote, which needs no escaping.
+    /// Fixed text of PopLiner in a sentence, which needs no escaping.
     Text(String),
     /// A number of bytes, written with its unit, such as `1,024 bytes`.
     Amount(u64),
     /// A number of bytes, written without a unit, such as `1,024`.
     Bytes(u64),
-    /// A count of things, such as tiles, or an index, such as that of a tile.
+    /// A count of things, such as tiles, or an index, such as the number of a tile.
     Count(u64),
-    /// A name that may come from a file, so it must be escaped.
+    /// A name that may come from a file, so every output form must escape the name.
     Name(String),
-    /// Several names in one text, such as `a, b and c`, each already shortened to a readable
-    /// length.
+    /// Several names in one text, such as `a, b and c`. Each name is already short enough to read.
     List(String),
-    /// Text that a user can type, such as an option.
+    /// Text that a user can type, such as a command-line option.
     Code(String),
-    /// The names of the layers of one stage.
+    /// The names of the layers of one stage, which a form of output shortens if they are many.
     Layers(LayerNames),
-    /// The names of the layers of each stage of a split.
+    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]` on a terminal.
     Stages(Vec<LayerNames>),
 }
 
-/// The character before and after each phrase in a text. The JSON of a phrase never contains it.
+/// The character before and after each phrase in a formatted text. JSON escapes this character, so
+/// the mark cannot occur inside a phrase.
 const MARK: char = '\0';
 
 impl fmt::Display for Phrase {
-    /// Writes the phrase as JSON between two [`MARK`]s, so that [`Sentence::from`] finds the phrase
-    /// in a text that contains it.
+    /// Writes the phrase as JSON between two [`MARK`]s, by which [`Sentence::from`] finds the
+    /// phrase again after `format!` has put it into a text.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let json = serde_json::to_string(self).map_err(|_| fmt::Error)?;
         write!(formatter, "{MARK}{json}{MARK}")
@@ -60,8 +61,8 @@ impl fmt::Display for Phrase {
 }
 
 impl From<String> for Sentence {
-    /// Separates `text` into the phrases between [`MARK`]s and the text around them. A piece
-    /// between marks that is no valid phrase is left out.
+    /// Separates a formatted text into the phrases between [`MARK`]s and the fixed text around
+    /// them. What is between marks but is no valid phrase is left out.
     fn from(text: String) -> Self {
         let phrases = text
             .split(MARK)
@@ -76,51 +77,47 @@ impl From<String> for Sentence {
     }
 }
 
-/// Makes a phrase from a name that may come from a file.
+/// Makes a phrase from a name that may come from a file and so needs escaping.
 pub fn name(name: impl Into<String>) -> Phrase {
     Phrase::Name(name.into())
 }
 
-/// Makes a phrase from text that a user can type, such as an option.
+/// Makes a phrase from text that a user can type, such as a command-line option.
 pub fn code(code: impl Into<String>) -> Phrase {
     Phrase::Code(code.into())
 }
 
-/// Makes a phrase from the names of the layers of one stage.
 pub fn layers(layers: &LayerNames) -> Phrase {
     Phrase::Layers(layers.clone())
 }
 
-/// Makes a phrase from the names of the layers of each stage of a split.
 pub fn stages(stages: &[LayerNames]) -> Phrase {
     Phrase::Stages(stages.to_vec())
 }
 
-/// Returns ` at step` and the number of the step; an empty text if `step` is `None`.
+/// Returns ` at step` and the number of a liveness step, to end a sentence with; an empty text if
+/// `step` is `None`.
 pub fn at_step(step: Option<u32>) -> String {
     step.map_or(String::new(), |step| format!(" at step {step}"))
 }
 
-/// Joins phrases, sentences or names into one text, with `between` between them.
+/// Joins phrases, sentences or names into one text, with `between` as the separator.
 pub fn join(all: impl Iterator<Item = impl fmt::Display>, between: &str) -> String {
-    let all: Vec<String> = all.map(|one| one.to_string()).collect();
-    all.join(between)
+    Vec::from_iter(all.map(|one| one.to_string())).join(between)
 }
 
-/// Joins phrases, sentences or names into one text, with commas between.
 pub fn with_commas(all: impl Iterator<Item = impl fmt::Display>) -> String {
     join(all, ", ")
 }
 
-/// Returns `text` followed by `names` with commas between, each name as a [`Phrase::Code`]; `None`
-/// if there are no names.
+/// Returns an introduction (`text`) followed by `names`, such as options, with commas between;
+/// `None` if there are no names.
 pub fn names(text: &str, names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{text}{}", with_commas(names.iter().map(code))))
 }
 
 impl Sentence {
-    /// Returns the sentence with its first letter in upper case, unless it begins with a name or a
-    /// number.
+    /// Starts the sentence with a capital letter, unless it begins with a name or a number.
     pub fn capital(mut self) -> Self {
         if let Some(Phrase::Text(text)) = self.phrases.first_mut() {
             *text = capital(text);
@@ -128,8 +125,8 @@ impl Sentence {
         self
     }
 
-    /// Returns the sentence as text for a terminal, with amounts in `units`, and with control
-    /// characters in names escaped.
+    /// Returns the sentence as text for a terminal. Amounts of bytes are in `units`, and control
+    /// characters in names are escaped, since names come from files.
     pub fn plain(&self, units: Units, pseudo_layers: PseudoLayers) -> String {
         self.phrases
             .iter()
@@ -147,15 +144,14 @@ impl Sentence {
     }
 }
 
-/// Returns a difference in bytes as text with its sign, in parentheses.
+/// Returns a difference in bytes with its sign and in parentheses, such as `(+1,024)`.
 pub fn in_parentheses(change: i64) -> String {
     let sign = if change < 0 { "-" } else { "+" };
     format!("({sign}{})", Bytes(change.unsigned_abs()))
 }
 
-/// Returns a warning if `bytes` is more than 98 % of `limit` but not above `limit`; otherwise
-/// `None`. The warning is that code for exchange between IPUs, which a profile of one IPU lacks,
-/// may then not fit.
+/// Returns a warning if a tile has `bytes` of more than 98 % of its `limit` and still fits. Code
+/// for exchange between IPUs, which a profile of one IPU lacks, may then not fit in the rest.
 pub fn nearly_full(bytes: u64, limit: u64) -> Option<String> {
     let is_close = u128::from(bytes) * 100 > u128::from(limit) * 98;
     (is_close && bytes <= limit).then(|| {

@@ -3,56 +3,57 @@
 use super::{BestSplit, Inputs, LiveVariable, sum};
 use crate::memory::{Pipeline, PlacedStage, StageMemory, StatePlace};
 use crate::model::{Recording, Rules};
-use crate::search::SearchResult;
-use crate::search::Solver;
+use crate::search::{SearchResult, Solver};
 use serde::{Deserialize, Serialize};
 
 /// The pipeline that runs the split, why it was chosen, and the best splits in other pipelines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PipelineFacts {
-    /// The pipeline that runs the split. With the schedule `none` there is no pipeline: a stage has
-    /// the memory of its layers in the one-IPU compilation.
+    /// The pipeline that runs the split. The schedule `none` means no pipeline: each stage then has
+    /// the memory that its layers have in the compilation for one IPU.
     #[serde(flatten)]
     pub pipeline: Pipeline,
-    /// Whether the user left the place of optimizer state open, so that it was chosen
-    /// automatically.
+    /// Whether the search chose the place of optimizer state, since the user gave none.
     pub state_by_default: bool,
     /// Bytes of the optimizer state that is not kept on the chip, over all tiles of all stages,
     /// before the state is divided among replicas; `null` if all state is on the chip.
     pub state_bytes: Option<u64>,
-    /// Whether the user left the schedule open, so that it was chosen automatically.
+    /// Whether the search chose the schedule, since the user gave none.
     pub schedule_by_default: bool,
-    /// How often the layers on both sides of a cut run in the forward pass of a micro-batch: 1, or
-    /// the highest number of runs at any cut. Above 1, the IPUs take turns.
+    /// How often the layers on both sides of a cut run in the forward pass of one micro-batch; the
+    /// highest number of all cuts, at least 1. Above 1, the IPUs take turns instead of working at
+    /// once.
     pub runs: u32,
-    /// Whether the user left the recomputation open, so that it was chosen automatically.
+    /// Whether the search chose which activations to recompute, since the user did not say so.
     pub recompute_by_default: bool,
     /// How the profile was recorded. Tensors that were loaded from outside the IPUs or gathered
     /// from replicas are in the profile only while they are used. If activations were recomputed,
     /// the profile has only the activations that are kept. If gradients were not accumulated, the
     /// predicted bytes include accumulators for the updated weights.
     pub recording: Recording,
-    /// Whether the profile has a backward pass.
+    /// Whether the profile has a backward pass, so that the pipeline trains the model.
     pub is_training: bool,
     /// Bytes on the fullest tile that the report's split would need without recomputation; `null`
     /// if the pipeline recomputes nothing.
     pub without_recomputation: Option<u64>,
-    /// The best splits with another schedule, other recomputation or optimizer state elsewhere, in
-    /// the order in which a user would try them; empty if none was searched.
+    /// The best splits with another schedule, other recomputation, or another place of optimizer
+    /// state, in the order in which a user would try these changes; empty if no change was
+    /// searched.
     pub alternatives: Vec<BestSplit>,
-    /// The best split with several replicas of a smaller pipeline, if they are faster than the
-    /// report's pipeline; `null` if they are not, or if the user gave the number of replicas.
+    /// The best split with several replicas of a smaller pipeline, if the replicas are faster
+    /// together than the report's pipeline; `null` if they are not faster, or if the user gave the
+    /// number of replicas.
     pub with_replicas: Option<BestSplit>,
     /// Bytes of gradients, over all tiles, that the replicas of `with_replicas` exchange in each
-    /// step; `null` if `with_replicas` is.
+    /// step; `null` if `with_replicas` is `null`.
     pub gradient_bytes: Option<u64>,
 }
 
 impl PipelineFacts {
-    /// Returns the options that explicitly request what was chosen automatically of the schedule,
-    /// the recomputation and the place of optimizer state, such as `--schedule=popart`. Empty if
-    /// the user chose all of these, or if there is no pipeline.
+    /// Returns the options for what the user left open and the search chose: the schedule, the
+    /// recomputation and the place of optimizer state, such as `--schedule=popart`. Empty if the
+    /// user chose all three, or if there is no pipeline.
     pub fn chosen_options(&self) -> Vec<String> {
         let own = &self.pipeline;
         let schedule = format!("--schedule={}", own.schedule);
@@ -71,21 +72,22 @@ impl PipelineFacts {
         .collect()
     }
 
-    /// Returns true if the model is trained in a pipeline: the profile has a backward pass, and the
+    /// Returns whether the model is trained in a pipeline: the profile has a backward pass, and the
     /// schedule is not `none`.
     pub(super) fn trains(&self) -> bool {
         self.is_training && self.pipeline.is_on()
     }
 }
 
-/// The bytes that a pipeline adds to one stage of the split.
+/// The bytes that a pipeline adds to one stage of the split, such as its stash.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StagePipeline {
     /// Number of forward pipeline stages that run after this stage, including Out if it runs on the
     /// first IPU. 0 without a pipeline.
     pub depth: u32,
-    /// Number of copies of each stashed tensor that the stage keeps in addition to the tensor.
+    /// Number of copies of each stashed activation that the stage keeps, besides the activation
+    /// itself.
     pub copies: u64,
     /// Bytes on the stage's fullest tile if the compiler restores stashed tensors as late as
     /// possible; `null` if late restores make no difference, or without a pipeline.
@@ -97,34 +99,36 @@ pub struct StagePipeline {
     pub update: Option<StageUpdate>,
 }
 
-/// The bytes of a stage during the weight update, on the tile with the most bytes, while it updates
-/// the weights that need the most bytes there.
+/// The bytes of a stage at the worst moment of the weight update: on the tile with the most bytes,
+/// and while the stage updates the weights that need the most bytes there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageUpdate {
-    /// The tile of the stage that has the most bytes during the update.
+    /// The tile of the stage that has the most bytes during the weight update.
     pub tile: u32,
-    /// All bytes on `tile` during the update, with landing pads, which are buffers for loaded
-    /// tensors, for all optimizer state of the weights.
+    /// All bytes on `tile` during the update, if all optimizer state of the weights is loaded at
+    /// once into landing pads (buffers for loaded tensors).
     pub bytes: u64,
-    /// All bytes on `tile` during the update, with a landing pad (a buffer for a loaded tensor) for
-    /// only one tensor of optimizer state at a time, which may be enough for the compiler.
+    /// All bytes on `tile` during the update, if only one tensor of optimizer state is loaded at a
+    /// time into a landing pad (a buffer for a loaded tensor). The compiler may manage with so few.
     pub at_least: u64,
-    /// Bytes on the fullest tile of the stage in the forward and backward passes.
+    /// Bytes on the fullest tile of the stage in the forward and backward passes, for comparison
+    /// with the update.
     pub in_passes: u64,
-    /// The part of `bytes` that only the update needs: loaded state, landing pads, gathered
-    /// tensors, and tensors that the update makes.
+    /// The bytes on `tile` that only the update needs: loaded optimizer state, landing pads,
+    /// gathered tensors, and tensors that the update makes. They are part of `bytes`.
     pub taken: u64,
-    /// The names of the updated weights; a weight without a name is left out.
+    /// The names of the weights that are updated at that moment; weights without a name are left
+    /// out.
     pub weights: Vec<String>,
     /// Whether the update needs more bytes than the forward and backward passes, each on its
-    /// fullest tile. The stage's peak is then in the update.
+    /// fullest tile. If so, the stage's peak is in the update.
     pub decides: bool,
 }
 
 impl Inputs<'_> {
-    /// Returns the facts about the pipeline that the report contains; `None` for the greedy solver
-    /// and for the classic memory model, which have no pipelines.
+    /// Returns what the report says about the pipeline; `None` with the greedy solver and with the
+    /// classic memory model, which have no pipelines.
     pub(super) fn pipeline(&self, search: &SearchResult<'_>) -> Option<PipelineFacts> {
         let (options, claims) = (&search.costs.request().options, &search.claims);
         let knows_pipelines = options.solver == Solver::Ilp && self.placement.rules == Rules::Full;
@@ -149,20 +153,22 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns how often, in one forward pass, the layers on both sides of a cut of the split run:
-    /// the highest number of any cut, or 1 if no cut separates layers that run several times.
+    /// Returns how often the layers on both sides of a cut run in one forward pass: the highest
+    /// number of all cuts of the split, at least 1. Above 1, layers run several times and the IPUs
+    /// take turns.
     fn runs(&self, search: &SearchResult<'_>) -> u32 {
         let starts = || search.shown.stages.iter().map(|stage| stage.start);
-        let cut = self
-            .placement
+        self.placement
             .repeats
             .iter()
-            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)));
-        cut.map(|repeat| repeat.runs as u32).max().unwrap_or(1)
+            .filter(|repeat| starts().any(|start| repeat.is_cut_before(start)))
+            .map(|repeat| repeat.runs as u32)
+            .max()
+            .unwrap_or(1)
     }
 
-    /// Returns the bytes of a stage in the weight update, which are part of `memory`; `None` if
-    /// optimizer state is on the chip.
+    /// Returns the bytes of a stage in the weight update, taken from `memory`; `None` if optimizer
+    /// state stays on the chip.
     fn stage_update(&self, memory: &StageMemory) -> Option<StageUpdate> {
         let (tile, fullest) = memory
             .updates
@@ -187,9 +193,9 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns what the pipeline adds to a stage: its copies of stashed tensors, and its weight
-    /// update. `stashed` has the variables that the stage stashes. `None` if there is no pipeline
-    /// and optimizer state is on the chip.
+    /// Returns what the pipeline adds to a stage: the copies of the tensors that it stashes
+    /// (`stashed`), and the memory of the weight update. Returns `None` without a pipeline if
+    /// optimizer state is on the chip.
     pub(super) fn stage_pipeline(
         &self,
         stage: &PlacedStage,

@@ -13,12 +13,13 @@ pub struct Provenance {
     pub popliner: String,
     /// The command-line arguments of the run, without the name of the command.
     pub arguments: Vec<String>,
-    /// The files that the run read.
+    /// The files that the run read, such as the profile.
     pub files: Files,
     /// The memory model of the predictions: `full` or `classic`; `recorded` if nothing was
     /// predicted.
     pub memory_model: String,
-    /// The regex by which the names of operations were assigned to layers; `null` if none was used.
+    /// The regex that finds the layer of an operation in the operation's name; `null` if none was
+    /// used.
     pub layer_name_regex: Option<String>,
     /// The IPU that the model was compiled for.
     pub target: TargetFacts,
@@ -41,12 +42,12 @@ pub struct Provenance {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Files {
-    /// The path of the profile, or of the saved model.
+    /// The path of the profile or, if `saved_model` is true, of the saved model.
     pub profile: String,
-    /// The path of the debug contexts (`debug.cbor`); `null` if none was read, such as for a saved
-    /// model, which contains them.
+    /// The path of the file with the debug contexts (`debug.cbor`); `null` if the run read no such
+    /// file, for example because a saved model already contains the contexts.
     pub debug: Option<String>,
-    /// Whether `profile` is a model that `--save-to-file` wrote.
+    /// Whether `profile` is a model that an earlier run saved with `--save-to-file`.
     pub saved_model: bool,
 }
 
@@ -58,7 +59,7 @@ pub struct TargetFacts {
     pub architecture: String,
     /// Number of tiles that the model was compiled for, over all IPUs.
     pub tiles: u32,
-    /// Bytes of memory on each tile.
+    /// Bytes of memory that each tile has, without any reserve.
     pub bytes_per_tile: u64,
     /// The clock frequency of the IPU in cycles per second; `null` if unknown.
     pub clock_hz: Option<u64>,
@@ -68,16 +69,17 @@ pub struct TargetFacts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BuildOption {
-    /// The group of options that the option belongs to: `compilation` or `target`.
+    /// Whether Poplar's option belongs to the compilation (`compilation`) or to the device
+    /// (`target`).
     pub of: String,
-    /// The name of the option.
+    /// Poplar's name of the option.
     pub name: String,
-    /// The value that the option was set to.
+    /// The value that Poplar's option was set to, as the profile writes it.
     pub value: String,
 }
 
 impl Files {
-    /// Returns the paths of the profile and its debug contexts, with `saved_model` set to false.
+    /// Returns the paths of a profile and of its debug contexts. `saved_model` is false.
     pub fn of(profile: &Path, debug: Option<&Path>) -> Self {
         Self {
             profile: profile.to_string_lossy().into_owned(),
@@ -88,9 +90,9 @@ impl Files {
 }
 
 impl Provenance {
-    /// Collects the origin of a report from the IPU that the model was compiled for (`target`), the
+    /// Collects the origin of a report: the IPU that the model was compiled for (`target`), the
     /// version and options of the compilation (`made`), and the files that were read. The caller
-    /// still has to set the arguments, the memory model and the regex.
+    /// sets the arguments, the memory model and the regex afterwards.
     pub fn new(target: &Target, made: &BuildInfo, files: Files) -> Self {
         let options = [
             ("compilation", &made.compilation_options),

@@ -1,4 +1,5 @@
-//! Recorded memory and cycles, the contents of each tile, and the memory of single layers.
+//! The recorded memory and cycles, the recorded contents of each tile, and the memory of single
+//! layers.
 
 use super::build::MAX_NUMBERS;
 use super::{CoverageFacts, Detail, Inputs};
@@ -16,7 +17,7 @@ pub struct RecordedMemory {
     /// Bytes that a stage may take on each tile: the target's memory or `--mem-per-tile`, less the
     /// reserve.
     pub limit: u64,
-    /// The recorded bytes of each tile; `null` if the profile does not have them.
+    /// The bytes that the compiler recorded for each tile; `null` if the profile has none.
     pub tiles: Option<TileTotals>,
     /// The recorded bytes of each category of variables, in the order of the profile; empty if the
     /// profile does not have them.
@@ -24,7 +25,7 @@ pub struct RecordedMemory {
     /// How much of the recorded bytes of the fullest tile the memory model explains; `null` if no
     /// bytes were recorded.
     pub coverage: Option<CoverageFacts>,
-    /// The recorded bytes of each tile by category and by variable; `null` unless a page was
+    /// The recorded bytes of each tile by category and by variable; `null` unless an HTML page was
     /// requested and the profile has the bytes of tiles.
     pub tile_map: Option<TileMap>,
 }
@@ -34,40 +35,42 @@ pub struct RecordedMemory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileTotals {
-    /// The tile with the most bytes in use; the first one of a tie.
+    /// The index of the tile with the most bytes in use; of equally full tiles, the first one.
     pub fullest: u32,
     /// Bytes in use on each tile, without the gaps between variables. Variables that share an
     /// address are included once.
     pub total: Vec<u64>,
     /// Bytes in use on each tile, with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<Vec<u64>>,
-    /// Bytes on each tile of the variables that are live on every step of the program.
+    /// For each tile, the bytes of the variables that are always live, that is, live at every step
+    /// of the program.
     pub always_live: Vec<u64>,
-    /// The most bytes that the variables which are not live on every step take on each tile at any
-    /// one step.
+    /// For each tile, the most bytes that all variables which are not always live take at any one
+    /// step.
     pub not_always_live: Vec<u64>,
 }
 
-/// The recorded bytes of one category of lowered variables. Variables that share memory at
-/// different steps are all included, so the categories of a tile can add up to more than its total.
+/// The recorded bytes of one category of lowered variables. Variables that use one address at
+/// different steps all count, so the categories of a tile can add up to more than its total.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CategoryBytes {
-    /// The name of the category in the profile, such as `vertexCode`.
+    /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
-    /// Bytes of the category, summed over all tiles of the profile or, in the facts about an IPU,
-    /// over the tiles of this IPU.
+    /// Bytes of the category, summed over all tiles of the profile or, if the record is about one
+    /// IPU, over the tiles of this IPU.
     pub all_tiles: u64,
-    /// Bytes of the category on the tile with the most recorded bytes, among all tiles or those of
-    /// the IPU; `null` if the totals of tiles are unknown.
+    /// Bytes of the category on the tile with the most recorded bytes, of all tiles or of one IPU's
+    /// tiles; `null` if the totals of tiles are unknown.
     pub fullest_tile: Option<u64>,
 }
 
-/// The recorded bytes of each tile by category and by variable, for the map of tiles on a page.
+/// The recorded bytes of each tile by category and by variable, for the map of tiles on an HTML
+/// page.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileMap {
-    /// The categories that have bytes on any tile, most bytes first.
+    /// The categories of variables that have bytes on any tile, most bytes first.
     pub categories: Vec<TileCategory>,
     /// Number of categories with bytes that are not in `categories`: the smallest ones are left out
     /// if the report would have too many numbers.
@@ -81,13 +84,13 @@ pub struct TileMap {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileCategory {
-    /// The name of the category in the profile, such as `vertexCode`.
+    /// The name of the category of variables, as the profile has it, such as `vertexCode`.
     pub name: String,
-    /// Bytes of all variables of the category, one number for each tile.
+    /// For each tile, the bytes of all variables of the category.
     pub bytes: Vec<u64>,
-    /// The part of `bytes` at addresses that several variables share, each at other steps, one
-    /// number for each tile; empty if no tile has any. Without it, the bytes of all categories are
-    /// at most the bytes in use on a tile.
+    /// For each tile, the part of `bytes` at addresses that several variables use at different
+    /// steps; empty if no tile has any. Without this part, the categories add up to at most the
+    /// bytes in use on a tile.
     pub overlapped: Vec<u64>,
 }
 
@@ -95,20 +98,22 @@ pub struct TileCategory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileVariables {
-    /// Upper bound on the variables listed for each tile.
+    /// Upper bound on the number of variables that are listed for each tile.
     pub most: u32,
     /// The indices of the tiles whose variables are listed, the fullest first: all tiles, or the
     /// 2,000 fullest ones.
     pub tiles: Vec<u32>,
-    /// The distinct kinds of the listed variables (name, category, and whether always live), to
-    /// which `largest` refers by index. Several tiles can have variables of one kind.
+    /// The distinct kinds of the listed variables (name, category, and whether always live).
+    /// `largest` refers to a kind by index, since many tiles have variables of one kind.
     pub kinds: Vec<VariableKind>,
-    /// For each tile of `tiles`, its largest variables, the largest first and equal ones in the
-    /// order of the profile. Each entry is an index into `kinds` and the bytes of the variable.
+    /// For each tile of `tiles`, its largest variables, the largest first; variables of equal size
+    /// are in the order of the profile. Each entry is an index into `kinds` and the bytes of the
+    /// variable.
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
-/// The properties that variables on several tiles have in common.
+/// A name, a category and whether always live, which variables on several tiles have in common, so
+/// that the report states them only once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariableKind {
@@ -116,7 +121,7 @@ pub struct VariableKind {
     pub name: String,
     /// The category of the variables in the profile, such as `variable`.
     pub category: String,
-    /// Whether the variables are live on every step of the program.
+    /// Whether the variables are always live, that is, live at every step of the program.
     pub always_live: bool,
 }
 
@@ -127,11 +132,12 @@ pub struct LayerMemory {
     /// The name of the layer; `null` for the first position of the layer order, which is In or
     /// None.
     pub name: Option<String>,
-    /// Bytes of the layer summed over all tiles, each tile at its own peak.
+    /// Bytes of the layer as a stage of its own, summed over all tiles, each tile at its own peak.
     pub total: u64,
-    /// The bytes of `total` by kind of contents, such as variables or code.
+    /// The bytes of the layer by kind of contents, such as variables or code; their sum is `total`.
     pub parts: Parts,
-    /// The tile with the most bytes of the layer; the first one of a tie.
+    /// The index of the tile with the most bytes of the layer; of equally full tiles, the first
+    /// one.
     pub fullest_tile: u32,
     /// Bytes of the layer on its fullest tile.
     pub fullest_tile_bytes: u64,
@@ -140,44 +146,46 @@ pub struct LayerMemory {
     pub module: Option<String>,
 }
 
-/// The cycles of layers and stages.
+/// The cycles of layers and stages in one run of the program and, in a pipeline, for one
+/// micro-batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Execution {
-    /// Whether the cycles were measured or estimated.
+    /// Whether the cycles were measured in a run or estimated by the compiler.
     pub source: ExecutionSource,
-    /// Cycles of one run of the whole program: the sum of all layers, `unplaced` and `other`.
+    /// Cycles of one run of the whole program: the sum of all layers' cycles, `unplaced` and
+    /// `other`.
     pub total: u64,
     /// The cycles of each layer, in the order of the report's layers.
     pub layers: Vec<LayerCycles>,
     /// The cycles of each stage of the split, in order; empty without a split.
     pub stages: Vec<StageCycles>,
-    /// Cycles, in one run of the program, of compute sets and exchanges that are assigned to no
-    /// layer.
+    /// Cycles, in one run of the program, of compute sets and exchanges that belong to no layer.
     pub unplaced: u64,
-    /// The part of `unplaced` that exchanges between tiles take.
+    /// The part of the cycles `unplaced` that exchanges between tiles take; compute sets take the
+    /// rest.
     pub unplaced_exchange: u64,
     /// Measured cycles of stream copies, syncs and control flow, which belong to no layer; 0 if the
     /// cycles are estimates.
     pub other: u64,
 }
 
-/// How the cycles of the report were found.
+/// How the profile got its cycles: by measurement or by estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionSource {
-    /// The cycles were measured in steps of a run.
+    /// The cycles were measured while the program ran, since the profile has an execution.
     ExecutedSteps,
-    /// The cycles are estimates of the compiler.
+    /// The cycles are the compiler's estimates, since the profile has no execution.
     CompileTimeEstimates,
 }
 
-/// The cycles of one layer.
+/// The cycles of one layer in one run of the program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LayerCycles {
-    /// The name of the layer; `null` for the first position of the layer order.
+    /// The name of the layer; `null` for the position before the layers (In or None).
     pub name: Option<String>,
     /// Cycles of the layer's compute sets and exchanges in one run of the program.
     pub cycles: u64,
@@ -191,7 +199,7 @@ pub struct LayerCycles {
     pub passes: PassCycles,
 }
 
-/// The cycles of one stage.
+/// The cycles of one pipeline stage, in one run of the program and for one micro-batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageCycles {
@@ -208,15 +216,15 @@ pub struct StageCycles {
     /// The part of the stage's `cycles` that exchanges between tiles take; compute sets take the
     /// rest.
     pub exchange: u64,
-    /// The stage's cycles by pass. The cycles of the update are for a whole step, all others for
-    /// one micro-batch. `null` without a pipeline.
+    /// The stage's cycles by pass. The cycles of the weight update are for a whole step, and those
+    /// of all other passes for one micro-batch. `null` without a pipeline.
     pub passes: Option<PassCycles>,
 }
 
 impl RecordedMemory {
-    /// Collects the recorded bytes of each tile and, summed over all tiles, of each category. For a
-    /// page (`detail`), also builds the map of tiles, in which `of_tiles` are the largest variables
-    /// of each tile. `limit` is the number of bytes that a stage may take on each tile.
+    /// Collects the recorded bytes of each tile and of each category. If an HTML page is requested
+    /// (`detail`), also makes the map of tiles, in which `of_tiles` are the largest variables of
+    /// each tile. `limit` is the number of bytes that a stage may take on each tile.
     pub(super) fn new(
         limit: u64,
         tiles: &[RecordedTile],
@@ -232,7 +240,7 @@ impl RecordedMemory {
             tiles: fullest.map(|fullest| TileTotals {
                 fullest,
                 total,
-                // This is `None` unless every tile has a recorded total with gaps.
+                // The list is `None` unless every tile has a recorded total with gaps.
                 with_gaps: tiles.iter().map(|tile| tile.with_gaps).collect(),
                 always_live: by_tile(|tile| tile.always_live),
                 not_always_live: by_tile(|tile| tile.not_always_live),
@@ -251,8 +259,8 @@ impl RecordedMemory {
 }
 
 impl CategoryBytes {
-    /// Sums the bytes of `category` over `tiles`, a range of tile indices, and looks up its bytes
-    /// on the tile with the index `fullest`, if that is given.
+    /// Sums the recorded bytes of `category` over `tiles`, a range of tile indices, and looks up
+    /// the bytes on the tile `fullest`, if that index is known.
     pub(super) fn new(
         category: &RecordedCategory,
         tiles: Range<usize>,
@@ -267,8 +275,8 @@ impl CategoryBytes {
 }
 
 impl Inputs<'_> {
-    /// Returns one entry per position of the layer order (In, the layers, Out): the memory of the
-    /// position as a stage of its own. Returns an empty list if only the split was requested.
+    /// Returns the memory of each position of the layer order (In, the layers, Out) as a stage of
+    /// its own. The list is empty if only the split was requested.
     pub(super) fn layers(&self) -> Vec<LayerMemory> {
         if !self.is_full() {
             return Vec::new();
@@ -335,14 +343,14 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the sum of `numbers`, or `u64::MAX` if the sum overflows, as can happen with the numbers
-/// of a damaged report.
+/// Returns the sum of `numbers`, or `u64::MAX` if the sum overflows, as with the numbers of a
+/// damaged report.
 pub(super) fn sum(numbers: &[u64]) -> u64 {
     numbers.iter().copied().fold(0, u64::saturating_add)
 }
 
-/// Returns the index of the highest entry of `bytes`; if several entries are the highest, the index
-/// of the first one. Returns `None` if `bytes` is empty.
+/// Returns the index of the highest entry of `bytes`, and the lowest index if several entries are
+/// the highest. Returns `None` if `bytes` is empty.
 pub(super) fn first_highest(bytes: &[u64]) -> Option<u32> {
     Some((0..bytes.len()).rev().max_by_key(|&place| bytes[place])? as u32)
 }

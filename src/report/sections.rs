@@ -1,7 +1,7 @@
 //! The sections of a report: their content, their order, and the forms of output that show them.
 //! The code for the terminal, Markdown and CSV goes through the table [`SECTIONS`], so a new
-//! section needs only one line there. The page has all sections as data, and a script on the page
-//! shows a section by its name.
+//! section needs only one line there. The HTML page has all sections as data, and a script on the
+//! page shows a section by its name.
 
 use super::fit::{sentences as of_fit, tables as fit_tables};
 use super::phrases::{names, nearly_full};
@@ -12,11 +12,13 @@ use serde::Serialize;
 /// A section of a report, which one or several forms of output show.
 #[derive(Debug)]
 pub struct Section {
-    /// The name of the section in one word, such as `tied-weights`.
+    /// The name of the section in one word, such as `tied-weights`, by which programs find the
+    /// section.
     pub id: &'static str,
-    /// The heading of the section.
+    /// The heading that people see above the section.
     pub title: &'static str,
-    /// The part of a terminal's output that contains the section.
+    /// The part of a terminal's output that contains the section, since a run prints the parts at
+    /// different times.
     pub part: ScreenPart,
     forms: &'static [Form],
     blocks: fn(&Report, Form) -> Vec<Block>,
@@ -25,7 +27,7 @@ pub struct Section {
 /// The parts of a terminal's output, which a run prints at different times.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ScreenPart {
-    /// The sentence that says whether the model fits.
+    /// The sentence (verdict) that says whether the model fits.
     Verdict,
     /// The table of the stages of a split, or of the IPUs of a compilation.
     Table,
@@ -33,7 +35,7 @@ pub enum ScreenPart {
     /// compilation needs.
     Answer,
     /// The sentences that prove that the split is the best, or list what the search for the plan
-    /// tried. A run prints them only on request.
+    /// tried. A run prints this part only on request.
     Proof,
     /// The sentence that names the configuration that `--plan` recommends.
     Recommendation,
@@ -51,7 +53,8 @@ pub enum ScreenPart {
     /// The sentence that says how much of the recorded memory the memory model explains. A run
     /// prints this sentence last.
     Coverage,
-    /// Not shown on a terminal: only documents, such as Markdown, show the section.
+    /// The part of sections that a terminal does not show; documents, such as Markdown, show these
+    /// sections.
     Document,
 }
 
@@ -63,9 +66,9 @@ const TERMINAL: &[Form] = &[Form::Terminal];
 const SCREENS: &[Form] = &[Form::Terminal, Form::Page];
 const CSV: &[Form] = &[Form::Csv];
 
-/// Declares the sections of a report. Each line has a section's name, its heading, the part of a
-/// terminal's output that contains it, the forms of output that show it, and the function that
-/// makes its content.
+/// Declares the sections of a report. Each line has the name of a section, its heading, the part of
+/// a terminal's output that contains the section, the forms of output that show it, and the
+/// function that makes its content.
 macro_rules! sections {
     ($($id:literal $title:literal $part:ident $forms:ident $blocks:expr;)*) => {
         [$(Section {
@@ -108,14 +111,13 @@ pub static SECTIONS: [Section; 25] = sections![
 ];
 
 impl Section {
-    /// Returns whether the form of output `form` shows the section.
     pub(super) fn is_in(&self, form: Form) -> bool {
         self.forms.contains(&form)
     }
 
-    /// Returns the content of the section in the form of output `form`, or an empty list if the
-    /// form or the report does not have the section. Markdown and the page leave out tables without
-    /// rows.
+    /// Returns the content of the section as the form of output `form` shows it. The list is empty
+    /// if the form does not show the section, or if the report has no content for it. Markdown and
+    /// the HTML page leave out tables without rows.
     pub(super) fn blocks(&self, report: &Report, form: Form) -> Vec<Block> {
         if !self.is_in(form) {
             return Vec::new();
@@ -131,19 +133,21 @@ impl Section {
     }
 }
 
-/// A section of a report as data, for the page and for other readers of the JSON form.
+/// A section of a report as data, for the HTML page and for other readers of the JSON document.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SectionData {
-    /// The name of the section in one word, such as `tied-weights`.
+    /// The name of the section in one word, such as `tied-weights`, by which an HTML page finds the
+    /// section.
     id: &'static str,
-    /// The heading of the section.
+    /// The heading that people see above the section.
     title: &'static str,
-    /// The content of the section: sentences in phrases, and tables, in order.
+    /// The content of the section, in order: sentences in phrases, and tables.
     blocks: Vec<Block>,
 }
 
-/// Returns all sections of the report that have content for the page, in order.
+/// Returns the sections of the report that the HTML page shows, in order. Sections without content
+/// are left out.
 pub fn for_page(report: &Report) -> Vec<SectionData> {
     SECTIONS
         .iter()
@@ -156,8 +160,8 @@ pub fn for_page(report: &Report) -> Vec<SectionData> {
         .collect()
 }
 
-/// Returns the blocks of the sections that `is_wanted` accepts, each with its section, in order.
-/// The blocks are those that the form of output `form` shows.
+/// Returns the content of all sections that `is_wanted` accepts, as the form of output `form` shows
+/// it. Each block (a sentence or a table) comes with the section that it belongs to.
 pub fn blocks(
     report: &Report,
     form: Form,
@@ -179,34 +183,34 @@ pub fn blocks(
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Block {
-    /// Whether the model fits (`None` if the report has no verdict), and a sentence about it.
-    /// Markdown leaves it out, since its heading says whether the model fits.
+    /// Whether the model fits (`None` if the report has no verdict), and a sentence about the
+    /// verdict. Markdown leaves the block out, since its heading already says whether the model
+    /// fits.
     Verdict(Option<bool>, Option<Sentence>),
-    /// A sentence on a line of its own, one of several such lines.
+    /// A sentence on a line of its own, such as an item of a list.
     Line(Sentence),
-    /// A sentence on a line that explains the line or paragraph before it, and is indented on a
-    /// terminal.
+    /// A sentence that explains the sentence before it; a terminal indents the line.
     Under(Sentence),
-    /// A sentence that is a paragraph.
+    /// A sentence that is a paragraph of its own.
     Paragraph(Sentence),
-    /// A heading that names the subject of the next blocks. Only Markdown shows it.
+    /// A heading that names the subject of the blocks after it. Only Markdown shows the heading.
     Label(&'static str),
     /// A table with typed columns.
     Table(Table),
 }
 
-/// Returns one block per sentence of `text`, made by the function `block`.
+/// Makes a block of a section from each sentence of `text`. The function `block` chooses the kind
+/// of block, such as a line or a paragraph.
 fn each(block: fn(Sentence) -> Block, text: impl IntoIterator<Item = String>) -> Vec<Block> {
     text.into_iter().map(|text| block(text.into())).collect()
 }
 
-/// Returns one [`Block::Line`] per sentence of `text`.
 fn lines(text: impl IntoIterator<Item = String>) -> Vec<Block> {
     each(Block::Line, text)
 }
 
-/// Returns a block with the table that `table` makes if `is_there` is true, otherwise an empty
-/// list.
+/// Returns a block with the table that `table` makes, or an empty list if `is_there` is false,
+/// because the report has nothing for the table.
 fn table_if(is_there: bool, table: impl FnOnce() -> Table) -> Vec<Block> {
     Vec::from_iter(is_there.then(|| Block::Table(table())))
 }
@@ -248,20 +252,22 @@ fn verdict(report: &Report, _: Form) -> Vec<Block> {
 /// Makes the section that says which stage needs the most memory, how long a step takes, and
 /// whether fewer IPUs would be enough.
 fn step(report: &Report, _: Form) -> Vec<Block> {
-    let fullest = report
+    let pipeline = report
         .fitting_split()
-        .filter(|split| split.stages.len() > 1)
-        .and_then(|split| Some(&split.nearest_to_limit()?.fullest_tile));
+        .filter(|split| split.stages.len() > 1);
     let mut text = Vec::from_iter(sentences::most_memory(report));
-    text.extend(fullest.and_then(|tile| nearly_full(tile.bytes, tile.limit)));
+    text.extend(pipeline.and_then(|split| {
+        let tile = &split.nearest_to_limit()?.fullest_tile;
+        nearly_full(tile.bytes, tile.limit)
+    }));
     text.extend(sentences::step(report));
     text.extend(sentences::fewer_ipus(report));
     lines(text)
 }
 
-/// Makes the section that compares the split of the user (`--splits`) with the best split. Returns
-/// an empty list if the user gave no split. In all forms but the terminal, whose verdict already
-/// names them, the section also names the constraints that the user's split breaks.
+/// Makes the section that compares the user's split (`--splits`) with the best split; empty without
+/// a user's split. The section names the constraints that the user's split breaks, except on a
+/// terminal, whose verdict already names them.
 fn given(report: &Report, form: Form) -> Vec<Block> {
     let given = report.given.as_ref().filter(|_| form != Form::Terminal);
     let breaks = given.and_then(|given| names("it breaks: ", &given.broken_constraints));
@@ -272,8 +278,7 @@ fn given(report: &Report, form: Form) -> Vec<Block> {
 }
 
 /// Makes the section that says why no split fits and what would help. If single layers exceed the
-/// limit, the section does not explain why no split fits, since the verdict already names these
-/// layers.
+/// limit, the section gives no reason, since the verdict already names these layers.
 fn refusal(report: &Report, _: Form) -> Vec<Block> {
     let mut blocks = Vec::new();
     let Some(refusal) = &report.refusal else {
@@ -295,9 +300,9 @@ fn refusal(report: &Report, _: Form) -> Vec<Block> {
     blocks
 }
 
-/// Returns whether the form of output `form` shows, for each stage, how a compilation differs from
-/// its prediction. If the pipeline was cut elsewhere than predicted, only CSV shows these
-/// differences.
+/// Returns whether the form of output `form` compares a compilation with its prediction stage by
+/// stage. If the pipeline was cut at other layers than predicted, the stages differ, and only CSV
+/// compares them.
 fn shows_differences(report: &Report, form: Form) -> bool {
     report
         .comparison()
@@ -306,11 +311,11 @@ fn shows_differences(report: &Report, form: Form) -> bool {
 
 fn prediction(report: &Report, form: Form) -> Vec<Block> {
     let label = Block::Label("Compared with the prediction");
-    let label = report.comparison().map(|_| label);
-    let table = table_if(shows_differences(report, form), || {
+    let mut blocks = Vec::from_iter(report.comparison().map(|_| label));
+    blocks.extend(table_if(shows_differences(report, form), || {
         fit_tables::stages(report)
-    });
-    label.into_iter().chain(table).collect()
+    }));
+    blocks
 }
 
 /// Makes the table that compares the predicted and the recorded bytes of each stage by part, such
@@ -324,7 +329,7 @@ fn parts(report: &Report, form: Form) -> Vec<Block> {
 }
 
 /// Makes the section with the configuration that `--plan` recommends: a verdict on a terminal, and
-/// a line in other forms of output. Returns an empty list if no configuration is recommended.
+/// a line in other forms of output. The section is empty if no configuration is recommended.
 fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     let fits = report.has_verdict().then_some(true);
     Vec::from_iter(sentences::recommended(report).map(|sentence| match form {
@@ -333,9 +338,8 @@ fn recommendation(report: &Report, form: Form) -> Vec<Block> {
     }))
 }
 
-/// Makes the section about the configurations of `--plan`: sentences, and a table of the
-/// configurations. On a terminal, the section has no table, since the run prints the table on
-/// standard output. Returns an empty list if the report has no plan.
+/// Makes the section about the configurations of `--plan`: sentences and a table. On a terminal,
+/// the section has only sentences, since the run prints the table on standard output.
 fn plan(report: &Report, form: Form) -> Vec<Block> {
     let mut blocks = lines(sentences::plan(report));
     blocks.extend(table_if(form != Form::Terminal, || {
@@ -344,8 +348,8 @@ fn plan(report: &Report, form: Form) -> Vec<Block> {
     blocks
 }
 
-/// Makes the table of layers; in Markdown, the table has only the largest layers. Returns an empty
-/// list if the report is about a recorded compilation.
+/// Makes the table of layers; Markdown shows only the largest layers. A report on a compilation has
+/// no such table.
 fn layers(report: &Report, form: Form) -> Vec<Block> {
     let layers = match form {
         Form::Markdown => tables::largest_layers,
@@ -366,15 +370,16 @@ fn coverage(report: &Report, _: Form) -> Vec<Block> {
 fn warnings(report: &Report, _: Form) -> Vec<Block> {
     let warnings = report.warnings_for_people();
     let label = (!warnings.is_empty()).then_some(Block::Label("Warnings"));
-    let warnings = warnings
+    let warnings = warnings.into_iter().map(Phrase::List);
+    label
         .into_iter()
-        .map(|own| Phrase::List(own).to_string());
-    label.into_iter().chain(lines(warnings)).collect()
+        .chain(lines(warnings.map(|own| own.to_string())))
+        .collect()
 }
 
 impl Report {
-    /// Returns the heading of the report, which says whether the model, or its recorded
-    /// compilation, fits.
+    /// Returns the heading of the report, which says whether the model or, with `--fit`, its
+    /// compilation fits.
     pub(super) fn heading(&self) -> String {
         match &self.fit {
             _ if !self.has_verdict() => NO_VERDICT.to_string(),

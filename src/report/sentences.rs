@@ -1,4 +1,4 @@
-//! The sentences that several forms of output show. Each sentence is written only here.
+//! The sentences that several forms of output show, so that each sentence is written only once.
 //!
 //! The functions build each sentence with `format!`, and insert each value as a phrase (`phrases`).
 //! A sentence begins with a small letter and has no full stop. A form of output that needs a
@@ -17,8 +17,7 @@ use super::{CoverageFacts, PlanFacts, Proof, Report, Split};
 use crate::memory::{Pipeline, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::solve::Goal;
-use crate::wording::option_name;
-use crate::wording::{capital, counted, listed};
+use crate::wording::{capital, counted, listed, option_name};
 use rustc_hash::FxHashSet;
 
 /// Returns the heading of a report on a model, which says whether the split fits, and on how many
@@ -44,9 +43,9 @@ pub fn verdict(report: &Report) -> String {
     }
 }
 
-/// Returns the text of a verdict: the layers of each stage of a split, followed by the number of
-/// IPUs that the split fits on, or by the reason why it does not fit. If the report has no verdict
-/// (`fits` is `None`), the text has only the layers.
+/// Returns the text of a verdict: the layers of each stage of a split, and on how many IPUs the
+/// split fits, or why it does not fit. If `fits` is `None`, the report has no verdict, and the text
+/// has only the layers.
 pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     let layers = stages(&split.layers());
     match fits {
@@ -56,8 +55,8 @@ pub fn split(report: &Report, split: &Split, fits: Option<bool>) -> String {
     }
 }
 
-/// Returns the text that says on how many IPUs a split fits. If the framework is PopTorch, which
-/// needs a power of two, and the number of stages is no power of two, the text ends with a hint.
+/// Returns the words that say on how many IPUs a split fits. PopTorch needs a power of two, so for
+/// another number of stages the words end with a hint.
 fn fits_on(report: &Report, split: &Split) -> String {
     let count = split.stages.len() as u64;
     let line = format!("fits on {}", on_ipus(count, split.replicas));
@@ -71,8 +70,8 @@ fn fits_on(report: &Report, split: &Split) -> String {
     }
 }
 
-/// Returns the text for the number of IPUs of `replicas` replicas with `ipus` IPUs each, such as `4
-/// IPUs (2 replicas of 2)`.
+/// Returns the number of IPUs as text. `replicas` replicas with `ipus` IPUs each give, for example,
+/// `4 IPUs (2 replicas of 2)`.
 fn on_ipus(ipus: u64, replicas: u64) -> String {
     let all = counted(ipus * replicas, "IPU");
     match replicas {
@@ -94,8 +93,8 @@ fn needs_most(stage: u32, bytes: u64, limit: u64) -> String {
     format!("stage {stage} needs the most memory: {bytes} of {limit}")
 }
 
-/// Returns the sentence that says that fewer IPUs than the split uses are enough for the model.
-/// Returns `None` if they are not, or if the split does not fit.
+/// Returns the sentence that the model also fits on fewer IPUs than the split uses. Returns `None`
+/// if fewer IPUs are not enough, or if the split does not fit.
 pub fn fewer_ipus(report: &Report) -> Option<String> {
     let split = report.fitting_split()?;
     let fewest = split.fewest_ipus?;
@@ -105,8 +104,7 @@ pub fn fewer_ipus(report: &Report) -> Option<String> {
     is_less.then(|| format!("{ipus} {are} enough ({})", code(option)))
 }
 
-/// Returns the reason why a split does not fit, as the end of a sentence that begins with "the
-/// split".
+/// Returns why a split does not fit, as the end of a sentence that begins with "the split".
 pub fn shortfall(report: &Report, split: &Split) -> String {
     if !split.unplaced.is_empty() {
         return format!(
@@ -142,8 +140,8 @@ pub fn shortfall(report: &Report, split: &Split) -> String {
     )
 }
 
-/// Returns one sentence for each layer that exceeds the limit even as a stage of its own, which
-/// says how many bytes the layer needs.
+/// For each layer that exceeds the limit even as a stage of its own, returns a sentence about the
+/// bytes that the layer needs.
 pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
     split
         .too_large
@@ -163,8 +161,8 @@ pub fn too_large(report: &Report, split: &Split) -> Vec<String> {
 }
 
 /// Returns the sentence that says how much of the recorded bytes of the fullest tile the memory
-/// model attributes to layers, to other operations, and to every stage. It also says how much the
-/// memory model attributes to several stages only because each of them uses it.
+/// model explains: by layers, by other operations, and by what every stage has. Some bytes count in
+/// each position that uses them; the sentence states their share.
 pub fn coverage(coverage: &CoverageFacts) -> String {
     let share = |bytes: i128| {
         let hundredths = (bytes * 10_000).div_euclid(i128::from(coverage.recorded.max(1)));
@@ -186,16 +184,17 @@ pub fn coverage(coverage: &CoverageFacts) -> String {
     )
 }
 
-/// Returns the sentence that gives the best values of the objectives on which the integer program
-/// and the dynamic program agree. With the objective `time`, the value is the fewest cycles that
-/// the slowest stage can take, and the sentence also says whether all splits were tried. Returns
-/// `None` if the search proved nothing.
+/// Returns the sentence that states the best values of the objectives, on which the integer program
+/// and the dynamic program agree. For the objective `time`, the value is the fewest cycles that the
+/// slowest stage can take, and the sentence says whether all splits were tried. Returns `None` if
+/// the search proved nothing.
 pub fn proof(proof: &Proof) -> Option<String> {
-    let numbers = proof
-        .objectives
-        .iter()
-        .map(|number| format!("{} {}", number.objective.key(), number.integer_program));
-    let numbers = with_commas(numbers);
+    let numbers = with_commas(
+        proof
+            .objectives
+            .iter()
+            .map(|number| format!("{} {}", number.objective.key(), number.integer_program)),
+    );
     let slowest = "that the slowest stage takes at least";
     let (head, subject) = match (proof.objective == option_name(&Goal::Time), proof.optimal) {
         (false, _) => ("optimal:", "on"),
@@ -209,16 +208,16 @@ pub fn proof(proof: &Proof) -> Option<String> {
     (!numbers.is_empty()).then(|| format!("{head} {agree} {subject} {}", name(numbers)))
 }
 
-/// Returns the sentences that say which stage of the configuration recommended by `--plan` needs
-/// the most memory, which stage is the slowest, and whether little memory is left. Returns an empty
-/// list if no configuration is recommended.
+/// Returns the sentences about the configuration that `--plan` recommends: which stage needs the
+/// most memory, which stage is the slowest, and whether little memory is left. The list is empty if
+/// no configuration is recommended.
 pub fn bottlenecks(report: &Report) -> Vec<String> {
     let Some(row) = report.plan.as_ref().and_then(PlanFacts::recommended) else {
         return Vec::new();
     };
     let bytes = row.bytes_of_fullest_stage();
-    let mut line = needs_most(row.fullest_stage, bytes, row.limit);
     let is_pipeline = row.ipus > 1;
+    let mut line = needs_most(row.fullest_stage, bytes, row.limit);
     if let Some(step) = &row.step {
         if is_pipeline {
             line += &format!("; stage {} is the slowest", step.slowest_stage);
@@ -229,8 +228,8 @@ pub fn bottlenecks(report: &Report) -> Vec<String> {
     [line].into_iter().chain(full).collect()
 }
 
-/// Returns the sentences about a plan as a whole: that no configuration fits (if none does), which
-/// times are unknown, and whether replicas would be faster.
+/// Returns the sentences about a plan as a whole: that no configuration fits, that times are
+/// unknown, or that replicas would be faster.
 pub fn plan(report: &Report) -> Vec<String> {
     let Some(plan) = &report.plan else {
         return Vec::new();
@@ -249,9 +248,9 @@ pub fn plan(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// Returns the sentence that says what the times in the last rows of the plan do not include, if
-/// these rows have optimizer state off the chip or sharded. The plan does not compare these times
-/// with others. Returns `None` if all times are complete.
+/// Returns the sentence that says what the times in the last rows of a plan leave out, if their
+/// optimizer state is off the chip or sharded. Such times are not comparable with others. Returns
+/// `None` if all times are complete.
 fn not_compared(plan: &PlanFacts) -> Option<String> {
     let rows: Vec<_> = plan.rows.iter().filter(|row| row.lacks_time).collect();
     let is_sharded = rows.iter().any(|row| row.state.is_sharded());
@@ -273,8 +272,8 @@ fn not_compared(plan: &PlanFacts) -> Option<String> {
     })
 }
 
-/// Returns the sentence that lists the numbers of IPUs, schedules, recomputations and places of
-/// optimizer state that the search for the plan tried, or `None` if the report has no plan.
+/// Returns the sentence that lists what the search for the plan tried: numbers of IPUs, schedules,
+/// recomputations and places of optimizer state. Returns `None` if the report has no plan.
 pub fn tried(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;
     let numbers = match &plan.ipus_tried[..] {
@@ -300,7 +299,7 @@ pub fn tried(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the sentence that says which configuration of the plan is recommended, and why, or
+/// Returns the sentence that says which configuration of the plan is recommended, and why. Returns
 /// `None` if no configuration is recommended.
 pub fn recommended(report: &Report) -> Option<String> {
     let plan = report.plan.as_ref()?;

@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 pub struct SizeAnswer {
     /// Number of samples in a micro-batch.
     pub micro_batch: u64,
-    /// Path of the profile that was recorded with micro-batches of this size.
+    /// Path of the profile that was recorded with micro-batches of `micro_batch` samples.
     pub profile: String,
-    /// The best split with micro-batches of this size or, if none fits, the split with the lowest
-    /// peak. Its `command` is empty.
+    /// The best split with micro-batches of `micro_batch` samples or, if none fits, the split with
+    /// the lowest peak. The field `command` of the split is empty.
     pub answer: BestSplit,
 }
 
 impl Inputs<'_> {
-    /// Returns the best split for each recorded size of a micro-batch, in ascending order of size,
-    /// or an empty list if there is only one size.
+    /// Returns the best split for each recorded size of a micro-batch, in ascending order of size;
+    /// an empty list if only one size was recorded.
     pub(super) fn sizes(&self, search: &SearchResult<'_>) -> Vec<SizeAnswer> {
         search
             .claims
@@ -37,17 +37,16 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns the sentence that says which recorded size of a micro-batch is the largest that fits,
-/// which larger size does not fit, and which size to record next. Returns `None` if there is only
-/// one size.
+/// Returns a sentence about the largest recorded size of a micro-batch that fits, the next size
+/// that does not, and the size to record next. Returns `None` if there is only one size.
 pub(super) fn next_size(report: &Report) -> Option<String> {
-    let fits = |size: &&SizeAnswer| size.answer.fits;
-    let largest = report.sizes.iter().rfind(fits);
-    let above = |size: &&SizeAnswer| {
-        !size.answer.fits && largest.is_none_or(|largest| size.micro_batch > largest.micro_batch)
+    let sizes = || {
+        let sizes = report.sizes.iter();
+        sizes.map(|size| (size.micro_batch, size.answer.fits))
     };
-    let smallest = report.sizes.iter().find(above).map(|size| size.micro_batch);
-    let text = match (largest.map(|size| size.micro_batch), smallest) {
+    let largest = sizes().rfind(|&(_, fits)| fits).map(|(size, _)| size);
+    let smallest = sizes().find(|&(size, fits)| !fits && Some(size) > largest);
+    let text = match (largest, smallest.map(|(size, _)| size)) {
         (None, None) => return None,
         (Some(fits), None) => {
             format!("micro-batches of {fits} fit, the largest recorded: record larger ones")

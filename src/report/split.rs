@@ -1,10 +1,8 @@
 //! The split of a report: its stages, how full they are, and the bytes that flow between them.
 
 use super::{BestSplit, Curve, LayerMemory, PeakVariables, StagePipeline, StageUpdate, TileParts};
-use crate::memory::Parts;
-use crate::memory::VariableKinds;
-use crate::model::LayerNames;
-use crate::model::ModuleCalls;
+use crate::memory::{Parts, VariableKinds};
+use crate::model::{LayerNames, ModuleCalls};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -12,34 +10,35 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Split {
-    /// Whether every stage is within its limit, every layer is in a stage, all constraints hold,
-    /// and there are enough IPUs.
+    /// Whether the split fits: every stage is within its limit, every layer is in a stage, all
+    /// constraints hold, and there are enough IPUs.
     pub fits: bool,
     /// Bytes that a stage may take on each tile. If the limits of IPUs differ, the highest one.
     pub limit: u64,
     /// Number of IPUs of one replica, and so the highest number of stages.
     pub max_stages: u32,
-    /// Number of replicas of the pipeline, at least 1.
+    /// Number of replicas of the pipeline that work in parallel, at least 1.
     pub replicas: u64,
-    /// Bytes that a stage may take on each tile, one number for each IPU, if the IPUs have
-    /// different limits; otherwise `null`.
+    /// Bytes that a stage may take on each tile, one number for each IPU; `null` if all IPUs have
+    /// one limit.
     pub limits: Option<Vec<u64>>,
-    /// The fewest IPUs, over all replicas, on which the report's layers fit, with optimizer state
-    /// in the same place; `null` for a split that the user gave or that does not fit.
+    /// The fewest IPUs, over all replicas, on which the layers fit with optimizer state in the
+    /// place that the report has; `null` for a split that the user gave or that does not fit.
     pub fewest_ipus: Option<u32>,
-    /// Whether the user gave the split, to compare it with the best one.
+    /// Whether the user gave the split (`--splits`), which is then compared with the best split.
     pub is_given: bool,
-    /// The name of the first layer of each stage but stage 0, as in the value of `--splits`.
+    /// For each stage except stage 0, the name of its first layer. These names are the value of
+    /// `--splits`.
     pub starts: Vec<String>,
-    /// The split that a framework runs if it is given only the number of blocks on each IPU, such
-    /// as Optimum with `layers_per_ipu`; `null` if it is this split.
+    /// The split that a framework makes if the user gives it only the number of blocks on each IPU,
+    /// such as Optimum with `layers_per_ipu`; `null` if the framework makes the report's split.
     pub by_counts: Option<BestSplit>,
     /// The stages of the split, in the order of their layers.
     pub stages: Vec<Stage>,
-    /// For each position of the layer order (In, the layers, Out), the modules that it calls in the
-    /// model's code. Out comes after all layers, even if it runs on the first IPU.
+    /// For each position of the layer order (In, the layers, Out), the modules that the position
+    /// calls in the model's code. Out comes after all layers, even if it runs on the first IPU.
     pub modules: Vec<ModuleCalls>,
-    /// Layers that the search could not place in any stage.
+    /// Names of the layers that the search could not place in any stage.
     pub unplaced: LayerNames,
     /// Layers that exceed the limit even as a stage of their own; empty if the split fits.
     pub too_large: Vec<LayerMemory>,
@@ -52,12 +51,12 @@ pub struct Stage {
     /// The index of the stage, from 0, which is also the index of its IPU.
     pub stage: u32,
     /// The available memory proportion with which the stage is compiled, which is that of one of
-    /// the profiles; `null` unless `--amp` gives it.
+    /// the profiles; `null` without `--amp`.
     pub amp: Option<f64>,
-    /// The name of the stage's first layer; `null` for the first pseudo-layer.
+    /// The name of the stage's first layer; `null` for the position before the layers (In or None).
     pub layer_from: Option<String>,
-    /// The name of the stage's last layer; `null` for the first pseudo-layer. Out is left out if it
-    /// runs on the first IPU.
+    /// The name of the stage's last layer; `null` for the first pseudo-layer. If Out runs on the
+    /// first IPU, Out is not a last layer.
     pub layer_to: Option<String>,
     /// The names of all layers of the stage, in order.
     pub layers: LayerNames,
@@ -65,13 +64,14 @@ pub struct Stage {
     pub positions: Range<u32>,
     /// Whether Out, the operations after the last layer, runs in the stage.
     pub has_out: bool,
-    /// Predicted bytes of the stage summed over all tiles, each tile at its own peak.
+    /// Predicted bytes of the stage, summed over all tiles, each tile at its own peak step.
     pub total: u64,
-    /// The bytes of `total` by kind of contents, such as variables or code.
+    /// The predicted bytes of the stage by kind of contents, such as variables or code; their sum
+    /// is `total`.
     pub parts: Parts,
     /// The tile that needs the most bytes, which decides whether the stage fits.
     pub fullest_tile: FullestTile,
-    /// The distribution of bytes over the tiles of the stage.
+    /// How the predicted bytes are distributed over the tiles of the stage.
     pub tiles: Fullness,
     /// Bytes of the stage at each step of the program, summed over all tiles; `null` if the stage
     /// has no steps.
@@ -91,22 +91,22 @@ pub struct Stage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FullestTile {
-    /// The index of the tile, from 0.
+    /// The index of the stage's fullest tile, from 0.
     pub tile: u32,
-    /// Predicted bytes of the stage on the tile: the sum of all fields of `parts`.
+    /// Predicted bytes on the stage's fullest tile: the sum of all fields of `parts`.
     pub bytes: u64,
-    /// Bytes that the stage may take on the tile.
+    /// Bytes that the stage may take on the tile, which is the memory of a tile less the reserve.
     pub limit: u64,
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the stage does not
     /// fit.
     pub free: i64,
     /// The predicted bytes on the tile by kind of contents, such as variables or code.
     pub parts: Parts,
-    /// The bytes of `parts.variables` by kind of variable.
+    /// The bytes of `parts.variables` by kind of variable, such as weights or activations.
     pub variable_kinds: VariableKinds,
-    /// The code and vertex state that every stage needs, whatever its layers are, by kind, as far
-    /// as they are part of the tile's overhead; other kinds of contents are 0. `null` for the
-    /// classic memory model.
+    /// The part of the tile's overhead that is code and vertex state which every stage needs,
+    /// whatever its layers are, by kind of contents; other kinds are 0. `null` for the classic
+    /// memory model.
     pub overhead_code: Option<TileParts>,
     /// The first step at which live variables of the stage take the most bytes on the tile; `null`
     /// if the stage has no steps.
@@ -117,9 +117,11 @@ pub struct FullestTile {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fullness {
-    /// The lowest number of bytes that at least half of the tiles do not exceed.
+    /// The bytes of the median tile: the lowest number of bytes that at least half of the tiles do
+    /// not exceed.
     pub median: u64,
-    /// The lowest number of bytes that at least 95 % of the tiles do not exceed.
+    /// The 95th percentile of the bytes of tiles: the lowest number that at least 95 % of the tiles
+    /// do not exceed.
     pub percentile_95: u64,
     /// The number of tiles in each range of bytes, ascending. 20 ranges of equal width reach from 0
     /// to the limit; one more, if needed, has all tiles over the limit.
@@ -148,17 +150,18 @@ pub struct Cut {
     /// before every cut.
     pub layer_from: Option<String>,
     /// Bytes of all variables that cross the cut in either direction, over all tiles. Each variable
-    /// is added once, including variables between stages further away.
+    /// is added once. Variables between stages that are not next to the cut are included.
     pub bytes: u64,
     /// Bytes over all tiles of the always-live variables that layers on both sides of the cut use,
     /// so that each side needs a copy.
     pub duplicated: u64,
-    /// The effect of moving the last layer before the cut, or the first layer after it, to the
-    /// other side, unless that leaves a stage empty. Empty if the effects were not computed.
+    /// The effect of moving one layer across the cut: the last layer before it, or the first layer
+    /// after it. A move that leaves a stage empty is left out. Empty if the effects were not
+    /// computed.
     pub moves: Vec<Move>,
 }
 
-/// The effect on memory of moving one layer across a cut.
+/// How moving one layer across a cut would change the memory of the stages on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Move {
@@ -166,15 +169,16 @@ pub struct Move {
     pub layers: LayerNames,
     /// The index of the stage that the layer moves to.
     pub to_stage: u32,
-    /// Bytes after the move on the fullest tile of the stage before the cut, and on that of the
-    /// stage after the cut.
+    /// Bytes on the fullest tile of the stage before the cut and of the stage after the cut, if the
+    /// layer moves.
     pub fullest_tile_bytes: [u64; 2],
-    /// By how many bytes the entries of `fullest_tile_bytes` grow by the move, below 0 for less.
+    /// By how many bytes the move makes the entries of `fullest_tile_bytes` grow; below 0 if they
+    /// shrink.
     pub change: [i64; 2],
 }
 
 impl Split {
-    /// Returns one entry per stage: the names of its layers.
+    /// Returns the names of the layers of each stage of the split, in order.
     pub fn layers(&self) -> Vec<LayerNames> {
         self.stages
             .iter()
@@ -213,7 +217,7 @@ impl Stage {
     pub fn update(&self) -> Option<&StageUpdate> {
         self.pipeline.as_ref()?.update.as_ref()
     }
-    /// Returns the names of the stage's layers except In and Out, in order.
+    /// Returns the names of the stage's layers, in order, without In and Out.
     pub fn named_layers(&self) -> impl Iterator<Item = &str> {
         let count = self.layers.len() - usize::from(self.has_out);
         self.layers[..count].iter().flatten().map(String::as_str)
@@ -221,12 +225,11 @@ impl Stage {
 }
 
 impl Fullness {
-    /// Returns the distribution of bytes over tiles. `tiles` has the bytes of each tile, and
-    /// `limit` is the limit of a tile in bytes.
+    /// Returns the distribution of the bytes of a stage over tiles. `tiles` has the bytes of each
+    /// tile, and `limit` the bytes that a tile may have.
     pub(super) fn of(tiles: impl Iterator<Item = u64>, limit: u64) -> Self {
         let mut bytes: Vec<u64> = tiles.collect();
         bytes.sort_unstable();
-        // Returns the lowest number of bytes that `percent` % of the tiles do not exceed.
         let percentile = |percent: usize| {
             let place = (bytes.len() * percent).div_ceil(100);
             bytes.get(place.saturating_sub(1)).copied().unwrap_or(0)
@@ -242,15 +245,15 @@ impl Fullness {
 /// Number of ranges into which a histogram divides the bytes from 0 to the limit.
 const BUCKETS: u64 = 20;
 
-/// Returns the number of tiles in each range of bytes that [`Fullness::histogram`] describes.
-/// `bytes` has one entry per tile, in ascending order.
+/// Counts the tiles in each of the ranges of bytes that [`Fullness::histogram`] describes. `bytes`
+/// has the bytes of each tile, in ascending order.
 pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
     let width = limit.div_ceil(BUCKETS).max(1);
     let within = (0..BUCKETS)
         .map(|number| number * width)
         .take_while(|&below| below < limit)
         .map(|below| {
-            let from = if below == 0 { 0 } else { below + 1 };
+            let from = below + u64::from(below > 0);
             (from, below.saturating_add(width).min(limit))
         });
     let highest = bytes.last().filter(|&&bytes| bytes > limit);
@@ -258,8 +261,7 @@ pub(super) fn histogram(bytes: &[u64], limit: u64) -> Vec<Bucket> {
         .chain(highest.map(|&bytes| (limit + 1, bytes)))
         .map(|(from, to)| {
             let below = bytes.partition_point(|&bytes| bytes < from);
-            let tiles = bytes.partition_point(|&bytes| bytes <= to) - below;
-            let tiles = tiles as u32;
+            let tiles = (bytes.partition_point(|&bytes| bytes <= to) - below) as u32;
             Bucket { from, to, tiles }
         })
         .collect()

@@ -1,49 +1,51 @@
 //! The time of one step of the pipeline (docs/model.md, "Time").
 
-use crate::search::SearchResult;
-use crate::search::{Claim, PipelineCosts};
+use crate::search::{Claim, PipelineCosts, SearchResult};
 use crate::solve::{CompiledStage, Plan};
 use crate::time::{StepTime, narrow};
 use crate::wording::grouped;
 use serde::{Deserialize, Serialize};
 
 /// The time of one step: all micro-batches through all stages, and the weight update.
-// `StepTime` is a separate type because searches compare its numbers in 128 bits, and not every
-// reader of JSON keeps numbers of that size.
+// `StepTime` has the numbers of `StepFacts` in 128 bits, in which searches compare them. Not every
+// reader of JSON can read numbers of that size, so the report has its own type.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StepFacts {
-    /// Number of micro-batches of the step, over which gradients are accumulated: the number that
-    /// the user gave, or 128, since a profile does not record it; more if the schedule requires it.
+    /// Number of micro-batches of a step, over which gradients are accumulated. A profile does not
+    /// record this number: it is what the user gave, otherwise 128, or more if the schedule
+    /// requires it.
     pub micro_batches: u64,
     /// Number of micro-batches that the user gave; `null` if the user gave none.
     pub given_micro_batches: Option<u64>,
-    /// Number of samples of a micro-batch, if the user gave it; otherwise `null`.
+    /// Number of samples of a micro-batch; `null` if the user gave no number.
     pub micro_batch: Option<u64>,
-    /// Number of replicas that run the step side by side.
+    /// Number of replicas that run the step in parallel.
     pub replicas: u64,
-    /// Cycles of the whole step, with the weight update and, if the clock is known, with copies
+    /// Cycles of the whole step, including the weight update and, if the clock is known, the copies
     /// between IPUs.
     pub cycles: u64,
-    /// Cycles by which one more micro-batch lengthens the step while every stage has work.
+    /// Cycles by which one more micro-batch lengthens the step while the pipeline is full.
     pub steady_cycles: u64,
-    /// Cycles that are lost while the pipeline fills and drains.
+    /// Cycles of the step in which the pipeline fills and drains, so that stages are idle.
     pub ramp_cycles: u64,
-    /// Cycles of the weight update, with loading and storing of optimizer state if the bandwidth is
-    /// given.
+    /// Cycles of the weight update. They include loading and storing optimizer state if the
+    /// streaming bandwidth is given.
     pub update_cycles: u64,
-    /// Cycles of the copies between IPUs in the step; `null` if the clock is unknown. Then `cycles`
-    /// does not include copies.
+    /// Cycles of the copies between IPUs in the step. They need the clock, without which this is
+    /// `null` and `cycles` includes no copies.
     pub copy_cycles: Option<u64>,
     /// Bytes that the IPUs of one replica load from and store to memory outside the IPUs in the
     /// step; `null` if all optimizer state is on the chip.
     pub streamed_bytes: Option<u64>,
     /// Whether `cycles` includes the time of `streamed_bytes`, which needs `--streaming-bandwidth`
-    /// and the clock; `null` if `streamed_bytes` is.
+    /// and the clock; `null` if `streamed_bytes` is `null`.
     pub streaming_is_counted: Option<bool>,
-    /// The index of the stage with the most cycles for a micro-batch; the first one of a tie.
+    /// The index of the slowest stage, which has the most cycles for a micro-batch; of equally slow
+    /// stages, the first one.
     pub slowest_stage: u32,
-    /// The share of the step's cycles, from 0 to 1, that a pipeline that is always full would take.
+    /// The efficiency of the pipeline, from 0 to 1: the cycles that an always full pipeline would
+    /// take for the step, divided by `cycles`.
     pub efficiency: f64,
     /// The time of the step in milliseconds; `null` if the profile lacks the target's clock.
     pub milliseconds: Option<f64>,
@@ -69,8 +71,8 @@ impl StepFacts {
         Self::of(costs, &plan, costs.problem().step(&plan), costs.replicas())
     }
 
-    /// Computes the time of a step of the split in `claim`, the best split for a request with
-    /// changed options. Returns `None` if the profile has no cycles.
+    /// Computes the time of a step of the best split for a changed request, which is in `claim`.
+    /// Returns `None` if the profile has no cycles.
     pub(super) fn of_claim(claim: &Claim<'_>) -> Option<Self> {
         let (solution, replicas) = (&claim.best.solution, claim.best.replicas);
         Self::of(&claim.costs, &solution.plan, solution.score.step, replicas)
@@ -118,8 +120,8 @@ impl StepFacts {
         })
     }
 
-    /// Returns the time of the step divided by the number of its micro-batches, in milliseconds, or
-    /// `None` if the time of the step is unknown.
+    /// Returns the average time of a micro-batch in milliseconds: the time of the step divided by
+    /// the number of its micro-batches. Returns `None` if the time of the step is unknown.
     pub(super) fn milliseconds_of_micro_batch(&self) -> Option<f64> {
         Some(self.milliseconds? / self.micro_batches.max(1) as f64)
     }
@@ -134,7 +136,7 @@ pub fn nanoseconds(cycles: u128, clock_hertz: u64) -> u128 {
 }
 
 /// Formats a number with three significant digits and at most three decimals. A number of 100 or
-/// more is rounded to a whole number, all of whose digits are shown.
+/// more becomes a whole number with all its digits.
 pub fn three_digits(number: f64) -> String {
     let decimals = match number {
         _ if number >= 1000.0 => return grouped(number.round() as u64),

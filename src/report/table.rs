@@ -1,12 +1,11 @@
-//! The table that every form of output shows: rows of cells in typed columns. Each column is
-//! declared once, with the fields or expressions that fill its cells, and each form shows some of
-//! the columns. If the cells of a column are a field of the rows' items, the path of this field is
-//! also the column's place in the JSON form, and the compiler checks that the field exists.
+//! The table that every form of output shows: rows of cells in typed columns. A column is declared
+//! once, with the field or expression that fills its cells, and each form of output shows some of
+//! the columns. If a field fills a column, the path of the field is also the place of the column's
+//! values in the JSON report, and the compiler checks that the field exists.
 
 use super::{Report, join};
 use crate::model::{LayerNames, PseudoLayers};
-use crate::wording::displayed;
-use crate::wording::{grouped_signed, share};
+use crate::wording::{displayed, grouped_signed, share};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -16,15 +15,17 @@ use std::borrow::Cow;
 pub struct Table {
     /// The name of the table, such as `stages`, by which readers tell several printed tables apart.
     pub name: &'static str,
-    /// The pseudo-layers of the report, which determine how the layer without a name is shown.
+    /// The pseudo-layers of the report, which determine whether the position before the layers is
+    /// shown as In or None.
     #[serde(skip)]
     pub pseudo_layers: PseudoLayers,
-    /// The columns of the table, in order.
+    /// The columns of the table, from left to right.
     pub columns: Vec<Column>,
-    /// The rows of the table, in order.
+    /// The rows of the table, from top to bottom.
     pub rows: Vec<Row>,
-    /// The names of the columns that a terminal and Markdown show, in order, with commas between;
-    /// all columns if empty. A terminal, which has short lines, leaves out names in parentheses.
+    /// The names of the columns that people see on a terminal and in Markdown, in order, with
+    /// commas between; empty for all columns. A terminal leaves out columns in parentheses, since
+    /// its lines are short.
     #[serde(skip)]
     pub for_people: &'static str,
     /// Whether a terminal draws a bar beside each row, which shows the row's share of a limit.
@@ -32,25 +33,25 @@ pub struct Table {
     pub has_bars: bool,
 }
 
-/// A column of a table.
+/// A column of a table: its name, and the kind of its values.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Column {
-    /// The name of the column.
+    /// The name of the column, which is also its heading.
     pub name: Cow<'static, str>,
-    /// The kind of value in the cells of the column, which determines how they are shown.
+    /// The kind of value in the cells of the column, which determines how the values are shown.
     pub kind: Kind,
-    /// The place of the column's values in the JSON form, as a JSON pointer that is appended to the
-    /// pointer of the row. If it contains `{}`, the pointer of the row replaces that instead. Empty
-    /// if the values have no place.
+    /// Where the column's values are in the JSON report: a JSON pointer to append to the pointer of
+    /// the row. If the column's pointer contains `{}`, the row's pointer is inserted there instead.
+    /// Empty if the report does not have the values.
     pub at: &'static str,
-    /// The forms and the values with which the column is shown.
+    /// The condition under which forms of output show the column.
     #[serde(skip)]
     pub when: When,
 }
 
-/// The condition under which a column is shown: in which forms of output, and for which values of
-/// its cells. People read all forms except CSV, which programs read.
+/// The condition under which a column is shown, by form of output and by the values of its cells.
+/// People read all forms except CSV, which programs read.
 #[derive(Debug, Clone, Copy)]
 pub enum When {
     /// Show the column in every form, whatever its values are.
@@ -82,37 +83,38 @@ pub enum Form {
     Csv,
 }
 
-/// The kind of value in the cells of a column, which determines how they are shown.
+/// The kind of value in the cells of a column, which determines how the values are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The column has short texts.
+    /// The cells of the column are short texts of PopLiner.
     Text,
-    /// The column has long names that come from a file.
+    /// The cells of the column are names from a file, which can be long.
     Name,
-    /// The column has names of layers.
+    /// The cells of the column are names of layers.
     Layers,
-    /// The column has counts of things, such as tiles or cycles, or indices of things.
+    /// The cells of the column are counts, of cycles for example, or indices, of tiles for example.
     Count,
-    /// The column has numbers of bytes.
+    /// The cells of the column are numbers of bytes.
     Bytes,
-    /// The column has the free bytes below a limit, which are below 0 if the limit is exceeded.
+    /// The cells of the column are bytes that stay free below a limit, and are below 0 if the limit
+    /// is exceeded.
     Free,
-    /// The column has differences in bytes, which can be below 0.
+    /// The cells of the column are differences in bytes, which can be below 0.
     Change,
-    /// The column has shares of a whole, which are shown in per cent.
+    /// The cells of the column are shares of a whole, shown in per cent.
     Share,
 }
 
-/// A row of a table.
+/// A row of a table, which shows one item of a list of the report.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Row {
-    /// The place of the row's item in the JSON form, as a JSON pointer such as `/cuts/0`; empty if
-    /// the item has none.
+    /// Where the item of the row is in the JSON report, as a JSON pointer such as `/cuts/0`; empty
+    /// if the report does not have the item.
     pub at: String,
-    /// The cells of the row, one for each column.
+    /// The cells of the table's row, one for each column.
     pub cells: Vec<Cell>,
 }
 
@@ -121,13 +123,13 @@ pub struct Row {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Cell {
-    /// No value, since it is unknown or does not apply.
+    /// The cell is empty, since its value is unknown or does not apply.
     Empty,
-    /// Text, which may come from a file.
+    /// A text, which may come from a file and must then be escaped.
     Text(String),
     /// A truth value, shown as `yes` or `no`.
     Bool(bool),
-    /// A whole number, such as bytes, tiles or cycles; the column says which.
+    /// A whole number, such as bytes, tiles or cycles; the kind of the column says which.
     Number(i128),
     /// The name of one layer; `None` for the first position of the layer order.
     #[serde(serialize_with = "layer")]
@@ -136,11 +138,11 @@ pub enum Cell {
         schemars(with = "std::collections::BTreeMap<String, Option<String>>")
     )]
     Layer(Option<String>),
-    /// The names of the layers of one stage.
+    /// The names of the layers of one stage, which people see shortened if they are many.
     Layers(LayerNames),
-    /// The names of the layers of each stage of a split.
+    /// The names of the layers of each stage of a split, such as `[ In 0 | 1 Out ]`.
     Stages(Vec<LayerNames>),
-    /// A part in bytes and the whole in bytes, shown in per cent.
+    /// A number of bytes and the limit or whole that it is a part of, shown in per cent.
     Share(u64, u64),
 }
 
@@ -182,15 +184,15 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// Serializes the name of a layer as an object with the key `layer`. Without the key, `None`, which
-/// is the first position of the layer order, would be `null`, which stands for an empty cell.
+/// Serializes the name of a layer as an object with the key `layer`. The first position of the
+/// layer order has the name `None`, which as a bare `null` would look like an empty cell.
 fn layer<S: serde::Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map([("layer", name)])
 }
 
 impl Cell {
-    /// Returns the text of the cell for people, with digits in groups and with long lists of layers
-    /// shortened. `order` determines whether the layer without a name is called In or None.
+    /// Returns the text of the cell for people: digits are grouped, and long lists of layers are
+    /// shortened. `order` determines whether the position before the layers is called In or None.
     pub(super) fn displayed(&self, order: PseudoLayers) -> String {
         match self {
             Cell::Text(text) => displayed(text),
@@ -202,8 +204,8 @@ impl Cell {
         }
     }
 
-    /// Returns the text of the cell for programs, with whole names and without separators in
-    /// numbers. `order` determines whether the layer without a name is called In or None.
+    /// Returns the text of the cell for programs: names are whole, and numbers have no separators.
+    /// `order` determines whether the position before the layers is called In or None.
     pub(super) fn plain(&self, order: PseudoLayers) -> String {
         let names = |layers: &LayerNames| order.names_of(layers).join(" ");
         match self {
@@ -220,9 +222,8 @@ impl Cell {
 }
 
 impl Column {
-    /// Returns the key of the column in JSON: the column's name in lower case with underscores,
-    /// such as `peak_memory`. A name that was made at run time, such as a name from a file, stays
-    /// unchanged.
+    /// Returns the key of the column in JSON: its name in lower case with underscores, such as
+    /// `peak_memory`. A name that comes from a file, such as the name of a layer, stays unchanged.
     pub(super) fn key(&self) -> String {
         let name = match &self.name {
             Cow::Borrowed(name) => name.split(|c: char| !c.is_ascii_alphanumeric()),
@@ -234,8 +235,8 @@ impl Column {
         )
     }
 
-    /// Makes a column that every form of output shows. `at` is the place of the column's values in
-    /// the JSON form (`Column::at`), or empty if they have none.
+    /// Makes a column that every form of output shows. `at` is a JSON pointer from the row's item
+    /// to the column's value in the JSON report; empty if the report does not have the value.
     pub const fn new(name: &'static str, kind: Kind, at: &'static str) -> Self {
         Self {
             name: Cow::Borrowed(name),
@@ -245,13 +246,13 @@ impl Column {
         }
     }
 
-    /// Returns the column with `when` as the condition under which forms of output show it.
+    /// Sets the condition `when` under which forms of output show the column.
     pub const fn shown(mut self, when: When) -> Self {
         self.when = when;
         self
     }
 
-    /// Returns whether the cells of the column are numbers, which tables align to the right.
+    /// Returns whether the cells of the column are numbers, which are aligned to the right.
     pub fn is_number(&self) -> bool {
         matches!(
             self.kind,
@@ -261,7 +262,7 @@ impl Column {
 }
 
 impl Table {
-    /// Makes a table with a name and columns, but without rows.
+    /// Makes a table that has no rows yet.
     pub fn new(name: &'static str, columns: Vec<Column>) -> Self {
         Self {
             name,
@@ -270,9 +271,8 @@ impl Table {
         }
     }
 
-    /// Completes a table whose rows are the items of one list of `report`, at the place `list` in
-    /// the JSON form, such as `/cuts`. Sets the place of each row in the JSON form, the columns to
-    /// show to people (`for_people`), and the pseudo-layers of the report.
+    /// Completes a table whose rows are the items of one list of `report`. `list` is the JSON
+    /// pointer to this list, such as `/cuts`, and `for_people` names the columns that people see.
     pub(super) fn of(mut self, report: &Report, list: &str, for_people: &'static str) -> Self {
         self.pseudo_layers = report.pseudo_layers;
         self.for_people = for_people;
@@ -282,20 +282,22 @@ impl Table {
         self
     }
 
-    /// Adds a row. `cells` has one entry per column, in order.
+    /// Adds a row to the table; `cells` has its values, one for each column.
     pub fn row(&mut self, cells: Vec<Cell>) {
-        let at = String::new();
-        self.rows.push(Row { at, cells });
+        self.rows.push(Row {
+            at: String::new(),
+            cells,
+        });
     }
 
-    /// Removes the columns whose names are in `names`. Names that the table lacks are ignored.
+    /// Removes the columns that have one of `names`. Names of other columns are ignored.
     pub fn without(self, names: &[&str]) -> Self {
         self.kept(|column, _| !names.contains(&&*column.name))
     }
 
-    /// Returns the table with only the columns that the form of output `form` shows, by the
-    /// condition (`When`) of each column. For a terminal and for Markdown, the columns are those
-    /// that `for_people` lists, in its order, unless it is empty.
+    /// Returns the table with only the columns that the form of output `form` shows. On a terminal
+    /// and in Markdown, these are the columns that `for_people` lists, in its order. The condition
+    /// (`When`) of a column can hide it in any form.
     ///
     /// # Panics
     /// When `for_people` names a column that the table lacks.
@@ -331,9 +333,9 @@ impl Table {
         }
     }
 
-    /// Returns the table with only the columns that `is_kept` accepts. The arguments of `is_kept`
-    /// are a column and its largest absolute value, which is 0 if all cells are empty, and
-    /// `u128::MAX` if some cell is no number.
+    /// Returns the table with only the columns that `is_kept` accepts, given a column and its
+    /// largest absolute value. This value is 0 if all cells are empty, and `u128::MAX` if some cell
+    /// is no number, so that columns of text count as filled.
     fn kept(self, is_kept: impl Fn(&Column, u128) -> bool) -> Self {
         let max = |place: usize| {
             self.rows
@@ -352,8 +354,7 @@ impl Table {
         self.at(&places)
     }
 
-    /// Returns the table with only the columns whose indices are in `places`, in the order of
-    /// `places`.
+    /// Returns the table with only the columns at the indices `places`, in the order of `places`.
     pub(super) fn at(mut self, places: &[usize]) -> Self {
         fn chosen<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
             places.iter().map(|&place| all[place].clone()).collect()
@@ -365,8 +366,8 @@ impl Table {
         self
     }
 
-    /// Returns one entry per bar beside a row, with the bytes and the limit that the bar shows, or
-    /// an empty list if the table has no bars.
+    /// Returns the bytes and the limit that the bar beside each row shows; an empty list if the
+    /// table has no bars.
     pub(super) fn bars(&self) -> Vec<(u64, u64)> {
         self.rows
             .iter()
@@ -379,13 +380,13 @@ impl Table {
             .collect()
     }
 
-    /// Returns the highest limit that the bars show, or `None` if the table has no bars.
+    /// Returns the highest limit that the bars beside rows show; `None` if the table has no bars.
     pub(super) fn highest_limit(&self) -> Option<u64> {
         self.bars().into_iter().map(|(_, limit)| limit).max()
     }
 
-    /// Makes a square matrix of bytes. `layers` has the names of the columns, which are also the
-    /// names of the rows, and `cells` has one entry per row, with the bytes for each column.
+    /// Makes a square table of bytes between layers. `layers` names the columns and also the rows,
+    /// and `cells` has the bytes of each row, one number for each column.
     pub fn matrix(name: &'static str, layers: &[String], cells: &[Vec<u64>]) -> Self {
         let mut table = Self::new(name, vec![Column::new("Layer", Kind::Text, "")]);
         table.columns.extend(layers.iter().map(|layer| Column {
@@ -404,12 +405,11 @@ impl Table {
     }
 }
 
-/// Makes a table from the name, the list of items (one for each row), the names of the variables
-/// for the item and, if cells need it, for the row's index, and the columns in the order of the CSV
-/// form. A column consists of a variant of `When` (left out if the column is always shown), the
-/// column's name, a variant of `Kind`, and the cell in parentheses: the path of a field of the
-/// item, such as `(.fullest_tile.bytes)`, or an expression. `let` bindings that cells use may
-/// precede the columns.
+/// Makes a table from its name, the items of its rows, the names of variables for the item and for
+/// its index, and the columns in the order of the CSV form. A column has an optional variant of
+/// `When`, its name, a variant of `Kind`, and in parentheses the cell: a field of the item, such as
+/// `(.fullest_tile.bytes)`, or an expression. `let` bindings that cells use may precede the
+/// columns.
 macro_rules! table {
     ($name:literal, $rows:expr, |$row:tt $(, $place:ident)?| $(let $variable:ident = $value:expr;)* {
         $($($when:ident)? $column:literal $kind:ident $cell:tt,)*

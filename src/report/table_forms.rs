@@ -1,4 +1,4 @@
-//! Tables for programs, on standard output and in files: with aligned columns, as JSON, or with
+//! Writes tables for programs to standard output and files: with aligned columns, as JSON, or with
 //! tabs or commas between cells.
 
 use super::sections::blocks;
@@ -28,8 +28,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the format to use on standard output: `Auto` becomes `Table` if standard output is a
-    /// terminal. Any other format, and `Auto` elsewhere, stays unchanged.
+    /// Chooses the format for standard output: `Auto` becomes `Table` on a terminal. Any other
+    /// format stays unchanged, and so does `Auto` if the output goes to a file or pipe.
     pub fn on(self, is_terminal: bool) -> Self {
         match self {
             Format::Auto if is_terminal => Format::Table,
@@ -71,10 +71,9 @@ impl Table {
         writeln!(out, "{text}")
     }
 
-    /// Returns a cell as a JSON value: `null` for an empty cell, a number if it fits into 64 bits
-    /// (otherwise its digits as text), a share as a number from 0 to 1, and the layers of a stage
-    /// as an array of names. If `column` is a column of numbers, text that is a number becomes a
-    /// number.
+    /// Converts a cell to a JSON value: `null` for an empty cell, a number if it fits into 64 bits
+    /// (otherwise its digits as text), a number from 0 to 1 for a share, and an array of names for
+    /// the layers of a stage. In a column of numbers, text such as `1.5` becomes a number.
     fn value(&self, column: &Column, cell: &Cell) -> Value {
         let names = |layers: &LayerNames| -> Value {
             self.pseudo_layers
@@ -102,7 +101,7 @@ impl Table {
     }
 
     /// Writes a header with the names of the columns, and all rows. `delimiter`, a tab or a comma,
-    /// separates the cells. With either delimiter, cells are quoted by the rules of CSV.
+    /// separates the cells. Cells are quoted by the rules of CSV, also between tabs.
     fn write_delimited(&self, delimiter: u8, out: &mut impl Write) -> io::Result<()> {
         let mut writer = csv::WriterBuilder::new()
             .delimiter(delimiter)
@@ -119,8 +118,8 @@ impl Table {
     }
 }
 
-/// Converts an error of the CSV library to an I/O error of the same kind. Callers recognize a
-/// closed pipe by this kind, which the library's own conversion hides.
+/// Converts an error of the CSV library to an I/O error of the same kind. By this kind, callers
+/// recognize a closed pipe. The conversion that the library offers hides the kind.
 fn without_wrapping(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -129,12 +128,10 @@ fn without_wrapping(error: csv::Error) -> io::Error {
 }
 
 impl Report {
-    /// Returns the tables that a report prints on standard output. People get only the table of
-    /// stages or of IPUs, since they read everything else as sentences. Programs get all tables.
-    /// For a model, these are the table of the split's stages, if there is a split, and the table
-    /// of layers. For a compilation, these are the tables of the IPUs, of their categories, and of
-    /// the comparison with a prediction. All bytes are exact. The limit of a stage is the limit of
-    /// its IPU. Cells for unknown numbers, such as cycles, are empty.
+    /// Returns the tables that a report prints on standard output. People get one table, of stages
+    /// or IPUs, and read the rest as sentences. Programs get all tables: for a model, those of the
+    /// split's stages and of the layers; for a compilation, those of the IPUs, of their categories,
+    /// and of the comparison with a prediction. Cells of unknown values, such as cycles, are empty.
     pub fn tables(&self, format: Format) -> Vec<Table> {
         let (form, most) = match format {
             Format::Table => (Form::Terminal, 1),

@@ -1,6 +1,6 @@
 //! Tables of a model, its split, a sweep and a plan. Each table has all columns in the order of the
 //! CSV form, and a list of the columns that people see. New columns are added at the end, so that
-//! programs can refer to columns by index.
+//! programs can keep referring to columns by index.
 
 use super::{BestSplit, Cell, Report, StepFacts, Table, join, step, table};
 use crate::memory::StatePlace;
@@ -63,8 +63,8 @@ fn stage_cycles(report: &Report, stage: usize) -> Option<u64> {
     Some(own.micro_batch_cycles.unwrap_or(own.cycles))
 }
 
-/// Returns the text for a number of cycles: the time in milliseconds, or the number of cycles if
-/// the clock frequency is unknown.
+/// Formats cycles as time in milliseconds, or as the number of cycles if the clock frequency is
+/// unknown.
 fn time(cycles: u64, report: &Report) -> String {
     match report.provenance.target.clock_hz {
         Some(clock) => {
@@ -101,11 +101,11 @@ pub fn layers(report: &Report) -> Table {
     )
 }
 
-/// Maximum number of rows in the table of the largest layers.
+/// Upper bound on the rows of the table of the largest layers.
 const LARGEST: usize = 5;
 
-/// Makes the table of the layers with the most bytes on their fullest tile: at most 5 rows, in
-/// descending order of these bytes.
+/// Makes the table of the layers that need the most bytes on their fullest tile, in descending
+/// order of these bytes, with at most 5 rows.
 pub fn largest_layers(report: &Report) -> Table {
     let table = layers(report);
     let mut rows: Vec<_> = table
@@ -120,7 +120,7 @@ pub fn largest_layers(report: &Report) -> Table {
 }
 
 /// Makes the table of cuts: a row for each boundary between two stages, with the bytes that cross
-/// this boundary.
+/// the boundary.
 pub fn cuts(report: &Report) -> Table {
     table!("cuts", &report.cuts, |cut| {
         "Cut" Text (format!("IPU {} to {}", i64::from(cut.stage) - 1, cut.stage)),
@@ -227,15 +227,14 @@ pub fn plan_table(report: &Report) -> Table {
     )
 }
 
-/// Returns the text that lists the available memory proportions of a split's stages, or `None` if
-/// they are unknown.
+/// Returns the available memory proportions of a split's stages as text; `None` if they are
+/// unknown.
 fn amps(row: &BestSplit) -> Option<String> {
     (!row.amps.is_empty()).then(|| join(row.amps.iter(), " "))
 }
 
-/// Returns the text that names the place of a split's optimizer state and, if replicas share the
-/// state, the number of replicas. Returns `None` if all optimizer state is on the chip and not
-/// shared.
+/// Returns where a split keeps its optimizer state and, if replicas share the state, the number of
+/// replicas. Returns `None` if each IPU has all of its state on the chip, as usual.
 fn elsewhere(row: &BestSplit) -> Option<String> {
     match row.state {
         StatePlace::OnChip => None,

@@ -10,9 +10,8 @@ use crate::wording::Units;
 use aligned::with_bars;
 use clap::builder::styling::AnsiColor;
 
-/// Returns the sections of a report that `is_wanted` accepts as text for a terminal: one text for
-/// each sentence or table, together with its section, in order. The text of a table has several
-/// lines.
+/// Returns the sections of a report that `is_wanted` accepts as text for a terminal. Each sentence
+/// or table is one entry, together with its section; the text of a table has several lines.
 pub fn sections(
     report: &Report,
     look: &TextStyle,
@@ -23,8 +22,8 @@ pub fn sections(
         .collect()
 }
 
-/// Returns the text of all sections of a report that belong to `parts` of a terminal's output, in
-/// order. The text does not end with a line feed.
+/// Returns the sections of a report that belong to the given `parts` of a terminal's output, as one
+/// text. The text does not end with a line feed.
 pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
     join(
         sections(report, look, |section| parts.contains(&section.part))
@@ -35,8 +34,8 @@ pub fn text(report: &Report, look: &TextStyle, parts: &[ScreenPart]) -> String {
 }
 
 /// Returns the text of `block`, a sentence or table of a section, for a terminal. All amounts of
-/// memory have the same unit, which is chosen to suit the report's limit. Returns `None` for a
-/// label, which only documents show.
+/// memory have one unit, which suits the limit of a tile. Returns `None` for a label, which only
+/// documents show.
 fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
     let limit = report.memory.limit;
     let part =
@@ -51,16 +50,15 @@ fn block(report: &Report, look: &TextStyle, block: Block) -> Option<String> {
 }
 
 /// Returns the text of a verdict, such as `SUCCESS: [ In 0 1 2 | 3 4 5 Out ]`, or `FAILURE:` and
-/// the reason. `sentence` is the text after the first word, and `fits` is `None` if the report has
-/// no verdict.
+/// the reason. `sentence` is the text after the first word. `fits` is `None` if contradictions in
+/// the profile prevent a verdict.
 fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> String {
-    let (tone, word) = match fits {
-        Some(true) => (Severity::Good, "SUCCESS:"),
-        Some(false) => (Severity::Bad, "FAILURE:"),
-        None => (Severity::Bad, NO_VERDICT),
+    let (tone, word, colon) = match fits {
+        Some(true) => (Severity::Good, "SUCCESS:", ""),
+        Some(false) => (Severity::Bad, "FAILURE:", ""),
+        None => (Severity::Bad, NO_VERDICT, ":"),
     };
     let word = look.toned(tone, word);
-    let colon = if fits.is_none() { ":" } else { "" };
     match sentence {
         Some(sentence) => format!("{word}{colon} {sentence}"),
         None => word,
@@ -70,40 +68,40 @@ fn verdict(look: &TextStyle, fits: Option<bool>, sentence: Option<String>) -> St
 /// The style of text for people: units of memory, colours and width.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct TextStyle {
-    /// The units in which amounts of memory are written.
+    /// The units in which amounts of memory are written, such as KiB.
     pub units: Units,
     /// The terminal that shows the text; `None` if the text goes to a pipe or a file.
     pub screen: Option<Screen>,
-    /// The width in columns that the user requests, by the environment variable `COLUMNS`, for text
-    /// that goes to a pipe or a file.
+    /// The width in columns for text that goes to a pipe or a file, as the environment variable
+    /// `COLUMNS` requests it.
     pub columns: Option<usize>,
 }
 
-/// The properties of a terminal.
+/// What a terminal can show: its width, colours and characters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Screen {
     /// The width of the terminal in columns.
     pub width: usize,
-    /// Whether text may be coloured.
+    /// Whether text on the terminal may be coloured.
     pub colour: bool,
     /// Whether the terminal can show characters that are not ASCII.
     pub unicode: bool,
 }
 
-/// The severity of a text, which its colour expresses.
+/// How good or bad a text is, which its colour on a terminal shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Severity {
-    /// A good result, shown in green.
+    /// The text is good news, shown in green.
     Good,
-    /// Something that deserves attention, shown in yellow.
+    /// The text deserves attention, shown in yellow.
     Notable,
-    /// Something that is wrong, shown in red.
+    /// The text is bad news, shown in red.
     Bad,
 }
 
 impl TextStyle {
-    /// Returns `text` in the colour of the severity `tone` if the terminal has colours, or
-    /// unchanged otherwise.
+    /// Returns `text` in the colour of the severity `tone`, or unchanged if the output has no
+    /// colours.
     pub fn toned(&self, tone: Severity, text: &str) -> String {
         if !self.screen.is_some_and(|screen| screen.colour) {
             return text.to_string();
@@ -123,9 +121,9 @@ impl TextStyle {
         self.screen.map(|screen| screen.width).or(self.columns)
     }
 
-    /// Returns `text` with each line that is wider than [`width`](Self::width) broken between
-    /// words, and with the text after a break indented. A single word that is wider than that, such
-    /// as a path, stays whole. If the width is unknown, `text` stays unchanged.
+    /// Breaks each line of `text` that is wider than [`width`](Self::width) between words, and
+    /// indents the rest of the line. A single word that is too wide, such as a path, stays whole.
+    /// If the width is unknown, `text` stays unchanged.
     pub fn fitted(&self, text: &str) -> String {
         match self.width() {
             Some(width) => join(text.split('\n').map(|line| broken(line, width)), "\n"),
@@ -173,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Returns a report of two stages with one limit; the second stage is over it.
+    /// Makes a report with two stages, of which the second one exceeds the limit.
     fn report() -> Report {
         let mut report = complete();
         report.given = None;
@@ -185,7 +183,6 @@ mod tests {
         report
     }
 
-    /// Returns the text of one section.
     fn section(report: &Report, id: &str, look: &TextStyle) -> String {
         let lines = sections(report, look, |section| section.id == id).into_iter();
         lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")

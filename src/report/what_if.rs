@@ -1,95 +1,96 @@
-//! Memory of splits other than the report's split. The page of `--export-html` computes this memory
-//! from the numbers in this file when the reader moves cuts.
+//! Memory of splits other than the report's split. The HTML page of `--export-html` computes this
+//! memory from the numbers in this file when the reader moves cuts.
 
 use super::answer::broken;
 use crate::memory::RangeCosts;
-use crate::search::SearchResult;
-use crate::search::near_cuts;
+use crate::search::{SearchResult, near_cuts};
 use crate::solve::Rule;
 use crate::time::PositionCycles;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::ops::Range;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 
-/// The exact bytes and cycles from which the page computes any split that a reader tries, and the
-/// best split for each number of IPUs.
+/// The exact bytes and cycles from which an HTML page computes any split that its reader tries, and
+/// the best split for each number of IPUs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WhatIf {
     /// Positions of the layer order at which a stage may begin or end, ascending, from 0 (In) to
-    /// the number of positions. If `bytes` would be too long with all positions, only positions
-    /// near the cuts of the report's split and, if there is room, of the splits in `best`.
+    /// the number of positions. If `bytes` would be too long, only positions near the cuts of the
+    /// report's split and, if there is room, near the cuts of the splits in `best`.
     pub boundaries: Vec<u32>,
-    /// The highest number of stages of a split that the reader can try.
+    /// The highest number of stages in a split that the reader of an HTML page can try.
     pub max_stages: u32,
-    /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline that
-    /// keeps copies.
+    /// Whether the bytes of a stage depend on the number of stages after it, as in a pipeline whose
+    /// stages keep copies of activations for these stages.
     pub by_stages_after: bool,
-    /// The numbers of each profile that a stage may have; one without `--amp VALUE=PROFILE`.
+    /// The bytes and cycles by profile, since each stage may have another profile; only one entry
+    /// without `--amp VALUE=PROFILE`.
     pub profiles: Vec<ProfileNumbers>,
-    /// The best split for each number of IPUs, ascending, within the limits of the run; if none
-    /// fits, the one with the lowest peak. Above 16 IPUs, without `--sweep`, only for powers of 2
-    /// and the neighbours of the number of the run.
+    /// The best split for each number of IPUs, ascending, or the split with the lowest peak where
+    /// no split fits. Above 16 IPUs, without `--sweep`, only powers of 2 and the neighbours of the
+    /// run's number of IPUs have an entry.
     pub best: Vec<SplitCuts>,
-    /// The constraints that the page checks beside the limits: the user's pins, required cuts and
-    /// layers to keep together, and ties of weights.
+    /// The constraints that the HTML page checks beside the limits: the user's pins, required cuts
+    /// and layers to keep together, and ties of weights.
     pub constraints: Vec<CheckedConstraint>,
     /// Bytes of memory of a tile, from the command line or the profile: one number for all IPUs, or
-    /// one for each IPU. Empty in a report that no command made.
+    /// one for each IPU. Empty if the report was made without a command line.
     pub memories: Vec<u64>,
-    /// For each entry of `memories`, the bytes of a tile that are kept free. The limit is the rest.
+    /// For each entry of `memories`, the bytes of a tile that are kept free (`--reserve`). The rest
+    /// is the limit.
     pub reserves: Vec<u64>,
-    /// The words about the model and the constraints with which a command line for another split
-    /// begins. Empty in a report that no command made.
+    /// The arguments about the model and the constraints with which the HTML page begins a command
+    /// line for another split. Empty if the report was made without a command line.
     pub arguments: Vec<String>,
 }
 
-/// The bytes and cycles of one profile, from which the page computes the stages that have it.
+/// The bytes and cycles of one profile, from which an HTML page computes the stages that are
+/// compiled like this profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ProfileNumbers {
     /// The available memory proportion of the profile; `null` without `--amp`.
     pub amp: Option<f64>,
-    /// Bytes on the fullest tile of each range of layers from one boundary to a later one as a
-    /// stage, by start, then by end. With `by_stages_after`, each range has several numbers, by the
-    /// number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ... up to
-    /// `max_stages` less 1, or to the number of boundaries after its end.
+    /// Bytes on the fullest tile of each possible stage, that is, of each range of layers between
+    /// two boundaries, by start, then by end. With `by_stages_after`, a range has several numbers,
+    /// by the number of stages after it: 0 for a range up to the last boundary, otherwise 1, 2, ...
+    /// up to `max_stages` less 1, or to the number of boundaries after its end.
     pub bytes: Vec<u64>,
-    /// Bytes that cross a cut, over all tiles, for a cut at each boundary except the first and the
-    /// last.
+    /// For each boundary except the first and the last, the bytes that cross a cut there, over all
+    /// tiles.
     pub cut_bytes: Vec<u64>,
     /// The cycles of one micro-batch by position of the layer order; `null` if any profile has no
     /// cycles.
     pub cycles: Option<PositionCycles>,
 }
 
-/// The best split on a number of IPUs, by its cuts.
+/// The best split on a number of IPUs, as the list of its cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SplitCuts {
-    /// The number of IPUs that the split may use.
+    /// The number of IPUs that the best split may use.
     pub ipus: u32,
-    /// Whether the split fits.
+    /// Whether the split is within the limits of all its stages.
     pub fits: bool,
     /// The first layer of each stage but stage 0, as a position in the layer order (0 for In).
     pub cuts: Vec<u32>,
 }
 
-/// A constraint on the split that the page can check.
+/// A constraint on the split, such as a pin, that an HTML page checks when its reader moves cuts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckedConstraint {
-    /// The name of the constraint, for the message that a split breaks it.
+    /// The name of the constraint, for the message that a split breaks the constraint.
     pub name: String,
-    /// The rule that a split must keep to.
+    /// The rule that a split must follow so as not to break the constraint.
     #[serde(flatten)]
     pub rule: Rule,
 }
 
 impl WhatIf {
-    /// Returns the numbers of stages after a range of layers for which `bytes` has an entry. `end`
-    /// is the index of the boundary at which the range ends, and `boundaries` is the number of
+    /// Returns for which numbers of stages after a range of layers `bytes` has an entry. `end` is
+    /// the index of the boundary at which the range ends, and `boundaries` the number of all
     /// boundaries.
     fn after(&self, boundaries: usize, end: usize) -> RangeInclusive<usize> {
         let later = boundaries.saturating_sub(end + 1);
@@ -99,7 +100,7 @@ impl WhatIf {
         }
     }
 
-    /// Returns the length that the `bytes` of each profile would have if there were `boundaries`
+    /// Computes how many entries the `bytes` of each profile would have with `boundaries`
     /// boundaries.
     fn numbers(&self, boundaries: usize) -> usize {
         (1..boundaries)
@@ -107,9 +108,8 @@ impl WhatIf {
             .sum()
     }
 
-    /// Returns what each entry of `bytes` stands for if `boundaries` are the boundaries, in the
-    /// order of the entries: the start and the end (exclusive) of a range of positions, and the
-    /// number of stages after the range.
+    /// Returns the meaning of each entry of `bytes`, in order: the start and the end (exclusive) of
+    /// a range of positions, and the number of stages after the range.
     pub(super) fn ranges(&self, boundaries: &[u32]) -> impl Iterator<Item = (u32, u32, usize)> {
         let places = 0..boundaries.len();
         places.clone().flat_map(move |start| {
@@ -120,14 +120,12 @@ impl WhatIf {
         })
     }
 
-    /// Returns the boundaries among `all` (positions, ascending) with which the `bytes` of a profile
-    /// have at most `max_numbers` entries, in ascending order: all of them or, if that is too much,
-    /// both ends of the layer order, and the boundaries near the cuts `split` and near the cuts of
-    /// the best splits, up to the largest distance that `max_numbers` allows. If it allows no
-    /// distance, the cuts of the best splits are ignored. Returns `None` if even the cuts `split`
-    /// need more entries.
+    /// Chooses the boundaries, among the positions `all`, with which the `bytes` of a profile have
+    /// at most `max_numbers` entries. Prefers all positions, then those near the cuts of the
+    /// report's split (`split`) and of the best splits, then those near `split` only. Returns
+    /// `None` if even the cuts `split` need more entries.
     fn chosen(&self, all: &[u32], split: &[u32], max_numbers: usize) -> Option<Vec<u32>> {
-        /// Maximum distance of a kept boundary from the nearest cut, in positions.
+        /// The largest distance, in positions, of a chosen boundary from the nearest cut.
         const FAR: u32 = 64;
         let fits = |boundaries: usize| self.numbers(boundaries) <= max_numbers;
         if fits(all.len()) {
@@ -146,8 +144,8 @@ impl WhatIf {
         within(&kept).or_else(|| within(&of_split))
     }
 
-    /// Returns `self` with other `boundaries` and with the numbers `profiles` for them. Leaves out
-    /// best splits with cuts at other boundaries.
+    /// Sets the boundaries and the numbers of each profile, and drops the best splits that have a
+    /// cut at no boundary.
     fn between(mut self, boundaries: Vec<u32>, profiles: Vec<ProfileNumbers>) -> Self {
         self.best.retain(|best| {
             best.cuts
@@ -161,8 +159,9 @@ impl WhatIf {
         }
     }
 
-    /// Returns a copy with at most `max_numbers` entries in the `bytes` of each profile, in which
-    /// the cuts `split` are still possible. Returns `None` if these cuts need more entries.
+    /// Returns a copy with fewer boundaries, so that the `bytes` of each profile have at most
+    /// `max_numbers` entries and an HTML page can still show the cuts `split`. Returns `None` if
+    /// these cuts need more entries.
     pub(super) fn narrowed(&self, max_numbers: usize, split: &[u32]) -> Option<Self> {
         let kept = self.chosen(&self.boundaries, split, max_numbers)?;
         let place = |at: &u32| kept.binary_search(at).ok();
@@ -184,14 +183,14 @@ impl WhatIf {
     }
 }
 
-/// Maximum number of entries in [`ProfileNumbers::bytes`], summed over all profiles; they take
-/// about 1.2 MB of JSON.
+/// Upper bound on the entries of [`ProfileNumbers::bytes`] of all profiles together, so that they
+/// take at most about 1.2 MB of an HTML page.
 const MAX_NUMBERS: usize = 150_000;
 
 impl WhatIf {
-    /// Returns the bytes and cycles of splits other than the report's split. Returns `None` if
-    /// these were not requested, if the report's split lacks layers or has more stages than the
-    /// bytes were computed for, or if the bytes of any range are missing.
+    /// Collects the bytes and cycles of other splits for the HTML page. Returns `None` if the page
+    /// was not requested, if the report's split lacks layers, or if bytes are missing for a stage
+    /// that the reader could make.
     pub(super) fn new(search: &SearchResult<'_>) -> Option<Self> {
         let all_costs: Vec<_> = match &search.near[..] {
             [] => search
@@ -249,8 +248,8 @@ impl WhatIf {
         Some(without_numbers.between(boundaries, profiles))
     }
 
-    /// Returns the best splits, the constraints and the number of stages that the reader can try,
-    /// without boundaries and without numbers. `costs` has the bytes of ranges.
+    /// Collects the best splits, the constraints and the number of stages that the reader of the
+    /// page can try. Boundaries and bytes stay empty. `costs` has the bytes of ranges of layers.
     fn without_numbers(search: &SearchResult<'_>, costs: &RangeCosts) -> Self {
         let best = best(search);
         let max_stages = best
@@ -276,8 +275,8 @@ impl WhatIf {
 }
 
 /// Returns the best split for each number of IPUs that the search tried, in the pipeline of the
-/// report's split. If the search tried no other numbers, returns only the report's split, or an
-/// empty list if the user gave that split.
+/// report's split. If the search tried one number only, returns the report's split, unless the user
+/// gave it.
 fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
     let split = |ipus: usize, fits: bool, stages: &[Range<usize>]| SplitCuts {
         ipus: ipus as u32,
@@ -294,7 +293,7 @@ fn best(search: &SearchResult<'_>) -> Vec<SplitCuts> {
         .collect()
 }
 
-/// Returns the first position of each stage except stage 0.
+/// Returns the cuts of a split, that is, the first position of each stage except stage 0.
 fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
     stages
         .iter()
@@ -307,8 +306,8 @@ fn cuts(stages: &[Range<usize>]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Returns numbers for `positions` positions of 10, 11, ... bytes, plus 100 for each stage
-    /// after.
+    /// Makes a model in which position 0 needs 10 bytes, position 1 needs 11, and so on, plus 100
+    /// bytes for each stage after a range.
     fn what_if(positions: u32, max_stages: u32, by_stages_after: bool) -> WhatIf {
         let boundaries: Vec<u32> = (0..=positions).collect();
         let mut made = WhatIf {
@@ -343,8 +342,9 @@ mod tests {
         for (positions, stages, by_stages_after, numbers) in [
             (1, 1, true, 1),
             (3, 2, false, 6),
-            // From 0: to 1 with 1 or 2 stages after, to 2 with 1, to 3 with 0. Then two ranges from
-            // 1, and one from 2.
+            // The range from boundary 0 to 1 has an entry for 1 and for 2 stages after it, the
+            // range to 2 for 1, and the range to 3 for 0. Then there are two ranges from 1 and one
+            // from 2.
             (3, 3, true, 4 + 2 + 1),
             (3, 1, true, 3),
         ] {
@@ -374,7 +374,8 @@ mod tests {
         let some = all.narrowed(500, &split).unwrap();
         let numbers = &some.profiles[0];
         assert!(numbers.bytes.len() <= 500, "{}", numbers.bytes.len());
-        // Position 20 is a cut of the best split.
+        // Position 20 (the cut of the best split) and its neighbours stay, as does the report's
+        // cut.
         for boundary in [0, 9, 10, 11, 19, 20, 21, 39, 40] {
             assert!(some.boundaries.contains(&boundary), "{:?}", some.boundaries);
         }
@@ -387,7 +388,7 @@ mod tests {
                 .map(u64::from)
                 .eq(numbers.cut_bytes.iter().copied())
         );
-        // If that is too much, only the split stays, or nothing.
+        // With too little room for the best split, only the cuts of the report's split are kept.
         let few = all.narrowed(4, &split).unwrap();
         assert_eq!((few.boundaries, few.best), (vec![0, 10, 40], vec![]));
         assert_eq!(all.narrowed(2, &split), None);

@@ -1,61 +1,57 @@
-//! Chooses the program steps that a page draws, and lists the variables that are live at these
-//! steps on the fullest tiles of the model and of its pipeline stages.
+//! Chooses the steps of the program that an HTML page draws, and lists the variables that are live
+//! at these steps on the fullest tiles of the model and of its pipeline stages.
 
 use super::Inputs;
 use crate::memory::LiveCurves;
-use crate::model::ProfileLookup;
-use crate::model::{FetchedNames, StepProgram, TileLists, TileVariable};
+use crate::model::{FetchedNames, ProfileLookup, StepProgram, TileLists, TileVariable};
 use crate::report::{CategoryAtSteps, LayerAtSteps, LiveSteps, TileAtSteps, VariableAtSteps, thin};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// Upper bound on the number of program steps that the charts of a page draw.
+/// Upper bound on the liveness steps that the charts of an HTML page draw.
 const MAX_STEPS: usize = 400;
-/// [`ChosenSteps::new`] stops halving the number of drawn steps when it is at most this number.
+/// When an HTML page would list too many variables, the number of drawn steps is halved, but not
+/// below this number.
 const MIN_STEPS: usize = 25;
-/// If the fullest tile of the model has more variables to list by name than this number, the number
-/// of drawn steps is halved repeatedly, down to [`MIN_STEPS`]. Each listed variable takes about 110
-/// bytes of the page.
+/// Upper bound on the variables that an HTML page lists by name on the fullest tile of the model,
+/// since each takes about 110 bytes of the page. If there are more, fewer steps are drawn, down to
+/// [`MIN_STEPS`].
 const MAX_LISTED: usize = 5000;
-/// Upper bound on the variables that a page lists for one drawn step on one tile. The largest
-/// variables are listed.
+/// How many of the largest variables an HTML page lists for one drawn step on one tile.
 const LARGEST_OF_STEP: usize = 20;
-/// Upper bound on the variables that a page lists for one layer on one tile. The largest variables
-/// are listed.
+/// How many of the largest variables an HTML page lists for one layer on one tile.
 const LARGEST_OF_LAYER: usize = 10;
-/// Upper bound on the fullest tiles of stages that are listed in addition to the model's fullest
+/// Upper bound on the fullest tiles of stages that an HTML page lists besides the model's fullest
 /// tile.
 const MAX_OTHERS: usize = 15;
-/// Lower bound on the tiles that are listed in addition to the model's fullest tile, unless the
-/// model has fewer tiles. If the stages have too few different fullest tiles, the next fullest
-/// tiles of the model are listed, too.
+/// How many tiles an HTML page lists besides the model's fullest tile, if the fullest tiles of
+/// stages are fewer than this. The next fullest tiles of the model are then added.
 const MIN_OTHERS: usize = 3;
-/// Upper bound on how many numbers of live bytes by layer and step a page contains (layers times
-/// drawn steps, for each listed tile). A tile that would exceed this bound gets no bytes by layer;
-/// the fullest tile of the model always gets them.
+/// Upper bound on the numbers of live bytes by layer in an HTML page (tiles times layers times
+/// drawn steps). Tiles beyond the bound have no bytes by layer; the fullest tile of the model
+/// always has them.
 const MAX_SUMS: usize = 400_000;
-/// Upper bound on the variables that a page lists by name on all tiles except the model's fullest
-/// tile, in total. The bound is divided equally among these tiles.
+/// Upper bound on the variables that an HTML page lists by name on all tiles but the model's
+/// fullest tile. These tiles have equal shares of the bound.
 const MAX_LISTED_OF_OTHERS: usize = 15_000;
 
-/// The program steps that a page draws, at most 400, and the variables that are live at these steps
+/// The steps that an HTML page draws, at most 400, and the variables that are live at these steps
 /// on the fullest tile of the model and on the other listed tiles.
 pub struct ChosenSteps<'a> {
     inputs: &'a Inputs<'a>,
-    /// The curves of live bytes of the whole model and of its fullest tile. The drawn steps are
-    /// chosen from the points of these curves.
+    /// The curves of live bytes of the whole model, whose points are candidates for drawn steps.
     curves: &'a LiveCurves,
     lists: &'a TileLists<'a>,
     steps: Vec<u32>,
-    /// One entry per listed tile, the model's fullest tile first: the index of the tile, and the
-    /// variables that the page lists by name, the largest first.
+    /// For each listed tile, its index and the variables that the HTML page lists by name, the
+    /// largest first. The model's fullest tile is the first one.
     tiles: Vec<(u32, Vec<TileVariable>)>,
 }
 
 impl<'a> ChosenSteps<'a> {
-    /// Chooses the steps to draw, and the variables to list by name on each of `tiles`. The first
-    /// of `tiles` is the fullest tile of the model; if it has too many variables to list, fewer
-    /// steps are drawn. `lists` has all variables of `tiles`.
+    /// Chooses the steps that an HTML page draws, and the variables that it lists by name on each
+    /// of `tiles`. If the first tile, the fullest one of the model, has too many variables to list,
+    /// fewer steps are drawn. `lists` has all variables of `tiles`.
     pub fn new(
         inputs: &'a Inputs<'a>,
         curves: &'a LiveCurves,
@@ -88,15 +84,15 @@ impl<'a> ChosenSteps<'a> {
         chosen
     }
 
-    /// Returns the variables to list by name on all listed tiles, the fullest tile of the model
-    /// first. The caller must look up the names of these variables.
+    /// Returns the variables that the HTML page lists by name, whose names the caller must look up.
+    /// Those of the model's fullest tile come first.
     pub fn listed(&self) -> impl Iterator<Item = &TileVariable> {
         self.tiles.iter().flat_map(|(_, listed)| listed)
     }
 
     /// Returns the live bytes of each listed tile at the drawn steps, by variable, category and
-    /// layer. `lookup` has the categories, and the programs of steps; `names` has the names of the
-    /// variables that [`listed`](Self::listed) returns.
+    /// layer. `lookup` has the categories of variables and the programs of steps; `names` has the
+    /// names of the variables that [`listed`](Self::listed) returns.
     pub fn live_steps(&self, lookup: &ProfileLookup, names: &FetchedNames<'_>) -> LiveSteps {
         let points = &self.curves.all_tiles.points;
         let not_always_live = |&step: &u32| {
@@ -128,8 +124,9 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Returns the live bytes of `tile` at each drawn step: in total, by category, and by layer.
-    /// `categories` has the names of all categories; `listed` has the variables to list by name.
+    /// Computes the live bytes of `tile` at each drawn step: in total, by category, and by layer.
+    /// `categories` has the names of all categories, and `listed` the variables that the HTML page
+    /// lists by name.
     fn tile_at_steps(
         &self,
         categories: &[String],
@@ -182,7 +179,8 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Returns `variable` with its name from `names` and with the drawn steps at which it is live.
+    /// Describes a variable for the HTML page: its name from `names`, and the drawn steps at which
+    /// the variable is live.
     fn variable(&self, variable: &TileVariable, names: &FetchedNames<'_>) -> VariableAtSteps {
         let steps = self
             .spans(variable)
@@ -195,19 +193,20 @@ impl<'a> ChosenSteps<'a> {
         }
     }
 
-    /// Returns the name of the first operation that `program` belongs to; `None` if `program`
-    /// belongs to no operation.
+    /// Returns the name of the operation that `program` belongs to, the first one if there are
+    /// several; `None` if there is none.
     fn operation(&self, program: &StepProgram) -> Option<String> {
-        let operation = self
-            .inputs
-            .model
-            .operations
-            .get(program.operation? as usize)?;
-        Some(operation.name.to_string())
+        let operations = &self.inputs.model.operations;
+        Some(
+            operations
+                .get(program.operation? as usize)?
+                .name
+                .to_string(),
+        )
     }
 
-    /// Returns the drawn steps at which `variable` is live, as half-open ranges of indices into
-    /// `steps`.
+    /// Returns when `variable` is live, as half-open ranges of indices into the list of drawn
+    /// steps.
     fn spans(&self, variable: &TileVariable) -> Vec<(usize, usize)> {
         spans(
             self.inputs.model.classes.ranges(variable.class),
@@ -215,9 +214,9 @@ impl<'a> ChosenSteps<'a> {
         )
     }
 
-    /// Returns at most `max_steps` steps to draw, ascending. The steps of peaks, of both ends of
-    /// curves, of the start of the backward pass and of both ends of layers are chosen first, then
-    /// steps of high and low points in the curve of the fullest tile.
+    /// Chooses at most `max_steps` steps to draw, ascending. First come peaks, the ends of curves,
+    /// the start of the backward pass and the ends of layers, then high and low points in the curve
+    /// of the fullest tile.
     fn steps_of_curves(&self, max_steps: usize) -> Vec<u32> {
         let on_tile = &self.curves.on_tile;
         let stages = self.inputs.peaks.stages.iter().flatten();
@@ -230,8 +229,8 @@ impl<'a> ChosenSteps<'a> {
             chosen.extend([first.saturating_sub(1), first]);
         }
         let spans = self.inputs.memory.layer_spans();
-        // Add only every n-th of the ranges of steps that run one layer, so that half of
-        // `max_steps` is left for high and low points of the curve.
+        // A deep model has more layers than an HTML page can draw steps. Half of `max_steps` is
+        // kept for high and low points of the curve, so only every n-th layer has its ends drawn.
         let every = (spans.len() * 2).div_ceil(max_steps / 2).max(1);
         chosen.extend(
             spans
@@ -249,10 +248,10 @@ impl<'a> ChosenSteps<'a> {
         chosen.into_iter().take(max_steps).collect()
     }
 
-    /// Returns the variables of `tile` to list by name, the largest first: the [`LARGEST_OF_STEP`]
-    /// largest variables at each drawn step that are not always live, the [`LARGEST_OF_STEP`]
-    /// largest always-live variables, and the [`LARGEST_OF_LAYER`] largest variables of each layer.
-    /// Variables that are live at no drawn step are left out.
+    /// Chooses the variables of `tile` that the HTML page lists by name, the largest first: the
+    /// [`LARGEST_OF_STEP`] largest ones at each drawn step that are not always live, the
+    /// [`LARGEST_OF_STEP`] largest always-live ones, and the [`LARGEST_OF_LAYER`] largest ones of
+    /// each layer. Variables that are live at no drawn step are left out.
     fn largest(&self, tile: u32) -> Vec<TileVariable> {
         let mut of_step = vec![0; self.steps.len()];
         let mut of_layer = vec![0; self.inputs.placement.positions.len()];
@@ -268,8 +267,8 @@ impl<'a> ChosenSteps<'a> {
                 *so_far += 1;
             };
             if self.inputs.model.classes.is_always_live(variable.class) {
-                // Count always-live variables separately, since they would otherwise displace the
-                // variables that are live only at some steps.
+                // Always-live variables have a share of the list of their own, since they would
+                // otherwise displace the variables that are live only at some steps.
                 count(&mut always, LARGEST_OF_STEP);
             } else {
                 spans
@@ -286,10 +285,9 @@ impl<'a> ChosenSteps<'a> {
     }
 }
 
-/// Returns the indices of the tiles whose variables are listed, without duplicates: first
-/// `fullest`, the fullest tile of the model; then at most [`MAX_OTHERS`] of `stages`, the fullest
-/// tile of each stage; then, until [`MIN_OTHERS`] tiles besides `fullest` are listed, tiles of
-/// `all`, which has tiles of the model, the fullest first.
+/// Chooses the tiles whose variables an HTML page lists: first `fullest`, the fullest tile of the
+/// model; then at most [`MAX_OTHERS`] of `stages`, the fullest tile of each stage; then, up to
+/// [`MIN_OTHERS`] more, the next fullest tiles of the model, from `all`.
 pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]) -> Vec<u32> {
     let mut tiles = vec![fullest];
     let stages = stages.map(|tile| (tile, MAX_OTHERS));
@@ -302,8 +300,8 @@ pub fn listed_tiles(fullest: u32, stages: impl Iterator<Item = u32>, all: &[u32]
     tiles
 }
 
-/// Returns a description of `program` in one line, such as `OnTileExecute encoder/3/MatMul`; an
-/// empty text for `None`.
+/// Describes the program that runs at a step in one line, such as `OnTileExecute encoder/3/MatMul`;
+/// an empty text if no program is known.
 fn program(program: Option<&StepProgram>) -> String {
     match program {
         None => String::new(),
@@ -312,9 +310,9 @@ fn program(program: Option<&StepProgram>) -> String {
     }
 }
 
-/// Converts `ranges`, which are half-open ranges of steps, ascending and disjoint, to half-open
-/// ranges of indices into `steps`, which is ascending. Two ranges are merged if no entry of `steps`
-/// is between them; a range that contains no entry of `steps` is dropped.
+/// Converts half-open ranges of liveness steps to half-open ranges of indices into `steps`, the
+/// drawn steps. Ranges without a drawn step between them become one range, and a range without
+/// drawn steps is dropped. Both inputs are ascending.
 fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     let place = |step: u32| steps.partition_point(|&chosen| chosen < step);
     let mut spans: Vec<(usize, usize)> = Vec::new();
@@ -329,9 +327,9 @@ fn spans(ranges: &[(u32, u32)], steps: &[u32]) -> Vec<(usize, usize)> {
     spans
 }
 
-/// One number per drawn step, such as live bytes, stored as the differences between the numbers of
-/// consecutive steps, so that adding to a range of steps changes only two entries. There is one
-/// more entry than there are drawn steps.
+/// Live bytes (or another number) at each drawn step, stored as the difference from the step
+/// before, so that adding to a range of steps changes only two entries. One more entry follows the
+/// last step.
 #[derive(Clone)]
 struct BytesBySteps(Vec<u64>);
 
@@ -340,9 +338,9 @@ impl BytesBySteps {
         Self(vec![0; steps + 1])
     }
 
-    /// Adds `number` to the number of each step in `spans`, which are half-open ranges of indices
-    /// into the list of drawn steps. The stored differences may wrap around, but their running
-    /// sums, the numbers of the steps, are exact.
+    /// Adds `number` at all steps of `spans`, half-open ranges of indices into the list of drawn
+    /// steps. The stored differences may wrap around, but their running sums, the numbers of the
+    /// steps, are exact.
     fn add(&mut self, spans: &[(usize, usize)], number: u64) {
         for &(from, to) in spans {
             self.0[from] = self.0[from].wrapping_add(number);
@@ -371,7 +369,7 @@ mod tests {
         let steps = [2, 5, 6, 9];
         assert_eq!(spans(&[(0, 2), (3, 5), (7, 9), (10, 99)], &steps), []);
         assert_eq!(spans(&[(0, 3), (6, 7)], &steps), [(0, 1), (2, 3)]);
-        // The class is dead at step 3, which is not a chosen step.
+        // The variable is dead at step 3, but no drawn step shows that.
         assert_eq!(spans(&[(2, 3), (4, 6)], &steps), [(0, 2)]);
         assert_eq!(spans(&[(0, 100)], &steps), [(0, 4)]);
     }

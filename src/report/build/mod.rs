@@ -1,4 +1,4 @@
-//! Builds a report from the model and the result of a search.
+//! Builds a report from a model and the result of a search for splits.
 
 mod live_steps;
 mod named;
@@ -13,49 +13,50 @@ pub(super) use tile_map::MAX_NUMBERS;
 use super::{Provenance, RecordedMemory, Report, Stage, StepFacts, WhatIf, answer};
 use crate::memory::MemoryModel;
 use crate::message::{FileError, Warning};
-use crate::model::{LayerNames, WeightTie};
-use crate::model::{Layering, Model, Placement, ProfileLookup};
+use crate::model::{LayerNames, Layering, Model, Placement, ProfileLookup, WeightTie};
 use crate::profile::Recorded;
-use crate::search::SearchResult;
-use crate::search::Word;
+use crate::search::{SearchResult, Word};
 use std::ops::Range;
 
-/// The data from which a report on a model is made.
+/// The data from which a report on a model (not on a compilation) is made.
 pub struct Inputs<'a> {
-    /// The operations, variables and steps of the model.
+    /// The operations, variables and steps of the model, as the profile describes them.
     pub model: &'a Model,
     /// The layer that each operation belongs to, if any.
     pub layering: &'a Layering,
-    /// The layer order (In, the layers, Out), and the positions in this order that each operation
-    /// and each variable is assigned to.
+    /// The layer order (In, the layers, Out), and the positions of the layer order that each
+    /// operation and each variable is assigned to.
     pub placement: &'a Placement,
-    /// Computes the memory of layers and of ranges of layers on each tile.
+    /// The memory model, which computes the bytes of ranges of layers on each tile.
     pub memory: &'a MemoryModel<'a>,
-    /// The result of the search; `None` if no requested result needs a search.
+    /// The result of the search for splits; `None` if the user requested nothing that needs a
+    /// search.
     pub search: Option<&'a SearchResult<'a>>,
     /// The curves of live bytes over the steps of the program, from [`Peaks::new`].
     pub peaks: Peaks,
-    /// Bytes that a stage may take on each tile. If the IPUs have different limits, this is the
-    /// highest limit.
+    /// Bytes that a stage may take on each tile; the highest limit if the IPUs have different
+    /// limits.
     pub limit: u64,
-    /// How much the report contains in addition to the split.
+    /// How much the report contains besides the split.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
     /// Warnings about the files and about the choice of layers.
     pub warnings: Vec<Warning>,
-    /// Returns the user's command line with the given words changed, so that it requests another
-    /// answer. Returns an empty text if the request did not come from a command line.
+    /// Returns the command line that requests another answer, which is the user's command line with
+    /// the given words changed. Returns an empty text if the request did not come from a command
+    /// line.
     pub command: &'a (dyn Fn(&[Word]) -> String + Sync),
 }
 
-/// How much a report contains in addition to the split. More detail takes more time to compute.
+/// How much a report contains besides the split. More detail takes more time to compute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// The report has only the split, the proof of the split or the reason why no split fits, and
     /// the recorded memory.
     Split,
-    /// The report has everything except the data that only an HTML page shows.
+    /// The report has everything except the data that only an HTML page shows, such as the contents
+    /// of each tile.
     #[default]
     Full,
     /// The report has everything, including the data that only an HTML page shows.
@@ -69,7 +70,7 @@ impl Report {
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
     pub fn new(inputs: Inputs<'_>, lookup: Option<&ProfileLookup>) -> Result<Self, FileError> {
-        // Compute the memory of layers while the names of variables are read from the file.
+        // Reading the names of variables takes long, so the memory of layers is computed meanwhile.
         let (named, layers) = rayon::join(|| inputs.named(lookup), || inputs.layers());
         let mut named = named?;
         let Recorded { tiles, categories } = &inputs.model.recorded;
@@ -96,8 +97,8 @@ impl Report {
         Ok(report.without_unearned_verdict())
     }
 
-    /// Returns the report with the result of `search` added, such as the split and its proof.
-    /// `named` has the variables that the report lists by name.
+    /// Adds the result of `search` to the report, such as the split and its proof. `named` has the
+    /// variables that the report lists by name.
     fn with_search(
         self,
         inputs: &Inputs<'_>,
@@ -129,9 +130,9 @@ impl Report {
 }
 
 impl Report {
-    /// Replaces each stage for whose index `is_own` returns true by the same stage of `other`,
-    /// which is a report on the same split but on another profile. The replaced stage keeps its
-    /// available memory proportion; all other data is that of the other profile.
+    /// Replaces those stages that were compiled like another profile, for whose index `is_own`
+    /// returns true. `other` is the report on that profile and the same split. A replaced stage
+    /// keeps its available memory proportion, and gets all other data from `other`.
     pub fn take_stages(&mut self, other: Self, is_own: impl Fn(usize) -> bool) {
         let stages = self.split.iter_mut().flat_map(|split| &mut split.stages);
         let others = other.split.into_iter().flat_map(|split| split.stages);
@@ -164,14 +165,14 @@ impl Inputs<'_> {
         self.detail >= Detail::Full
     }
 
-    /// Returns one half-open range of positions per stage of the split; an empty list without a
-    /// split.
+    /// Returns the stages of the split, each as a half-open range of positions (In, layers, Out);
+    /// an empty list without a split.
     pub(super) fn stages(&self) -> &[Range<usize>] {
         self.search.map_or(&[], |search| &search.shown.stages)
     }
 
-    /// Returns the weights that several layers use, each with the indices of the stages of the
-    /// split that use the weight. Without a split, the lists of stages are empty.
+    /// Returns the weights that several layers use, each with the indices of the stages that use
+    /// the weight. Without a split, there are no stages.
     fn tied_weights(&self) -> Vec<WeightTie> {
         let stages_of = |tie: &WeightTie| {
             let positions = &self.placement.positions;

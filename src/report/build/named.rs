@@ -1,15 +1,15 @@
 //! Looks up the names of the variables that a report lists: variables that are live at peaks,
-//! variables that stages stash, and variables that the page draws. Only the profile contains names,
-//! so they are read before the report is made, with one pass over the variables and one read of the
-//! file.
+//! variables that stages stash, and variables that the HTML page draws. Only the profile has the
+//! names, and reading it takes long, so all names are read at once before the report is made.
 
 use super::live_steps::{ChosenSteps, listed_tiles};
 use super::tile_map::MAX_VARIABLES as MAX_OF_TILE;
 use super::{Detail, Inputs};
 use crate::memory::{PlacedStage, StageMemory};
 use crate::message::FileError;
-use crate::model::ProfileLookup;
-use crate::model::{LivePlace, NamedVariable, TileLists, TileVariable, without_numbers};
+use crate::model::{
+    LivePlace, NamedVariable, ProfileLookup, TileLists, TileVariable, without_numbers,
+};
 use crate::profile::CodeKind;
 use crate::report::{
     CategorySum, LiveSteps, LiveVariable, PeakVariables, TileVariables, VariableSum,
@@ -21,47 +21,47 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Upper bound on the listed sums of variables at the peak of the model or of a stage. A sum adds
-/// up variables of one category whose names differ only in numbers.
+/// Upper bound on the sums of variables that are listed at the peak of the model or of a stage. A
+/// sum adds up variables of one category whose names differ only in numbers.
 const MAX_VARIABLES: usize = 20;
-/// Upper bound on the variables that are live at a peak and whose names are read, in order to sum
-/// up the variables. The names of the largest variables are read.
+/// Upper bound on the variables at one peak whose names are read in order to sum them up. The
+/// largest variables are chosen.
 const MAX_SUMMED: usize = 5000;
-/// Upper bound on the sums of variables that are listed if no split fits, for the tile that exceeds
-/// its limit by the most bytes.
+/// Upper bound on the sums of variables that are listed for the tile that exceeds its limit most,
+/// if no split fits.
 const MAX_LACKING: usize = 3;
-/// Upper bound on the variables that are listed as the stash of one stage.
+/// Upper bound on the stashed variables that are listed for one stage.
 const MAX_STASHED: usize = 5;
 
-/// The variables that a report lists by name.
+/// The variables that a report lists by name, such as the largest ones at a peak.
 #[derive(Default)]
 pub struct NamedVariables {
-    /// The variables that are live on the fullest tile of the whole model at the peak of this tile;
-    /// `None` if the peak or the names of the variables are unknown.
+    /// The variables that are live on the fullest tile of the whole model, at the step where that
+    /// tile has the most live bytes; `None` if the step or the names of the variables are unknown.
     pub at_peak: Option<PeakVariables>,
-    /// One entry per stage: the variables that are live on the stage's fullest tile at the stage's
-    /// peak; `None` for a stage without liveness steps.
+    /// For each stage, the variables that are live on its fullest tile at the peak; `None` for a
+    /// stage without liveness steps.
     pub at_peaks_of_stages: Vec<Option<PeakVariables>>,
-    /// One entry per stage: the largest variables that the stage stashes on its fullest tile.
+    /// For each stage, the largest variables that it stashes on its fullest tile.
     pub stashed: Vec<Vec<LiveVariable>>,
-    /// The largest sums of variables on the tile that exceeds its limit by the most bytes, at the
-    /// peak of this tile; empty if a split fits.
+    /// The largest sums of variables on the tile that exceeds its limit most, at the peak of that
+    /// tile; empty if a split fits.
     pub lacking: Vec<VariableSum>,
-    /// The variables that are live at the steps that a page draws; `None` if no page was requested,
-    /// or if the profile has no steps.
+    /// The variables that are live at the steps that an HTML page draws; `None` if no page was
+    /// requested, or if the profile has no steps.
     pub live_steps: Option<LiveSteps>,
-    /// The largest variables of each of the fullest tiles, for the page's map of tiles; `None` if
-    /// no page was requested, or if the profile has no totals of tiles.
+    /// The largest variables of each of the fullest tiles, for the HTML page's map of tiles; `None`
+    /// if no page was requested, or if the profile has no totals of tiles.
     pub of_tiles: Option<TileVariables>,
 }
 
-/// A tile and a step whose live variables are listed, and the range of positions of the stage in
-/// which these variables are live. The range is `None` for the whole model.
+/// A tile and a step whose live variables are listed. For the peak of a stage, also the positions
+/// of the stage, since only its variables are listed; `None` for the whole model.
 type ListedPlace<'a> = (LivePlace, Option<&'a Range<usize>>);
 
 impl Inputs<'_> {
-    /// Returns the variables that the report lists, with their names. `lookup` reads the names from
-    /// the profile; without `lookup`, only the variables that a saved model contains are returned.
+    /// Returns all variables that the report lists, with their names. `lookup` reads the names from
+    /// the profile; without `lookup`, only a saved model's variables have names.
     ///
     /// # Errors
     /// When the profile cannot be read again, or has changed since it was first read.
@@ -80,8 +80,8 @@ impl Inputs<'_> {
         let tiles = tiles.unwrap_or_default();
         let whole = self.peaks.whole.as_ref().filter(|_| is_page);
         let drawn = whole.map_or(Vec::new(), |&(fullest, _)| {
-            let of_stages = self.stages_with_steps().map(|(_, stage)| stage);
-            let of_stages = of_stages.map(|stage| stage.max_tile() as u32);
+            let stages = self.stages_with_steps();
+            let of_stages = stages.map(|(_, stage)| stage.max_tile() as u32);
             listed_tiles(fullest, of_stages, &tiles)
         });
         let places = self.places();
@@ -97,14 +97,11 @@ impl Inputs<'_> {
             .collect();
         let stashed = self.stashed_variables(&lists);
         let at_steps = whole.map(|(_, curves)| ChosenSteps::new(self, curves, &lists, drawn));
-        let on_tiles = tiles.iter().map(|&tile| {
-            lists
-                .of(tile)
-                .take(MAX_OF_TILE)
-                .filter(|variable| variable.bytes > 0)
-                .collect()
-        });
-        let on_tiles: Vec<Vec<TileVariable>> = on_tiles.collect();
+        let largest = |&tile: &u32| {
+            let largest = lists.of(tile).take(MAX_OF_TILE);
+            largest.filter(|variable| variable.bytes > 0).collect()
+        };
+        let on_tiles: Vec<Vec<TileVariable>> = tiles.iter().map(largest).collect();
         let listed = (live.iter().flat_map(|(_, listed)| listed))
             .chain(stashed.iter().flatten())
             .chain(at_steps.iter().flat_map(ChosenSteps::listed))
@@ -113,19 +110,18 @@ impl Inputs<'_> {
 
         let variable = |variable: &TileVariable| self.live_variable(&names.of(variable));
         let named = |listed: &Vec<TileVariable>| listed.iter().map(variable).collect();
-        // One entry per place, in the order of `places`: the variables that are live there, with
-        // names.
+        // The variables that are live at each of `places`, in this order, now with names.
         let mut live = live.into_iter().map(|(live, listed)| PeakVariables {
             largest: self.sums(listed.iter().map(|variable| names.of(variable))),
             ..live
         });
         let at_peak = self.peaks.place_of_whole().and_then(|_| live.next());
-        let of_stages = self.stages_with_steps();
-        let of_stages =
-            of_stages.map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()));
         Ok(NamedVariables {
             at_peak,
-            at_peaks_of_stages: of_stages.collect(),
+            at_peaks_of_stages: self
+                .stages_with_steps()
+                .map(|(_, stage)| live.next().filter(|_| stage.peak_step().is_some()))
+                .collect(),
             stashed: stashed.iter().map(named).collect(),
             lacking: live
                 .flat_map(|live| live.largest)
@@ -137,8 +133,8 @@ impl Inputs<'_> {
         })
     }
 
-    /// Returns the variables at the memory peak of the whole model, as a saved model contains them;
-    /// `None` if the model does not contain them, or if only the split was requested.
+    /// Returns the variables at the memory peak of the whole model, which a saved model contains by
+    /// name; `None` if it has no such variables, or if only the split was requested.
     fn saved_peak(&self) -> Option<PeakVariables> {
         self.model
             .memory_peak
@@ -154,9 +150,9 @@ impl Inputs<'_> {
             })
     }
 
-    /// Returns the places (a tile, a step, and the positions of a stage) whose live variables are
-    /// listed: the peak of the whole model, then the peak of each stage and, if no split fits, the
-    /// peak of the stage that exceeds its limit by the most bytes.
+    /// Returns the tiles and steps whose live variables are listed: the peak of the whole model,
+    /// then the peak of each stage and, if no split fits, the peak of the stage that exceeds its
+    /// limit most.
     fn places(&self) -> Vec<ListedPlace<'_>> {
         let place = |tile, step: Option<u32>| LivePlace {
             tile,
@@ -175,18 +171,18 @@ impl Inputs<'_> {
         whole.into_iter().chain(of_stages).chain(lacking).collect()
     }
 
-    /// Returns the range of positions and the memory of each stage of the split. There are no
-    /// stages if the model has no liveness steps, or if only the split was requested.
+    /// Returns the positions and the memory of each stage of the split. Returns no stages if the
+    /// model has no liveness steps, or if only the split was requested.
     fn stages_with_steps(&self) -> impl Iterator<Item = (&Range<usize>, &StageMemory)> {
         let has_steps = self.peaks.place_of_whole().is_some();
         let search = self.search.filter(|_| has_steps).into_iter();
         search.flat_map(|search| search.shown.stages.iter().zip(&search.shown.memory))
     }
 
-    /// Returns the number and the bytes of the variables that are live on the tile and at the step
-    /// of `place`, and the largest of these variables, at most [`MAX_SUMMED`], still without names.
-    /// With a `range`, only variables that are live in the stage with these positions are included.
-    /// `lists` has all variables of the tile.
+    /// Finds the variables that are live at `place`, a tile and a step. Returns their number and
+    /// bytes, and the [`MAX_SUMMED`] largest ones, still without names. If `place` has the
+    /// positions of a stage, only variables of that stage are included. `lists` has all variables
+    /// of the tile.
     fn live(
         &self,
         lookup: &ProfileLookup,
@@ -219,9 +215,9 @@ impl Inputs<'_> {
         (sums, live)
     }
 
-    /// Returns one list per stage: the largest variables that the stage stashes on its fullest
-    /// tile, at most 5, the largest first. The list is empty for a stage that keeps no copies.
-    /// `lists` has the variables of the stages' fullest tiles.
+    /// For each stage, returns the largest variables that the stage stashes on its fullest tile, at
+    /// most 5, the largest first; none for a stage that keeps no copies. `lists` has the variables
+    /// of these tiles.
     fn stashed_variables(&self, lists: &TileLists<'_>) -> Vec<Vec<TileVariable>> {
         PlacedStage::of_split(self.stages())
             .iter()
@@ -236,9 +232,8 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Returns sums of `variables`: each sum adds up the bytes of all variables of one category
-    /// whose names differ only in numbers. Returns at most [`MAX_VARIABLES`] sums, the largest
-    /// first.
+    /// Sums up `variables` of one category whose names differ only in numbers. Returns the
+    /// [`MAX_VARIABLES`] largest sums, the largest first.
     fn sums(&self, variables: impl Iterator<Item = NamedVariable>) -> Vec<VariableSum> {
         let mut sums: Vec<(VariableSum, BTreeSet<u32>)> = Vec::new();
         let mut places = FxHashMap::default();
@@ -276,8 +271,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Returns one entry per category that has bytes: the sum of the bytes of its `variables`, the
-/// largest sum first. `names` has the names of all categories.
+/// Returns the bytes of `variables` by category, the category with the most bytes first. `names`
+/// has the names of all categories.
 fn categories(variables: &[TileVariable], names: &[String]) -> Vec<CategorySum> {
     let mut sums = vec![0; names.len()];
     for variable in variables {

@@ -1,33 +1,32 @@
 //! Curves of live bytes over the steps of the program, of the whole model and of its stages.
 
 use super::{Detail, Inputs, NamedVariables};
-use crate::memory::MemoryModel;
-use crate::memory::{self, LiveCurves};
-use crate::model::LivePlace;
-use crate::model::Model;
+use crate::memory::{self, LiveCurves, MemoryModel};
+use crate::model::{LivePlace, Model};
 use crate::report::{Band, Curve, Liveness, Peak, first_highest, thin};
 use crate::search::SearchResult;
 
-/// Approximate upper bound on points in each curve of the whole model.
+/// Upper bound, not exact, on the points in each curve of the whole model, so that a report stays
+/// small.
 const MAX_POINTS: usize = 1000;
-/// Approximate upper bound on points in the curves of all stages together.
+/// Upper bound, not exact, on the points in the curves of all stages together.
 const MAX_STAGE_POINTS: usize = 12_000;
 
-/// The curves of live bytes over steps, of the whole model and of each stage of the split.
+/// The curves of live bytes over liveness steps, of the whole model and of each stage of the split.
 #[derive(Debug, Default)]
 pub struct Peaks {
-    /// The index of the fullest tile of the whole model, and two curves of the model: over all
-    /// tiles, and on this tile. `None` if the model has no steps, or if only the split was
+    /// The index of the fullest tile of the whole model, and the model's curves of live bytes: over
+    /// all tiles, and on that tile. `None` if the model has no steps, or if only the split was
     /// requested.
     pub(super) whole: Option<(u32, LiveCurves)>,
-    /// One entry per stage: its curves of live bytes, over all tiles and on the stage's fullest
-    /// tile; `None` for a stage without steps.
+    /// For each stage, its curves of live bytes, over all tiles and on the stage's fullest tile;
+    /// `None` for a stage without steps.
     pub(super) stages: Vec<Option<LiveCurves>>,
 }
 
 impl Peaks {
-    /// Returns the curves of live bytes of the whole model, and of the stages of the split that
-    /// `search` found. Returns no curves if `detail` requests only the split.
+    /// Computes the curves of live bytes of the whole model, and of the stages of the split that
+    /// `search` found. Computes none if `detail` requests only the split.
     pub fn new(
         model: &Model,
         memory: &MemoryModel<'_>,
@@ -49,8 +48,8 @@ impl Peaks {
         }
     }
 
-    /// Returns the fullest tile of the whole model and the step at which this tile has the most
-    /// live bytes; `None` if the model has no steps, or if only the split was requested.
+    /// Returns the fullest tile of the whole model, and the step at which most bytes are live on
+    /// this tile. Returns `None` if the model has no steps, or if only the split was requested.
     pub(super) fn place_of_whole(&self) -> Option<LivePlace> {
         let (tile, curves) = self.whole.as_ref()?;
         Some(LivePlace {
@@ -59,9 +58,9 @@ impl Peaks {
         })
     }
 
-    /// Returns the thinned curves of the whole model's live bytes, and the variables that are live
-    /// at the model's peak, which `named` has. `None` if the model has no steps, or if only the
-    /// split was requested.
+    /// Returns the curves of the whole model's live bytes with fewer points, and the variables that
+    /// are live at the model's peak, taken from `named`. Returns `None` if the model has no steps,
+    /// or if only the split was requested.
     pub(super) fn liveness(&self, inputs: &Inputs<'_>, named: &NamedVariables) -> Option<Liveness> {
         let (tile, curves) = self.whole.as_ref()?;
         let bands = inputs.memory.layer_spans().into_iter().map(|span| Band {
@@ -80,9 +79,9 @@ impl Peaks {
         })
     }
 
-    /// Returns two thinned curves of live bytes of the stage with the index `stage`: over all
-    /// tiles, and on the stage's fullest tile. `None` if the stage has no steps, or if only the
-    /// split was requested.
+    /// Returns the curves of live bytes of a stage with fewer points: over all tiles, and on the
+    /// stage's fullest tile. Returns `None` if the stage has no steps, or if only the split was
+    /// requested.
     pub(super) fn of_stage(&self, stage: usize) -> Option<(Curve, Curve)> {
         let curves = self.stages.get(stage)?.as_ref()?;
         let points = (MAX_STAGE_POINTS / (2 * self.stages.len())).clamp(4, MAX_POINTS);
@@ -91,28 +90,23 @@ impl Peaks {
     }
 }
 
-/// Returns the index of the model's fullest tile: the tile with the most recorded bytes or, if the
-/// profile has no recorded totals, with the most bytes of variables. If several tiles are equally
-/// full, returns the first of them.
+/// Returns the index of the model's fullest tile: the tile with the most recorded bytes or, without
+/// recorded bytes, with the most bytes of variables; of equally full tiles, the first one.
 fn fullest_tile(model: &Model) -> u32 {
     let variables = &model.variables;
-    let recorded = model.recorded.tiles.iter().map(|tile| tile.total);
-    let bytes: Vec<u64> = match recorded.len() {
-        0 => (0..variables.tiles())
-            .map(|tile| {
-                variables
-                    .on_tile(tile)
-                    .map(|item| u64::from(item.bytes))
-                    .sum()
-            })
+    let of_tile = |tile| variables.on_tile(tile).map(|item| u64::from(item.bytes));
+    let bytes: Vec<u64> = match &model.recorded.tiles[..] {
+        [] => (0..variables.tiles())
+            .map(|tile| of_tile(tile).sum())
             .collect(),
-        _ => recorded.collect(),
+        recorded => recorded.iter().map(|tile| tile.total).collect(),
     };
     first_highest(&bytes).unwrap_or(0)
 }
 
 impl Curve {
-    /// Converts `curve` to the form that reports contain, thinned to about `max_points` points.
+    /// Converts a computed curve of live bytes to the form that reports contain, with about
+    /// `max_points` points at most.
     pub(in crate::report) fn new(curve: &memory::LiveCurve, max_points: usize) -> Self {
         let (steps, live) = thin(&curve.points, max_points).into_iter().unzip();
         let (bytes, step) = curve.peak();

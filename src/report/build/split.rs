@@ -1,8 +1,7 @@
-//! The report's split, its stages, and the bytes that flow between the stages.
+//! Makes the report's split with its stages, and the cuts with the bytes that cross them.
 
 use super::{Inputs, NamedVariables};
-use crate::memory::VariableKinds;
-use crate::memory::{PlacedStage, StageMemory};
+use crate::memory::{PlacedStage, StageMemory, VariableKinds};
 use crate::report::{
     Cut, FullestTile, Fullness, GLOBAL_EXCHANGE, HOST_EXCHANGE, LayerMemory, Move, Split, Stage,
     TileParts,
@@ -64,7 +63,6 @@ impl Inputs<'_> {
         let positions = &self.placement.positions;
         let parts = memory.sums();
         let (tile, bytes) = (memory.max_tile(), memory.max_tile_bytes());
-        let tiles = 0..memory.tiles.len();
         Stage {
             stage: number as u32,
             amp: search.costs.proportion(search.shown.profiles[number]),
@@ -88,7 +86,10 @@ impl Inputs<'_> {
                 overhead_code: self.overhead_code(tile),
                 peak_step: memory.peak_step(),
             },
-            tiles: Fullness::of(tiles.map(|tile| memory.tile_bytes(tile)), limit),
+            tiles: Fullness::of(
+                (0..memory.tiles.len()).map(|tile| memory.tile_bytes(tile)),
+                limit,
+            ),
             all_tiles_curve,
             fullest_tile_curve,
             pipeline: self.stage_pipeline(
@@ -100,9 +101,9 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the bytes of code and vertex state that every stage needs on `tile`, whatever layers
-    /// the stage has, by kind of contents. `None` by the classic rules, which leave these bytes
-    /// out.
+    /// Returns the code and vertex state, in bytes by kind of contents, that every stage needs on
+    /// `tile`, whatever layers the stage has. Returns `None` by the classic rules, which leave
+    /// these bytes out.
     fn overhead_code(&self, tile: usize) -> Option<TileParts> {
         let [vertex_code, vertex_state, exchange_code, control_code] =
             self.memory.overhead_code(tile)?;
@@ -144,11 +145,10 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns one entry per cut of the split: the bytes that cross the cut, and the bytes of
-    /// always-live variables that the cut duplicates. If the search computed ranges over the limit,
-    /// too, the entry also has the effect of moving a layer across the cut. `shared` has groups of
-    /// layers, as positions, with the bytes of the always-live variables that all layers of a group
-    /// use.
+    /// Returns the cuts of the split, each with the bytes that cross the cut and the bytes of
+    /// always-live variables that the cut duplicates. If the search also computed ranges over the
+    /// limit, a cut has the effect of moving a layer across it. `shared` has groups of layers, as
+    /// positions, with the bytes of the always-live variables that all layers of a group use.
     pub(super) fn cuts(&self, search: &SearchResult<'_>, shared: &[(Vec<u32>, u64)]) -> Vec<Cut> {
         let has_moves = search.costs.has_all() && self.is_full();
         search
@@ -183,9 +183,9 @@ impl Inputs<'_> {
             .collect()
     }
 
-    /// Returns the effects of moving the last layer before a cut, or the first layer after it, to
-    /// the other side of the cut. A move is left out if it would empty a stage, or if its bytes
-    /// were not computed. `number` is the index of the stage before the cut; `sides` has the
+    /// Returns the effect on memory of moving one layer across a cut: the last layer before the
+    /// cut, or the first layer after it. A move is left out if a stage would be empty, or if the
+    /// bytes were not computed. `number` is the index of the stage before the cut; `sides` has the
     /// positions of the stages before and after the cut.
     fn moves(&self, search: &SearchResult<'_>, number: usize, sides: &[Range<usize>]) -> Vec<Move> {
         let (start, at, end) = (sides[0].start, sides[0].end, sides[1].end);

@@ -1,5 +1,5 @@
-//! Lists the contents of each tile for the page's map of tiles: the bytes of recorded categories,
-//! and the largest lowered variables.
+//! Lists the contents of each tile for the HTML page's map of tiles: the bytes by recorded
+//! category, and the largest lowered variables.
 
 use crate::model::{FetchedNames, NamedVariable, TileVariable};
 use crate::profile::{LiveClasses, RecordedCategory, RecordedTile, TileBytes};
@@ -7,20 +7,20 @@ use crate::report::{TileCategory, TileMap, TileVariables, VariableKind};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Upper bound on the numbers in a map of tiles (categories times tiles), which take about 4 MB of
-/// JSON. The numbers of all categories on 16 IPUs stay below this bound.
+/// Upper bound on the numbers in a map of tiles (categories times tiles), so that the map is below
+/// about 4 MB of JSON. All categories on 16 IPUs are within this bound.
 pub const MAX_NUMBERS: usize = 1_000_000;
-/// Upper bound on variables listed for each tile of a map of tiles.
+/// Upper bound on the variables that the HTML page's map of tiles lists for each tile.
 pub const MAX_VARIABLES: usize = 10;
-/// Upper bound on the tiles of a map whose variables are listed. It is enough for all tiles of one
-/// IPU; of several IPUs, the fullest tiles are listed.
+/// Upper bound on the tiles for which a map lists variables. All tiles of one IPU are within this
+/// bound; of several IPUs, only the fullest tiles are listed.
 const MAX_TILES: usize = 2_000;
 
 impl TileMap {
-    /// Returns the map of all `tiles`, with the bytes of each tile by category, or `None` if there
-    /// are no tiles. The map has at most about `max_numbers` entries: the categories with the
-    /// fewest bytes are left out beyond. `variables` has the largest variables of the fullest
-    /// tiles, if their names are available.
+    /// Makes the map of all `tiles`, with the bytes of each tile by category; `None` if there are
+    /// no tiles. The map has at most `max_numbers` numbers, so the categories with the fewest bytes
+    /// may be left out. `variables` has the largest variables of the fullest tiles, if their names
+    /// are known.
     pub(in crate::report) fn new(
         tiles: &[RecordedTile],
         categories: &[RecordedCategory],
@@ -63,8 +63,8 @@ impl TileMap {
 }
 
 impl TileVariables {
-    /// Returns the indices of the tiles whose variables are listed, at most 2,000: the fullest tile
-    /// first, and equally full tiles in ascending order.
+    /// Chooses the tiles for which a map lists variables, at most 2,000: the fullest tile first,
+    /// and equally full tiles in ascending order.
     pub(super) fn tiles(recorded: &[RecordedTile]) -> Vec<u32> {
         let mut tiles: Vec<u32> = (0..recorded.len() as u32).collect();
         tiles.sort_by_key(|&tile| Reverse(recorded[tile as usize].total));
@@ -72,8 +72,8 @@ impl TileVariables {
         tiles
     }
 
-    /// Returns the variables in `found` with their names and categories. `found` has one list per
-    /// entry of `tiles`.
+    /// Looks up the names and categories of variables for a map of tiles. `found` has the variables
+    /// of each tile in `tiles`.
     pub(super) fn named(
         names: &FetchedNames<'_>,
         classes: &LiveClasses,
@@ -91,9 +91,10 @@ impl TileVariables {
         })
     }
 
-    /// Stores each variable in `found` as its bytes and an index into a list of the distinct kinds
-    /// of variables (name, category, and whether always live). `kind` returns the kind and the
-    /// bytes of a variable. `found` has one list per entry of `tiles`.
+    /// Stores each variable of a map of tiles as its bytes and an index into a list of distinct
+    /// kinds (name, category, and whether always live), since many tiles have variables of one
+    /// kind. `kind` returns the kind and the bytes of a variable, and `found` has the variables of
+    /// each tile in `tiles`.
     fn new<T>(tiles: Vec<u32>, found: &[Vec<T>], kind: impl Fn(&T) -> (VariableKind, u64)) -> Self {
         let mut kinds = Vec::new();
         let mut places = FxHashMap::default();

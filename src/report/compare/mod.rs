@@ -1,8 +1,5 @@
 //! Compares a report with an earlier report: which layers grew, how the stages changed, and whether
-//! the split still fits.
-//!
-//! [`Comparison::new`] is a pure function of two reports; [`read`] reads a report that
-//! `--export-json` wrote.
+//! the split still fits. [`read`] reads an earlier report, which `--export-json` wrote.
 
 mod tables;
 #[cfg(test)]
@@ -16,22 +13,23 @@ use serde_json::Value;
 use serde_json::error::Category;
 use thiserror::Error;
 
-/// The comparison of a report with an earlier one on the same model.
+/// The comparison of a report with an earlier report on the same model.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     reports: [&'a Report; 2],
-    /// One entry per layer of either report, in the order of the later report. Layers that only the
-    /// earlier report has come last.
+    /// The layers of both reports, in the order of the later report. Layers that only the earlier
+    /// report has come last.
     layers: Vec<ComparedLayer<'a>>,
     /// Reasons why the numbers of the two reports may not be comparable, such as different limits.
     pub warnings: Vec<Warning>,
 }
 
-/// A layer in the earlier and in the later report; `None` in a report that does not have the layer.
+/// The memory of a layer in the earlier and in the later report; `None` where a report lacks the
+/// layer.
 type ComparedLayer<'a> = [Option<&'a LayerMemory>; 2];
 
 impl<'a> Comparison<'a> {
-    /// Compares an `earlier` report with a `later` one. Layers are matched by name, and stages by
+    /// Compares an `earlier` report with a `later` one. Layers are compared by name, and stages by
     /// index.
     pub fn new(earlier: &'a Report, later: &'a Report) -> Self {
         Self {
@@ -41,22 +39,22 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Returns whether the split fits, first in the earlier report and then in the later one;
-    /// `None` for a report without a split.
+    /// Returns whether the split fits in the earlier and in the later report; `None` for a report
+    /// without a split.
     fn fits(&self) -> [Option<bool>; 2] {
         self.reports
             .map(|report| report.split.as_ref().map(|split| split.fits))
     }
 
-    /// Returns true if the split of the later report does not fit and the split of the earlier
-    /// report does. An earlier report without a split is treated as if its split fitted.
+    /// Returns whether the split of the later report no longer fits. An earlier report without a
+    /// split counts as one whose split fitted.
     pub fn is_worse(&self) -> bool {
         let [before, now] = self.fits();
         before != Some(false) && now == Some(false)
     }
 
-    /// Returns the layers of both reports that need more bytes in the later report, on their
-    /// fullest tile or over all tiles. Each has its name and its two growths in bytes: on the
+    /// Returns the layers that need more bytes in the later report than in the earlier one, on
+    /// their fullest tile or over all tiles, each with its name and its growth in bytes: on the
     /// fullest tile, and over all tiles.
     fn grown(&self) -> impl Iterator<Item = (&str, [i128; 2])> {
         self.layers
@@ -65,21 +63,22 @@ impl<'a> Comparison<'a> {
             .filter(|(_, growth)| growth.iter().any(|&bytes| bytes > 0))
     }
 
-    /// Returns the name of a layer, if possible as the later report shows it.
+    /// Returns the name of a layer as the later report shows it, or as the earlier report does if
+    /// the later one lacks the layer.
     fn name(&self, layer: &ComparedLayer<'a>) -> Option<&'a str> {
         let name = |side: usize| Some(self.reports[side].pseudo_layers.name_of(&layer[side]?.name));
         name(1).or_else(|| name(0))
     }
 }
 
-/// Returns by how many bytes a layer grew, first on its fullest tile and then over all tiles; the
-/// numbers are below 0 if the layer shrank. `None` for a new or removed layer.
+/// Returns by how many bytes a layer grew (below 0 if it shrank): on its fullest tile, and over all
+/// tiles. Returns `None` for a new or removed layer.
 fn growth(layer: &ComparedLayer<'_>) -> Option<[i128; 2]> {
     let on_tile = more(layer.map(|memory| Some(memory?.fullest_tile_bytes)))?;
     Some([on_tile, more(layer.map(|memory| Some(memory?.total)))?])
 }
 
-/// Returns the later number of bytes minus the earlier number; `None` if either number is missing.
+/// Returns by how many bytes the later report has more; `None` if either number is missing.
 fn more([before, now]: [Option<u64>; 2]) -> Option<i128> {
     Some(i128::from(now?) - i128::from(before?))
 }
@@ -133,17 +132,18 @@ fn warnings(earlier: &Report, later: &Report) -> Vec<Warning> {
         .collect()
 }
 
-/// The reason why a file cannot be read as a report to compare with.
+/// The reason why a file cannot be read as a report for a comparison.
 #[derive(Debug, Error)]
 pub enum CompareError {
-    /// The file is not JSON.
+    /// The file that should be a report is not JSON.
     #[error("it is not JSON: {0}; {GIVE_REPORT}")]
     NotJson(serde_json::Error),
-    /// The file is JSON, but its field `format` is not that of a report. Contains the value of the
-    /// field.
+    /// The file is JSON, but not a report: its field `format` has another value, which the error
+    /// contains.
     #[error("its format is {0} instead of \"popliner-report\"; {GIVE_REPORT}")]
     OtherFormat(String),
-    /// The file is a report of a version that this program does not read. Contains the version.
+    /// The file is a report of a version that this program does not read. The error contains the
+    /// version.
     #[error(
         "it is a report of version {0}, and this popliner reads version {VERSION}; write it \
          again with --export-json of this popliner"
@@ -154,8 +154,7 @@ pub enum CompareError {
     Damaged(serde_json::Error),
 }
 
-/// The two fields by which [`read`] recognizes a report. Reports of every version have these
-/// fields.
+/// The two fields by which [`read`] recognizes a report, which reports of every version have.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -164,8 +163,8 @@ struct Head {
     version: Value,
 }
 
-/// Returns the report in the JSON text `bytes`. Checks the format and the version before all other
-/// fields.
+/// Reads a report from the JSON text `bytes`. The format and the version are checked first, so that
+/// an error names the cause.
 ///
 /// # Errors
 /// [`CompareError`] for any input that is not a complete report of this [`VERSION`].
@@ -180,12 +179,12 @@ pub fn read(bytes: &[u8]) -> Result<Report, CompareError> {
     if head.version != VERSION {
         return Err(CompareError::OtherVersion(excerpt(&head.version)));
     }
-    // Parse the JSON text again instead of converting an already parsed value, since errors of such
-    // a conversion have no line number.
+    // Only an error of parsing text has a line number, so the text is parsed a second time instead
+    // of converting a parsed value.
     serde_json::from_slice(bytes).map_err(CompareError::Damaged)
 }
 
-/// Upper bound on characters of a JSON value that an error quotes.
+/// Upper bound on the characters of a JSON value that an error quotes.
 const MAX_CHARACTERS: usize = 40;
 
 fn excerpt(value: &Value) -> String {

@@ -1,23 +1,22 @@
 //! Writes the comparison of two reports: as tables, and as one line of text.
 
-use super::Comparison;
-use super::{ComparedLayer, growth, more};
+use super::{ComparedLayer, Comparison, growth, more};
 use crate::escape::printable;
 use crate::report::terminal::{Severity, TextStyle};
 use crate::report::{Cell, Report, Split, Table, table};
 
 impl Comparison<'_> {
-    /// Returns three tables that compare the reports: the verdicts on their splits, the stages of
-    /// the splits, and the layers that differ.
+    /// Makes three tables that compare the reports: the verdicts on their splits, the stages of the
+    /// splits, and the layers that differ.
     pub fn tables(&self) -> [Table; 3] {
         [self.verdict_table(), self.stage_table(), self.layer_table()]
     }
 
-    /// The number of tables that [`tables`](Self::tables) returns.
+    /// The number of tables that compare two reports (see [`tables`](Self::tables)).
     pub const TABLES: usize = 3;
 
-    /// Returns the tables of the comparison for people: the tables that [`tables`](Self::tables)
-    /// returns, with only the rows that differ between the reports, and without empty tables.
+    /// Returns the tables that compare the reports, for people: only rows that differ between the
+    /// reports, and no empty tables.
     pub fn changes(&self) -> Vec<Table> {
         let [mut verdict, mut stages, layers] = self.tables();
         verdict.rows.retain(|row| row.cells[1] != row.cells[2]);
@@ -30,9 +29,8 @@ impl Comparison<'_> {
             .collect()
     }
 
-    /// Returns the table of verdicts: whether the split of each report fits, and numbers of the
-    /// split such as its limit and its peak. The rows about the time of a step are left out if
-    /// neither report has this time.
+    /// Makes the table of verdicts: whether the split of each report fits, and its limit, stages
+    /// and peak. Rows about the time of a step are left out if neither report has the time.
     fn verdict_table(&self) -> Table {
         let both = |cell: fn(&Report, &Split) -> Cell| {
             self.reports.map(|report| {
@@ -42,13 +40,6 @@ impl Comparison<'_> {
                     .map_or(Cell::Empty, |split| cell(report, split))
             })
         };
-        let of_split = [
-            ("Fits", both(|_, split| split.fits.into())),
-            ("Limit", both(|_, split| split.limit.into())),
-            ("IPUs", both(|_, split| split.max_stages.into())),
-            ("Stages", both(|_, split| split.stages.len().into())),
-            ("Peak memory", both(|_, split| split.peak().into())),
-        ];
         let of_step = [
             (
                 "Micro-batches of a step",
@@ -60,9 +51,15 @@ impl Comparison<'_> {
             ),
         ];
         let is_known = |(_, cells): &(_, [Cell; 2])| *cells != [Cell::Empty, Cell::Empty];
-        let rows = of_split
-            .into_iter()
-            .chain(of_step.into_iter().filter(is_known));
+        let rows = [
+            ("Fits", both(|_, split| split.fits.into())),
+            ("Limit", both(|_, split| split.limit.into())),
+            ("IPUs", both(|_, split| split.max_stages.into())),
+            ("Stages", both(|_, split| split.stages.len().into())),
+            ("Peak memory", both(|_, split| split.peak().into())),
+        ]
+        .into_iter()
+        .chain(of_step.into_iter().filter(is_known));
         table!("compare-verdict", rows, |(name, [before, now])| {
             "Of the split" Text (name),
             "Before" Text (before),
@@ -109,7 +106,7 @@ impl Comparison<'_> {
     }
 
     /// Returns one line that says whether the model fits now, whether it did before, and which
-    /// layer grew most. `look` determines the units and the colours.
+    /// layer grew most. `look` has the units and colours of the text.
     pub fn summary(&self, look: &TextStyle) -> String {
         let (tone, verdict) = match self.fits() {
             [_, None] => (Severity::Notable, "no split to judge"),

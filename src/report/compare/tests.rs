@@ -1,4 +1,4 @@
-//! Comparisons of reports that are made here.
+//! Tests of comparing two reports.
 
 use super::*;
 use crate::report::terminal::TextStyle;
@@ -63,7 +63,7 @@ fn layers_grow_shrink_come_and_go() {
     assert_eq!(row(table, &name(&earlier.layers[1]))[6], "7");
     assert_eq!(row(table, "new")[..2], ["new", ""]);
     assert_eq!(row(table, &gone.unwrap())[0], "gone");
-    // The second layer of this name is new.
+    // Both reports have one layer of this name, and the second layer is new.
     let new = |row: &&Vec<String>| row[1] == "new";
     assert_eq!(table.plain_rows().iter().filter(new).count(), 2);
     assert_eq!(comparison.grown().count(), 2);

@@ -5,23 +5,23 @@
 
 use super::template::OF_COUNTS;
 use super::{Draft, FormSource, Lines, STAGE};
-use crate::escape::is_digits;
-use crate::escape::printable;
+use crate::escape::{is_digits, printable};
 use crate::model::PseudoLayers;
 use crate::report::join;
 use rustc_hash::FxHashSet;
 use std::ops::Range;
 
-/// Groups consecutive layers with the names `names` into blocks, such as the blocks of a
-/// transformer. Returns one range of indices into `names` per block. Layers are in one block if
-/// their names begin with the same text up to the first number; a layer without a number is in a
-/// block only if it is between layers of the block. If no name has a number, each layer is a block.
+/// Groups consecutive layers into blocks, such as the blocks of a transformer, and returns each
+/// block as a range of indices into `names`. Layers are in one block if their names are equal up to
+/// the first number; a layer without a number is in a block only if it is between layers of the
+/// block. If no name has a number, each layer is a block.
 pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<Range<usize>> {
     let names: Vec<S> = names.into_iter().collect();
     let mut blocks: Vec<(&str, Range<usize>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
         match (block(name.as_ref()), blocks.last_mut()) {
-            // A layer between two layers of a block belongs to the block.
+            // The range also takes in the layers without a number that came since the last layer of
+            // this block.
             (Some(name), Some((last, range))) if *last == name => range.end = at + 1,
             (Some(name), _) => blocks.push((name, at..at + 1)),
             (None, _) => {}
@@ -33,10 +33,10 @@ pub(crate) fn blocks<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Vec<R
     blocks.into_iter().map(|(_, range)| range).collect()
 }
 
-/// Returns the beginning of a layer's name up to the end of its first number, such as `encoder.3`
-/// of `encoder.3.attention`; `None` without a number. A number is a whole part of the name between
-/// dots or slashes. `3@1`, in the name of a repeated call of a module, and `_3`, in a name by
-/// Keras, are numbers too.
+/// Returns the beginning of a layer's name up to its first number, such as `encoder.3` of
+/// `encoder.3.attention`; `None` without a number. A number is a whole part of the name between
+/// dots or slashes, also `3@1` (the first call of a module that is called again) or `_3` (a name by
+/// Keras).
 fn block(name: &str) -> Option<&str> {
     let mut begin = 0;
     for part in name.split_inclusive(['.', '/']) {
@@ -50,8 +50,8 @@ fn block(name: &str) -> Option<&str> {
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns one entry per block: the layers of the block, each as its position in the layer
-    /// order and its name.
+    /// Returns the layers of each block (of a transformer, for example). A layer is its position in
+    /// the layer order and its name.
     fn blocks(self) -> Vec<Vec<(u32, &'a str)>> {
         let layers: Vec<_> = self.layers().collect();
         blocks(layers.iter().map(|&(_, name)| name))
@@ -60,8 +60,8 @@ impl<'a> FormSource<'a> {
             .collect()
     }
 
-    /// Returns true if no stage of the split begins inside a block. Otherwise, numbers of blocks
-    /// cannot express the split.
+    /// Returns whether all stages of the split begin at the beginning of a block. If not, numbers
+    /// of blocks cannot express the split.
     pub fn begins_with_blocks(self) -> bool {
         !self
             .blocks()
@@ -70,7 +70,7 @@ impl<'a> FormSource<'a> {
             .any(|&(position, _)| self.split.begins_at(position))
     }
 
-    /// Returns true if the model is a vision transformer, that is, if it has a module named `vit`.
+    /// Returns whether the model is a vision transformer, which has a module named `vit`.
     pub fn is_vit(self) -> bool {
         self.split
             .modules
@@ -80,35 +80,29 @@ impl<'a> FormSource<'a> {
 }
 
 impl Draft<'_> {
-    /// Sets the items of the notes and of the lines to paste, one per position before Out: `item`
-    /// for the first layer of each block, and an empty string for any other position. Adds notes on
-    /// layers outside blocks, on In and Out and on unused IPUs, and warnings of stages that begin
-    /// inside a block.
+    /// Prepares the numbers of blocks on each IPU: the first layer of each block gets `item`, and
+    /// other positions get an empty text, so that the items of a stage are its blocks. Also notes
+    /// which layers are outside blocks, how In and Out are placed and which IPUs are unused, and
+    /// warns of stages that begin inside a block.
     pub fn count(&mut self, item: &str) {
         let (source, blocks) = (self.source, self.source.blocks());
         note_numbers(&blocks, &mut self.notes);
-        let end = source
-            .layers()
-            .last()
-            .map_or(1, |(position, _)| position + 1);
-        let mut items = vec![String::new(); end as usize];
+        let last = source.layers().last().map_or(0, |(position, _)| position);
+        let mut items = vec![String::new(); last as usize + 1];
         for block in &blocks {
             items[block[0].0 as usize] = item.to_string();
             for &(position, name) in &block[1..] {
-                let warning = format!(
+                self.notes.begin(position, true, format!(
                     "WARNING: blocks are counted as a whole, but IPU {STAGE} would begin inside one, \
                      at {}. Give --emit poptorch, or --together to keep the block in one stage.",
                     printable(name)
-                );
-                self.notes.begin(position, true, &warning);
+                ));
             }
         }
         let in_blocks: FxHashSet<(u32, &str)> = blocks.iter().flatten().copied().collect();
         let is_outside = |layer: &(u32, &str)| !in_blocks.contains(layer);
-        let others = join(
-            source.layers().filter(is_outside).map(|(_, name)| name),
-            " ",
-        );
+        let others = source.layers().filter(is_outside);
+        let others = join(others.map(|(_, name)| name), " ");
         if !others.is_empty() {
             self.notes.add(format!(
                 "Not counted, since most code places layers outside blocks itself (add those that yours counts): {}",
@@ -117,37 +111,37 @@ impl Draft<'_> {
         }
         OF_COUNTS.lines().for_each(|line| self.add(line));
         // Numbers of blocks put layers before the first block on the first IPU, and layers after
-        // the last block on the last IPU, as `--layers-per-ipu` does. They can express a stage that
-        // begins directly after the last block, but no other stage that begins with a layer outside
-        // blocks or with Out.
-        let last = blocks.last().and_then(|block| block.last());
-        let after = last.map_or(1, |&(position, _)| position + 1);
+        // the last block on the last IPU, as `--layers-per-ipu` does. So a stage may begin with a
+        // layer outside blocks (or with Out) only directly after the last block.
+        let after = blocks
+            .last()
+            .map_or(1, |block| block[block.len() - 1].0 + 1);
         let judge = match source.other {
             Some(_) => "Give",
             None => "Judge the split that they make with --layers-per-ipu, or give",
         };
         let outside = source.layers_and_out().filter(is_outside);
         for (position, name) in outside.filter(|&(position, _)| position != after) {
-            let warning = format!(
+            self.notes.begin(position, true, format!(
                 "WARNING: counts cannot begin IPU {STAGE} at {}, which is outside blocks. {judge} \
                  --emit poptorch.",
                 printable(name)
-            );
-            self.notes.begin(position, true, &warning);
+            ));
         }
         (self.notes.items, self.text.items) = (items.clone(), items);
     }
 
-    /// Sets the items of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, which name the
-    /// parts of the model at each position, such as `"emb"` for In and `"hid"` for a block. Also
-    /// adds the notes that [`count`](Self::count) adds.
+    /// Adds the entries of `pipeline_stages` in Graphcore's BERT for TensorFlow 2, which name the
+    /// parts of the model at each position: `"emb"` for In, `"hid"` for a block, and three parts
+    /// for Out. Also adds the notes that [`count`](Self::count) adds.
     pub fn parts_of_bert(&mut self) {
         const OUT: &str = "\"enc_out\", \"pool\", \"heads\"";
         self.count("\"hid\"");
         let items = &mut self.text.items;
         items[0] = "\"emb\"".to_string();
         match (self.source.report.pseudo_layers, items.last_mut()) {
-            // In this layer order, operations after the layers run in the stage of the last layer.
+            // Without In and Out, the stage of the last layer also runs the operations after the
+            // layers.
             (PseudoLayers::NoneFirst, Some(last)) => {
                 *last += if last.is_empty() { "" } else { ", " };
                 *last += OUT;
@@ -157,8 +151,7 @@ impl Draft<'_> {
     }
 
     /// Adds notes for text generation, which compiles the encoder and the decoder separately, so
-    /// that no stage may contain layers of both. Adds nothing if the model has no encoder or no
-    /// decoder.
+    /// that no stage may have layers of both. A model without both gets no notes.
     pub fn generation(&mut self) {
         let of = |part| {
             self.source
@@ -172,22 +165,19 @@ impl Draft<'_> {
         if first < last {
             return;
         }
-        let note = format!(
+        self.notes.at(last, format!(
             "Generation needs the encoder on 1, 2, 4, 8, ... IPUs without layers of the decoder; its \
              last layer is on IPU {STAGE}."
-        );
-        self.notes.at(last, &note);
-        let warning = format!(
+        ));
+        self.notes.begin(first, false, format!(
             "WARNING: generation needs a stage that begins with the decoder. Give --cut-before {}.",
             printable(name)
-        );
-        self.notes.begin(first, false, &warning);
+        ));
     }
 }
 
-/// Adds a note on numbers that are missing between `blocks`, or on the order in which blocks are
-/// counted, unless the names of the blocks show the order. Each block has its layers, each as its
-/// position and its name.
+/// Notes which numbers are missing between `blocks`, or in which order blocks are counted if their
+/// names do not show the order. A block is a list of layers, each a position and a name.
 fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     let names = unique_names(&Vec::from_iter(blocks.iter().map(|block| block[0].1)));
     let numbers: Option<Vec<u64>> = names.iter().map(|name| name.parse().ok()).collect();
@@ -206,9 +196,8 @@ fn note_numbers(blocks: &[Vec<(u32, &str)>], notes: &mut Lines<'_>) {
     }
 }
 
-/// Returns one name per block. `firsts` has the name of the first layer of each block; the result
-/// has this name up to its first number, or the whole name if several blocks have the same
-/// beginning.
+/// Returns a name for each block, which is the name of its first layer (`firsts`) up to the first
+/// number, or the whole name if the short name is not unique.
 fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     let short = |&name: &&'a str| block(name).unwrap_or(name);
     let unique = |first| match firsts
@@ -222,8 +211,8 @@ fn unique_names<'a>(firsts: &[&'a str]) -> Vec<&'a str> {
     firsts.iter().map(unique).collect()
 }
 
-/// Returns true if `part` is a whole part, between dots or slashes, of `name`, the name of a module
-/// or layer.
+/// Returns whether `part` is a whole part of `name`, the name of a module or layer, between dots or
+/// slashes.
 fn has_part(name: &str, part: &str) -> bool {
     name.split(['.', '/']).any(|own| own == part)
 }

@@ -1,27 +1,26 @@
-//! Forms of configuration that name, for each IPU or stage, the module or layer at which it begins.
+//! Writes the forms of configuration that name the module or layer at which each IPU or stage
+//! begins.
 
 use super::{Draft, FormSource, STAGE};
-use crate::escape::printable;
-use crate::escape::quoted;
+use crate::escape::{printable, quoted};
 use crate::model::Framework;
 
 impl<'a> FormSource<'a> {
-    /// Returns the names of the Keras layers that are called at a position of the layer order; an
-    /// empty list if another framework than TensorFlow recorded the profile.
+    /// Returns the names of the Keras layers that a position of the layer order (In, a layer or
+    /// Out) calls; an empty list if the profile is not of TensorFlow.
     fn keras_layers(self, position: u32) -> &'a [String] {
         self.calls(position, Framework::Tensorflow)
             .map_or(&[], |calls| &calls.top)
     }
 
-    /// Returns whether the profile was recorded with TensorFlow.
     pub fn is_keras(self) -> bool {
         self.report.framework() == Some(Framework::Tensorflow)
     }
 
-    /// Returns the first Keras layer that is called at a position of the layer order and at no
-    /// earlier position. Returns `None` if there is no such layer, or if the position begins with a
-    /// module outside the model's own scope, such as an embedding that the encoder and the decoder
-    /// share: names do not tell which Keras layer calls it.
+    /// Returns the Keras layer at which a position of the layer order begins: the first one that no
+    /// earlier position calls. Returns `None` if there is none, or if the position begins with a
+    /// module outside the model's own scope, such as an embedding that encoder and decoder share,
+    /// since names do not tell which Keras layer calls the module.
     fn keras_begin(self, position: u32) -> Option<&'a String> {
         let calls = self.calls(position, Framework::Tensorflow)?;
         let is_below_model = calls.leaf.as_ref().is_none_or(|leaf| {
@@ -39,8 +38,8 @@ impl<'a> FormSource<'a> {
             .find(|layer| is_below_model && !is_earlier(layer))
     }
 
-    /// Returns true if, for each stage of the split except the first, the profile has the name of
-    /// the Keras layer at which the stage begins.
+    /// Returns whether the profile names the Keras layer at which each stage of the split begins,
+    /// except the first stage.
     pub fn has_keras_names(self) -> bool {
         self.is_keras()
             && self
@@ -53,8 +52,8 @@ impl<'a> FormSource<'a> {
 
     /// Returns the innermost module that begins at a position of the layer order; `None` if the
     /// profile does not show the module. For TensorFlow, returns the path below the model of the
-    /// first Keras layer or of the scope that begins there; if the path is unknown, returns `name`,
-    /// the name of the layer, or `None` for Out.
+    /// Keras layer or scope that begins there; if the path is unknown, returns `name`, the name of
+    /// the layer, or `None` for Out.
     fn split_at(self, position: u32, name: &'a str) -> Option<&'a str> {
         if !self.is_keras() {
             return self.torch_calls(position)?.leaf.as_deref();
@@ -69,9 +68,9 @@ impl<'a> FormSource<'a> {
     }
 }
 
-/// Returns the text of an entry, and a comment on it. The text is `module` in quotes, with an empty
-/// comment. If the module is unknown, the text is a placeholder with `name`, the name of the layer,
-/// and the comment tells the user to write the layer's first `kind` of module instead.
+/// Returns `module` in quotes as the text of an entry, and a comment on the entry. If the module is
+/// unknown, the text is a placeholder with `name`, the name of the layer, and the comment tells the
+/// user to write the layer's first `kind` of module instead.
 fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
     match module {
         Some(module) => (quoted(module), String::new()),
@@ -83,18 +82,18 @@ fn entry(module: Option<&str>, name: &str, kind: &str) -> (String, String) {
 }
 
 impl Draft<'_> {
-    /// Adds the entries of `train_split_edges` (`eval_split_edges` for inference) of mmcv's runners
-    /// for IPUs: for each IPU except the first, the module at which the IPU begins, by its path
-    /// below the user's model. mmcv makes a `poptorch.BeginBlock` of each entry; operations before
-    /// the first entry run on IPU 0. Adds warnings of stages that begin with operations outside
-    /// modules.
+    /// Adds the entries of `train_split_edges` (`eval_split_edges` for inference) of mmcv's
+    /// runners: the module at which each IPU except the first begins, as a path below the user's
+    /// model. mmcv makes a `poptorch.BeginBlock` of each entry. Also warns of stages that begin
+    /// with operations outside modules.
     pub fn edges(&mut self) {
         let source = self.source;
         for (position, name) in source.layers_and_out() {
             let calls = source.torch_calls(position);
-            // mmcv compiles a wrapper module, which has the user's model as its attribute `model`.
-            let path = calls.and_then(|calls| calls.begin.as_deref());
-            let path = path.map(|path| path.strip_prefix("model.").unwrap_or(path));
+            // mmcv compiles a wrapper, which has the user's model as its attribute `model`.
+            let path = calls
+                .and_then(|calls| calls.begin.as_deref())
+                .map(|path| path.strip_prefix("model.").unwrap_or(path));
             let (module, comment) = entry(path, name, "module");
             let edge = format!("    dict(layer_to_call={module}, ipu_id={STAGE}),{comment}");
             self.text.begin(position, true, &edge);
@@ -102,48 +101,44 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds one Python `with` statement per layer, whose contexts of PopART's builder set the
-    /// virtual graph (an IPU) and the pipeline stage of the layer. In PopART, every operation of a
-    /// pipeline has both, a session needs virtual graphs to be set by hand, and pipelining on one
-    /// IPU is an error.
+    /// Adds a Python `with` statement for each layer, which sets the virtual graph (an IPU) and the
+    /// pipeline stage of the layer by contexts of PopART's builder. PopART requires both of every
+    /// operation in a pipeline.
     pub fn layers(&mut self) {
         for (position, layer) in self.source.layers() {
-            let line = format!(
-                "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
+            self.text.at(
+                position,
+                format!(
+                    "with builder.virtualGraph({STAGE}), builder.pipelineStage({STAGE}):\n    \
                  ...  # layer {}",
-                printable(layer)
+                    printable(layer)
+                ),
             );
-            self.text.at(position, &line);
         }
     }
 
-    /// Adds the entries of `pipeline_stages` of Keras on IPUs: for each stage except the first, the
-    /// Keras layer at which the stage begins. In Keras, every call of a layer has a pipeline stage,
-    /// stages count from 0 without gaps, and `device_mapping` has the IPU of each stage. A model
-    /// lists its calls in the order in which they run, so a call without an entry takes the stage
-    /// of the previous call. Adds warnings of stages whose first operations belong to a Keras layer
-    /// that already runs in an earlier stage.
+    /// Adds the entries of `pipeline_stages` of Keras: the Keras layer at which each stage except
+    /// the first begins. A call without an entry takes the stage of the call before. Also warns of
+    /// stages whose first operations belong to a Keras layer that already runs in an earlier stage.
     pub fn keras_stages(&mut self) {
         let source = self.source;
         let line = |position, name: &str, stage: &str| {
-            let begin = source.keras_begin(position).map(String::as_str);
-            let (layer, comment) = entry(begin, name, "Keras layer");
+            let begin = source.keras_begin(position);
+            let (layer, comment) = entry(begin.map(String::as_str), name, "Keras layer");
             format!("    {layer}: {stage},{comment}")
         };
         for (position, name) in source.layers_and_out() {
-            self.text
-                .begin(position, true, &line(position, name, STAGE));
+            self.text.begin(position, true, line(position, name, STAGE));
             let earlier = source.keras_layers(position).first();
             if let (Some(begin), Some(earlier)) = (source.keras_begin(position), earlier)
                 && begin != earlier
             {
-                let warning = format!(
+                self.notes.begin(position, true, format!(
                     "WARNING: layer {} runs before stage {STAGE}, too, so what it does in this stage \
                      before layer {} stays in the stage before.",
                     printable(earlier),
                     printable(begin)
-                );
-                self.notes.begin(position, true, &warning);
+                ));
             }
         }
         self.text.by_stages(|stages| {
@@ -154,10 +149,10 @@ impl Draft<'_> {
         });
     }
 
-    /// Adds the entries of `pipeline_splits` of Graphcore's vision examples: for each IPU except
-    /// the first, the module at which the IPU begins. The CNN examples for PopTorch name innermost
-    /// modules, as paths with slashes; the CNN examples for TensorFlow 2 name Keras layers; and the
-    /// CNN examples for TensorFlow 1 name scopes, as paths with slashes.
+    /// Adds the entries of `pipeline_splits` of Graphcore's vision examples: the module at which
+    /// each IPU except the first begins. The examples for PopTorch name innermost modules, those
+    /// for TensorFlow 2 Keras layers, and those for TensorFlow 1 scopes. Modules and scopes are
+    /// paths with slashes.
     pub fn pipeline_splits(&mut self) {
         for (position, name) in self.source.layers_and_out() {
             let path = self
@@ -165,8 +160,8 @@ impl Draft<'_> {
                 .split_at(position, name)
                 .map(|path| path.replace('.', "/"));
             let (module, comment) = entry(path.as_deref(), name, "module");
-            let line = format!("- {module}{comment}");
-            self.text.begin(position, true, &line);
+            self.text
+                .begin(position, true, format!("- {module}{comment}"));
         }
     }
 }

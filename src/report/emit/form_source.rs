@@ -1,9 +1,8 @@
-//! The split that is written as configuration, and the properties of its pipeline that the text of
-//! a configuration depends on.
+//! The split that is written as configuration, and the properties of its pipeline that the
+//! configuration depends on.
 
 use crate::memory::{Pipeline, Recompute, Schedule};
-use crate::model::ModuleCalls;
-use crate::model::{Framework, PseudoLayers};
+use crate::model::{Framework, ModuleCalls, PseudoLayers};
 use crate::report::{BestSplit, Report, Split};
 use crate::time::USUAL_MICRO_BATCHES;
 
@@ -12,19 +11,19 @@ use crate::time::USUAL_MICRO_BATCHES;
 pub struct FormSource<'a> {
     pub report: &'a Report,
     pub split: &'a Split,
-    /// The name of the model in the user's code.
+    /// The name of the model in the user's code, from which paths of modules start.
     pub root: &'a str,
-    /// The highest number of stages, if the configuration is written for every split of the layers
-    /// of `split` into at most this number of stages; `None` if it is written only for `split`.
+    /// The highest number of stages if the configuration is written for every split of the layers,
+    /// as an HTML page needs it; `None` if only `split` is written.
     pub most_stages: Option<usize>,
-    /// The split that results from the configuration in the user's code, if the form cannot express
+    /// The split that the user's code would make of the configuration, if the form cannot express
     /// `split`; otherwise `None`.
     pub other: Option<&'a BestSplit>,
 }
 
 impl<'a> FormSource<'a> {
-    /// Returns the split of `report` as the source of a form; `None` if the report has no split.
-    /// `root` is the name of the model in the user's code.
+    /// Makes the source of a configuration from the split of `report`; `None` if the report has no
+    /// split. `root` is the name of the model in the user's code.
     pub fn of(report: &'a Report, root: &'a str) -> Option<Self> {
         Some(Self {
             report,
@@ -35,7 +34,7 @@ impl<'a> FormSource<'a> {
         })
     }
 
-    /// Returns each layer as its position in the layer order and its name, without In and Out.
+    /// Returns the layers without In and Out, each as its position in the layer order and its name.
     pub fn layers(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.split
             .stages
@@ -45,13 +44,14 @@ impl<'a> FormSource<'a> {
             .filter(move |&(position, _)| Some(position) != self.out())
     }
 
-    /// Returns the layers as [`layers`](Self::layers) does, then Out if Out has a position of its
-    /// own.
+    /// Returns the layers as [`layers`](Self::layers) does, followed by Out if Out has a position
+    /// of its own.
     pub fn layers_and_out(self) -> impl Iterator<Item = (u32, &'a str)> {
         self.layers().chain(self.out().map(|out| (out, "Out")))
     }
 
-    /// Returns the position of Out in the layer order; `None` if Out has no position of its own.
+    /// Returns the position of Out in the layer order; `None` if Out has none of its own, since it
+    /// runs with In or with the last layer.
     pub fn out(self) -> Option<u32> {
         self.split
             .stages
@@ -62,9 +62,9 @@ impl<'a> FormSource<'a> {
             .filter(|_| self.report.pseudo_layers == PseudoLayers::InAndOut)
     }
 
-    /// Returns the modules that are called at a position of the layer order. `framework` is the
-    /// framework that the form is for. Returns `None` if the position does not exist, or if another
-    /// framework recorded the profile, since its names are not names of modules in this form.
+    /// Returns the modules that a position of the layer order calls. Returns `None` if there is no
+    /// such position, or if another framework than `framework` recorded the profile, since its
+    /// names mean nothing in a form for `framework`.
     pub fn calls(self, position: u32, framework: Framework) -> Option<&'a ModuleCalls> {
         let is_known = self.report.framework().is_none_or(|own| own == framework);
         self.split
@@ -73,29 +73,29 @@ impl<'a> FormSource<'a> {
             .filter(|_| is_known)
     }
 
-    /// Returns the position of Out, the operations after the layers, as [`calls`](Self::calls)
-    /// takes it. It is the position after all layers, even if Out runs on the first IPU.
+    /// Returns the index of Out for [`calls`](Self::calls). It comes after all layers, even if Out
+    /// runs on the first IPU.
     pub fn place_of_out(self) -> u32 {
         self.split.modules.len().saturating_sub(1) as u32
     }
 
-    /// Returns the number of forward pipeline stages of a split into `stages` stages: one per IPU,
-    /// and one more if Out runs on the first IPU again.
+    /// Returns the number of forward pipeline stages of a split into `stages` stages. Out is one
+    /// more forward stage if it runs on the first IPU again.
     pub fn forward_stages(self, stages: usize) -> usize {
         stages + usize::from(self.out_returns(stages))
     }
 
-    /// Returns the training pipeline for which the memory of the stages was computed; `None` for
-    /// inference, if there is no pipeline, or if the pipeline is unknown.
+    /// Returns the training pipeline for which the memory of stages was computed; `None` for
+    /// inference, without a pipeline, or if the pipeline is unknown.
     pub fn training(self) -> Option<Pipeline> {
         let facts = self.report.pipeline.as_ref()?;
         facts.trains().then_some(facts.pipeline)
     }
 
     /// Returns the number of micro-batches over which a training pipeline of `stages` stages
-    /// accumulates gradients. It is the number that the user gave or, by default,
-    /// [`USUAL_MICRO_BATCHES`], raised to a number that the schedule allows (PopART's schedule if
-    /// the pipeline has none). Returns `None` for inference, or if the report has no pipeline.
+    /// accumulates gradients: what the user gave or, by default, [`USUAL_MICRO_BATCHES`], raised to
+    /// what the schedule needs (PopART's schedule if the pipeline has none). Returns `None` for
+    /// inference, or if the report has no pipeline.
     pub fn accumulation(self, stages: usize) -> Option<u64> {
         let facts = self
             .report
@@ -125,27 +125,26 @@ impl<'a> FormSource<'a> {
             .collect::<Option<_>>()
             .unwrap_or_default();
         match amps.first() {
-            // If all stages of `split` have the same proportion, the stages of any other split have
-            // it, too.
+            // If all stages have one available memory proportion, other splits have this proportion
+            // on each IPU, too.
             Some(&first) if amps.iter().all(|&amp| amp == first) => vec![first; stages],
             _ => amps,
         }
     }
 
-    /// Returns true if the stages of the pipeline run one after the other, without overlap.
     pub fn is_sequential(self) -> bool {
         self.report.schedule() == Some(Schedule::Sequential)
     }
 
-    /// Returns the number of replicas that share optimizer state, which is at least 1. Returns 1
-    /// for inference.
+    /// Returns the number of replicas that share optimizer state; 1 for inference, and if none is
+    /// shared.
     pub fn replicas(self) -> u64 {
         self.training().map_or(1, |own| own.replicas.max(1))
     }
 
-    /// Returns the kind of layers whose outputs the pipeline keeps as checkpoints, from which
-    /// recomputation starts: with `Layer`, every layer; with `Stage`, the last layer of each stage
-    /// except the last stage, as PopART needs it without a pipeline; with `None`, no layer.
+    /// Returns which layers have their outputs kept as checkpoints, from which recomputation
+    /// starts: with `Layer`, every layer; with `Stage`, the last layer of each stage except the
+    /// last one, as PopART needs it without a pipeline; with `None`, no layer.
     pub fn checkpoints(self) -> Recompute {
         match self.training().map(|own| own.recompute) {
             Some(Recompute::Stage) if !self.is_sequential() => Recompute::None,
@@ -153,8 +152,7 @@ impl<'a> FormSource<'a> {
         }
     }
 
-    /// Returns true if, in a split into `stages` stages, Out runs on the first IPU after the last
-    /// stage has run on another IPU.
+    /// Returns whether Out runs on the first IPU again after the last stage has run on another IPU.
     pub fn out_returns(self, stages: usize) -> bool {
         self.report.pseudo_layers == PseudoLayers::OutWithIn && stages > 1
     }

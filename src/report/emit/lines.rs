@@ -1,5 +1,5 @@
-//! The lines of a form of configuration. Each line has conditions on the splits for which it is
-//! written; the page, in which the reader moves cuts, chooses lines by the same conditions.
+//! The lines of a configuration. Each line has conditions on the splits that it belongs to; when
+//! the reader of an HTML page moves cuts, the page chooses lines by these conditions.
 
 use super::FormSource;
 use crate::escape::printable;
@@ -7,11 +7,12 @@ use crate::report::{Split, join, sentences, with_commas};
 use crate::wording::grouped;
 use serde::Serialize;
 
-/// Placeholder in the text of a line for the index of the stage that contains [`Line::position`].
+/// Placeholder in a line of configuration for the index of the stage that contains
+/// [`Line::position`].
 pub const STAGE: &str = "\0stage\0";
 
-/// A line of configuration with values to put in, and the conditions on the splits for which it is
-/// written. Without conditions, it is written for every split.
+/// A line of configuration with values to put in, and the conditions on the splits that have the
+/// line. A line without conditions belongs to every split.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Line {
@@ -20,58 +21,57 @@ pub struct Line {
     /// stages, and the index of the last one), `fullest` (bytes on the fullest tile), `counts` and
     /// `numbers` (the number of items of each stage, with commas or spaces between), `lists` (the
     /// items of each stage in brackets), `free` (IPUs without a stage) or `shortfall` (why the
-    /// split does not fit). If there is no value for `free` or `shortfall`, the line is left out.
+    /// split does not fit). Without a value for `free` or `shortfall`, the line is left out.
     text: Vec<String>,
-    /// The position of the layer order (0 for In) whose stage is put in, or that `begins` refers
-    /// to; missing if the line needs no position.
+    /// The position of the layer order (0 for In) whose stage is put into the text, or to which
+    /// `begins` refers; missing if the line needs no position.
     #[serde(skip_serializing_if = "Option::is_none")]
     position: Option<u32>,
     /// If true, only splits in which a stage other than the first begins at `position` have the
-    /// line; if false, only splits in which none begins there. Missing if splits have the line
-    /// wherever stages begin.
+    /// line; if false, only splits in which no stage begins there. Missing if the line belongs to
+    /// both.
     #[serde(skip_serializing_if = "Option::is_none")]
     begins: Option<bool>,
     /// The lowest and the highest number of stages of the splits that have the line, both
     /// inclusive; missing if the number does not matter.
     #[serde(skip_serializing_if = "Option::is_none")]
     stages: Option<(u32, u32)>,
-    /// Whether the line is a note for the user beside the text to paste, since the form has no
+    /// Whether the line is a note that stays outside the text to paste, since the form has no
     /// comments.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[cfg_attr(test, schemars(default))]
     pub(super) note: bool,
-    /// The item at each position of the layer order, or an empty string, for the values `counts`,
-    /// `numbers` and `lists`; empty if the line has none of these values. In `lists`, items at
-    /// positions after the last stage are one more list or, if there is only one stage, belong to
-    /// it.
+    /// For each position of the layer order, an item such as the name of a part of the model, or an
+    /// empty string; the values `counts`, `numbers` and `lists` count or list the items of each
+    /// stage. Empty if the line has none of these values. In `lists`, items after the last stage
+    /// are one more list or, with a single stage, belong to this stage.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, schemars(default))]
     items: Vec<String>,
 }
 
-/// A form of configuration that is being written: the notes and the lines to paste that were added
-/// so far.
+/// A configuration that is being written: its notes for the user, and its lines to paste.
 pub struct Draft<'a> {
     pub source: FormSource<'a>,
     pub notes: Lines<'a>,
     pub text: Lines<'a>,
 }
 
-/// Collects the lines of configuration for one split, or for every split of the same layers.
+/// Collects the lines of a configuration, for one split or for every split of the same layers.
 pub struct Lines<'a> {
     source: FormSource<'a>,
-    /// The text at the beginning of each line if the lines are notes, which is empty in a form
-    /// without comments; `None` if the lines are to be pasted.
+    /// The beginning of each line if the lines are notes: a comment mark, or an empty text in a
+    /// form without comments. `None` if the lines are to be pasted.
     mark: Option<&'static str>,
-    /// One item per position of the layer order (see [`Line::items`]). A line whose text needs
-    /// items gets a copy of them when it is added.
+    /// The item at each position of the layer order, for [`Line::items`]. A line whose text counts
+    /// or lists items gets a copy of them.
     pub items: Vec<String>,
     pub all: Vec<Line>,
 }
 
 impl<'a> Lines<'a> {
-    /// Returns an empty list of notes, which all begin with `mark`, or of lines to paste if `mark`
-    /// is `None`.
+    /// Makes an empty list of lines of a configuration: notes, which begin with `mark`, or lines to
+    /// paste if `mark` is `None`.
     pub fn new(source: FormSource<'a>, mark: Option<&'static str>) -> Self {
         Self {
             source,
@@ -81,32 +81,30 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Adds a line that is written for every split.
+    /// Adds a line that the configuration has for every split.
     pub fn add(&mut self, text: impl AsRef<str>) {
         self.push(text.as_ref(), None, None, None);
     }
 
-    /// Adds a line that is written for every split. [`STAGE`] in `text` stands for the index of the
-    /// stage that contains `position`, a position of the layer order.
-    pub fn at(&mut self, position: u32, text: &str) {
-        self.push(text, Some(position), None, None);
+    /// Adds a line that every split has. [`STAGE`] in `text` stands for the index of the stage that
+    /// contains `position`, a position of the layer order.
+    pub fn at(&mut self, position: u32, text: impl AsRef<str>) {
+        self.push(text.as_ref(), Some(position), None, None);
     }
 
-    /// Adds a line that is written only for some splits: if `begins` is true, for splits in which a
-    /// stage other than the first begins at `position`; otherwise, for splits in which no such
-    /// stage begins there. If the form is written for one split only, nothing is added unless this
-    /// split meets the condition. [`STAGE`] in `text` stands for the index of the stage that
-    /// contains `position`.
-    pub fn begin(&mut self, position: u32, begins: bool, text: &str) {
+    /// Adds a line for splits in which a stage other than the first begins at `position` (if
+    /// `begins` is true) or in which no such stage begins there. If only one split is written, the
+    /// line is dropped unless this split meets the condition. [`STAGE`] in `text` stands for the
+    /// index of the stage of `position`.
+    pub fn begin(&mut self, position: u32, begins: bool, text: impl AsRef<str>) {
         let source = self.source;
         if source.most_stages.is_some() || source.split.begins_at(position) == begins {
-            self.push(text, Some(position), Some(begins), None);
+            self.push(text.as_ref(), Some(position), Some(begins), None);
         }
     }
 
-    /// Adds the lines that `text` returns for each number of stages that `source` allows. `text`
-    /// returns `None` if splits into this number of stages have no line; consecutive numbers of
-    /// stages with equal text share one line.
+    /// Adds lines that depend on the number of stages. `text` returns the line for a number of
+    /// stages, or `None` if there is none; consecutive numbers with equal text share one line.
     pub fn by_stages(&mut self, text: impl Fn(usize) -> Option<String>) {
         let stages = self.source.split.stages.len();
         let most_stages = self.source.most_stages;
@@ -163,8 +161,8 @@ impl<'a> Lines<'a> {
 }
 
 impl Line {
-    /// Returns the text of the line, in which values for the split of `source` are put in, without
-    /// a line feed at the end; `None` if a value is missing.
+    /// Returns the text of the line for the split of `source`, with all values put in; `None` if a
+    /// value is missing, so that the line is left out.
     pub(super) fn of(&self, source: FormSource<'_>) -> Option<String> {
         self.text
             .iter()
@@ -207,7 +205,7 @@ impl Line {
         })
     }
 
-    /// Returns one list per stage of the split: the non-empty items at the positions of the stage.
+    /// Returns the items of each stage, that is, the non-empty items at the positions of the stage.
     fn lists(&self, split: &Split) -> Vec<Vec<&str>> {
         split
             .stages
@@ -226,8 +224,8 @@ impl Line {
 }
 
 impl Split {
-    /// Returns the index of the stage that contains `position`, a position of the layer order. If
-    /// the position is after all stages, returns the number of stages.
+    /// Returns the index of the stage that contains `position` of the layer order, or the number of
+    /// stages if the position is after all stages.
     fn stage_of(&self, position: u32) -> usize {
         self.stages
             .iter()
@@ -235,8 +233,7 @@ impl Split {
             .count()
     }
 
-    /// Returns true if a stage other than the first begins at `position`, a position of the layer
-    /// order.
+    /// Returns whether a stage other than the first begins at `position` of the layer order.
     pub(super) fn begins_at(&self, position: u32) -> bool {
         self.stages
             .iter()

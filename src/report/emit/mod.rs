@@ -5,14 +5,14 @@
 //! ([`ModuleCalls`](crate::model::ModuleCalls)), and on the name of the model in the user's code.
 //! `counts`, `entries` and `poptorch` write the lines that depend on the layers.
 //!
-//! Notes for the user are comments below the configuration; only notes that say that the split does
-//! not fit, or may not fit, are above it. A comment line has at least two words, so that it is not
-//! mistaken for the name of a section. JSON has no comments, so the notes of a form in JSON are a
+//! Notes for the user are comments below the configuration; only notes that the split does not fit,
+//! or may not fit, are above it. A comment line has at least two words, so that no reader mistakes
+//! the line for the name of a section. JSON has no comments, so a form in JSON has its notes in a
 //! separate text. If no module name is known, the form has a placeholder that no framework accepts,
 //! and a comment that tells the user what to write instead.
 //!
-//! A split that does not fit is still written, below a warning. If a split leaves layers out, no
-//! configuration is written, only notes.
+//! A split that does not fit is still written, below a warning. If a split leaves layers out, only
+//! notes are written, and no configuration.
 
 mod counts;
 mod entries;
@@ -35,7 +35,7 @@ use form_source::FormSource;
 use lines::{Draft, Lines, STAGE};
 use serde::Serialize;
 
-/// The name of the model in the user's code unless `--module-root` gives another one.
+/// The name of the model in the user's code, unless the user gives another one (`--module-root`).
 pub const MODEL: &str = "model";
 
 /// The form in which a split is written as configuration (`--emit`).
@@ -71,10 +71,10 @@ impl EmitForm {
         format!("emit-{}", self.name())
     }
 
-    /// Returns the form to propose to the user for the split of a report; `None` if the report has
-    /// no split, or if its framework, such as Poplar, has no form. For TensorFlow, the form has
-    /// Keras layers if the profile names the Keras layer at which each stage begins; otherwise
-    /// parts of BERT if no stage begins inside a block; otherwise scopes.
+    /// Chooses the form to propose to the user for the split of a report; `None` if the report has
+    /// no split, or if no form suits its framework, such as Poplar. For TensorFlow, the form has
+    /// Keras layers if the profile names the layer at which each stage begins; otherwise parts of
+    /// BERT if no stage begins inside a block; otherwise scopes.
     pub fn of_report(report: &Report) -> Option<Self> {
         let source = FormSource::of(report, MODEL)?;
         Some(match report.framework()? {
@@ -87,7 +87,6 @@ impl EmitForm {
         })
     }
 
-    /// Returns the text of the form's template.
     fn template(self) -> &'static str {
         match self {
             EmitForm::Examples => include_str!("forms/examples.txt"),
@@ -101,32 +100,33 @@ impl EmitForm {
         }
     }
 
-    /// Returns true if the form has the number of blocks on each IPU. The model's code then places
-    /// the layers outside blocks.
+    /// Returns whether the form only states how many blocks each IPU gets. The model's code then
+    /// places the layers outside blocks.
     pub fn has_counts(self) -> bool {
         matches!(self, EmitForm::Examples | EmitForm::Optimum)
     }
 }
 
-/// The split in one form of `--emit`.
+/// The split as configuration, in one form of `--emit`.
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Configuration {
-    /// The form, as `--emit` names it, such as `poptorch`.
+    /// The name of the form as `--emit` takes it, such as `poptorch`.
     pub form: String,
     /// The text to paste into the user's code or configuration.
     pub text: String,
-    /// Notes for the user, if the form has no comments; otherwise they are comments in `text`, and
-    /// this is empty.
+    /// Notes for the user if the form is JSON, which has no comments. In other forms the notes are
+    /// comments in `text`, and this field is empty.
     pub notes: String,
-    /// The lines of this form for all splits that the reader can try on the page, with the
-    /// conditions under which a split has them; empty if the page cannot try other splits.
+    /// The lines of the configuration for every split that the reader of an HTML page can make by
+    /// moving cuts, each with conditions on the splits that have the line; empty if the page cannot
+    /// move cuts.
     pub lines: Vec<Line>,
 }
 
-/// Returns the split of `report` in a form, in which every line ends with a line feed. The result
-/// is empty if the report has no split, and has only notes if the split leaves layers out. `root`
-/// is the name of the model in the user's code. [`Configuration::lines`] stays empty.
+/// Writes the split of `report` in a form. The result is empty if the report has no split, and has
+/// only notes if the split leaves layers out. `root` is the name of the model in the user's code.
+/// [`Configuration::lines`] stays empty.
 pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
     let Some(source) = FormSource::of(report, root) else {
         return Configuration::default();
@@ -154,8 +154,8 @@ pub fn emit(form: EmitForm, report: &Report, root: &str) -> Configuration {
 }
 
 /// Returns the lines of `form` for every split of the report's layers into at most `most_stages`
-/// stages; an empty list if the report has no split. The page, in which the reader moves cuts,
-/// chooses among these lines.
+/// stages, among which an HTML page chooses when its reader moves cuts. The list is empty if the
+/// report has no split.
 pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<Line> {
     let source = FormSource::of(report, MODEL).map(|source| FormSource {
         most_stages: Some(most_stages),
@@ -165,7 +165,7 @@ pub(super) fn lines(form: EmitForm, report: &Report, most_stages: usize) -> Vec<
 }
 
 fn written(form: EmitForm, source: FormSource<'_>) -> Vec<Line> {
-    // JSON has no comments, so the notes of a form in JSON begin without a mark.
+    // A form in JSON has no comments, so its notes are a separate text and need no comment mark.
     let mark = match form {
         EmitForm::Optimum | EmitForm::TfStages => "",
         _ => "# ",

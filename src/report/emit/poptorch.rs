@@ -1,27 +1,25 @@
-//! Writes calls of `poptorch.BeginBlock`. Such a call begins a block at a module: the module and
-//! all operations after it belong to the block, until the next block begins. Operations before the
-//! first block are on IPU 0. A module can begin only one block.
+//! Writes calls of `poptorch.BeginBlock`. A call begins a block at a module: the block has the
+//! module and all operations after it, until the next block begins. Operations before the first
+//! block are on IPU 0. A module can begin only one block.
 
 use super::{Draft, FormSource, Lines, STAGE};
-use crate::escape::printable;
-use crate::escape::{is_digits, is_obeyed, quoted};
+use crate::escape::{is_digits, is_obeyed, printable, quoted};
 use crate::memory::Recompute;
 use crate::message::BadValue;
-use crate::model::Framework;
-use crate::model::ModuleCalls;
+use crate::model::{Framework, ModuleCalls};
 use crate::wording::counted;
 
 impl<'a> FormSource<'a> {
-    /// Returns the modules that are called at a position of the layer order; `None` if another
-    /// framework than PopTorch recorded the profile.
+    /// Returns the modules that a position of the layer order (In, a layer or Out) calls; `None` if
+    /// the profile is not of PopTorch.
     pub fn torch_calls(self, position: u32) -> Option<&'a ModuleCalls> {
         self.calls(position, Framework::Poptorch)
     }
 }
 
 /// Returns a call of `BeginBlock` that puts `module`, a Python expression, and the operations after
-/// it on `ipu`. If `module` is `None`, the call has a placeholder and a comment that tells the user
-/// to replace the placeholder with `what`.
+/// it on `ipu`. If the module is unknown, the call has a placeholder, and a comment that tells the
+/// user to replace the placeholder with `what`.
 fn block(module: Option<String>, what: &str, ipu: &str) -> String {
     match module {
         Some(module) => format!("poptorch.BeginBlock({module}, ipu_id={ipu})"),
@@ -30,8 +28,8 @@ fn block(module: Option<String>, what: &str, ipu: &str) -> String {
 }
 
 impl Draft<'_> {
-    /// Adds one `BeginBlock` per stage, in execution order, at the module that begins the stage.
-    /// Adds warnings of stages that begin with operations outside modules.
+    /// Adds a `BeginBlock` for each stage, in execution order, at the module that begins the stage.
+    /// Also warns of stages that begin with operations outside modules.
     pub fn blocks(&mut self) {
         let source = self.source;
         let known = |position| {
@@ -40,31 +38,30 @@ impl Draft<'_> {
         };
         let of_out = "the first module of Out, such as the head";
         let line = |position, name: &str, ipu: &str| {
-            let of_layer = format!("the module of layer {}", printable(name));
-            let is_out = Some(position) == source.out();
-            let what = if is_out { of_out } else { &of_layer };
-            block(known(position), what, ipu)
+            let what = match source.out() {
+                Some(out) if out == position => of_out.to_string(),
+                _ => format!("the module of layer {}", printable(name)),
+            };
+            block(known(position), &what, ipu)
         };
-        // If In has a stage of its own, this stage needs no block, since operations before the
-        // first block are on IPU 0.
+        // Operations before the first block are on IPU 0, so In needs no block if it is a stage of
+        // its own.
         match (known(0), source.layers().next()) {
             (Some(before), _) => self.text.add(block(Some(before), "", "0")),
-            (None, Some((first, name))) => self.text.begin(first, false, &line(first, name, "0")),
+            (None, Some((first, name))) => self.text.begin(first, false, line(first, name, "0")),
             (None, None) => {}
         }
         for (position, name) in source.layers_and_out() {
-            self.text
-                .begin(position, true, &line(position, name, STAGE));
+            self.text.begin(position, true, line(position, name, STAGE));
             self.warn_functional(position);
         }
         let after = block(known(source.place_of_out()), of_out, "0");
-        let text = |stages| source.out_returns(stages).then(|| after.clone());
-        self.text.by_stages(text);
+        self.text
+            .by_stages(|stages| source.out_returns(stages).then(|| after.clone()));
     }
 
-    /// Adds a warning for splits in which a stage begins at `position` with operations that belong
-    /// to no module that begins there. A `BeginBlock` would leave these operations on the IPU
-    /// before.
+    /// Warns of splits in which a stage begins at `position` with operations outside any module
+    /// that begins there. A `BeginBlock` would leave these operations on the IPU before.
     pub fn warn_functional(&mut self, position: u32) {
         let root = self.source.root;
         let Some(calls) = self.source.torch_calls(position) else {
@@ -89,10 +86,10 @@ impl Draft<'_> {
                  Instead of the block, {instead}."
             ),
         };
-        self.notes.begin(position, true, &text);
+        self.notes.begin(position, true, text);
     }
 
-    /// Adds Python code that makes the outputs of the layers checkpoints, from which recomputation
+    /// Adds Python code that makes the outputs of layers checkpoints, from which recomputation
     /// starts, and notes on layers whose module is unknown. Adds nothing if the pipeline keeps no
     /// checkpoints.
     pub fn checkpoints(&mut self) {
@@ -120,7 +117,7 @@ impl Draft<'_> {
                 ),
             };
             match checkpoints {
-                Recompute::Stage => lines.begin(position + 1, true, &line),
+                Recompute::Stage => lines.begin(position + 1, true, line),
                 _ => lines.add(line),
             }
         }
@@ -135,8 +132,8 @@ impl Draft<'_> {
     }
 }
 
-/// Checks `name`, the name of the model in the user's code (`--module-root`), and returns it
-/// without spaces at its beginning and end.
+/// Checks the name of the model in the user's code (`--module-root`), and removes spaces at both
+/// ends.
 ///
 /// # Errors
 /// If the name is empty, or has control characters.
@@ -154,14 +151,14 @@ pub fn module_name(name: &str) -> Result<String, BadValue> {
     Ok(name.trim().into())
 }
 
-/// Returns a Python expression for the module at `path` below the model `root`, such as
-/// `model.encoder.layer[3]` for `encoder.layer.3`. Dots or slashes separate the parts of `path`. If
-/// a part is neither a Python name nor a number, the expression calls `get_submodule`.
+/// Returns a Python expression for a module, such as `model.encoder.layer[3]` for the `path`
+/// `encoder.layer.3` below the model `root`. Dots or slashes separate the parts of `path`. If a
+/// part is neither a Python name nor a number, the expression calls `get_submodule`.
 fn attribute(root: &str, path: &str) -> String {
     let mut module = root.to_string();
     for part in path.split(['.', '/']) {
         match part {
-            // A part with leading zeros is no number, since Python has no numbers with leading
+            // A part such as `03` is a key, not an index, since Python numbers have no leading
             // zeros.
             _ if is_digits(part) && (part == "0" || !part.starts_with('0')) => {
                 module += &format!("[{part}]")
@@ -173,14 +170,14 @@ fn attribute(root: &str, path: &str) -> String {
     module
 }
 
-/// The keywords of Python. A part of a module's path may be a keyword, but an attribute in a Python
-/// expression may not.
+/// The keywords of Python, which cannot be attributes in an expression although modules may have
+/// these names.
 const KEYWORDS: &str = "False None True and as assert async await break class continue def del \
                         elif else except finally for from global if import in is lambda nonlocal \
                         not or pass raise return try while with yield";
 
-/// Returns true if `part` is a Python name of ASCII characters. Other characters are refused, since
-/// Python reads some letters outside ASCII as different letters.
+/// Returns whether `part` is a Python name in ASCII. Python reads some other letters as different
+/// letters, so names with them are refused.
 fn is_name(part: &str) -> bool {
     part.starts_with(|c: char| !c.is_ascii_digit())
         && part.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())

@@ -1,11 +1,11 @@
 //! Fills the templates of the forms of `--emit` (in the folder `forms`). A template looks like the
-//! text that is made from it.
+//! configuration that is made from it.
 //!
-//! Text after `# ` is a note. Words in brackets at the start of a line are conditions, which must
-//! all hold for the line to be written; `!` before a word negates the condition. A word after `$`
-//! is replaced by a value or, if the word is a condition, by `true` or `false`. A line with only a
-//! word after `@` is replaced by the lines that a function writes, except two words: `@text` is
-//! where the lines to paste begin, and `@end` ends the form.
+//! Text after `# ` is a note for the user. Words in brackets at the start of a line are conditions,
+//! which must all hold for the line to be written; `!` before a word negates the condition. A word
+//! after `$` is replaced by a value or, if the word is a condition, by `true` or `false`. A line
+//! with only a word after `@` is replaced by the lines that a function writes, except two words:
+//! `@text` is where the lines to paste begin, and `@end` ends the form.
 
 use super::{Draft, EmitForm, FormSource};
 use crate::memory::{Recompute, Schedule};
@@ -13,22 +13,22 @@ use crate::model::PseudoLayers;
 use crate::report::{NO_VERDICT, sentences, with_commas};
 use crate::wording::{capital, grouped};
 
-/// The template of the notes at the beginning of every form, such as the warning about a split that
-/// does not fit.
+/// The template of notes that every form begins with, such as the warning about a split that does
+/// not fit.
 const OF_ALL: &str = include_str!("forms/all.txt");
 
-/// The template of the notes on what the numbers of blocks in a form do not express: the IPUs of In
-/// and Out, and unused IPUs.
+/// The template of notes for forms that count blocks on each IPU, about what such counts do not
+/// express: the IPUs of In and Out, and unused IPUs.
 pub const OF_COUNTS: &str = include_str!("forms/counts.txt");
 
-/// The explanation, in every form, of the value that the form has for the available memory
-/// proportion.
+/// The reason, written in every form of `--emit`, for the available memory proportion that the form
+/// sets.
 const PROPORTION: &str = "the profile's value on each IPU, since the bytes of a stage are of \
                           operations that were compiled with it";
 
 impl Draft<'_> {
-    /// Fills the template that all forms share, then the template of `form`. Adds the notes and the
-    /// lines to paste of both templates, for every split that the source covers.
+    /// Writes a configuration in one form of `--emit`: fills the template that all forms share,
+    /// then the template of `form`, and adds the notes and the lines to paste of both.
     pub fn fill(&mut self, form: EmitForm) {
         for line in OF_ALL.lines().chain(form.template().lines()) {
             let (conditions, rest) = conditions_of(line);
@@ -36,8 +36,8 @@ impl Draft<'_> {
                 None => self.add(line),
                 Some(_) if !self.source.hold(conditions, self.source.split.stages.len()) => {}
                 Some("end") => break,
-                // Notes of template lines before `@text` are above the configuration, all later
-                // notes below it.
+                // Notes of lines before `@text` stand above the configuration, and all later notes
+                // below it.
                 Some("text") => self.text.all.append(&mut self.notes.all),
                 Some("blocks") => self.blocks(),
                 Some("checkpoints") => self.checkpoints(),
@@ -52,8 +52,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Adds a line of a template that has no `@`, with its values filled in, as a note or as a line
-    /// to paste.
+    /// Adds a line of a template, with its values filled in, to the notes or to the lines to paste.
+    /// Lines that begin with `@` are not for this function.
     pub fn add(&mut self, line: &str) {
         let (conditions, line) = conditions_of(line);
         let (lines, line) = match line.strip_prefix("# ") {
@@ -70,7 +70,7 @@ impl Draft<'_> {
     }
 }
 
-/// Separates a line of a template into its conditions, without the brackets around them, and the
+/// Separates a line of a template into its conditions, which are in brackets at the start, and the
 /// rest of the line. Without brackets, the conditions are empty.
 fn conditions_of(line: &str) -> (&str, &str) {
     let conditions = line.strip_prefix('[').and_then(|line| line.split_once(']'));
@@ -80,8 +80,8 @@ fn conditions_of(line: &str) -> (&str, &str) {
 }
 
 impl FormSource<'_> {
-    /// Returns true if all `conditions`, which spaces separate, hold for a split into `stages`
-    /// stages.
+    /// Returns whether all `conditions` of a line of a template, separated by spaces, hold for a
+    /// split into `stages` stages.
     fn hold(self, conditions: &str, stages: usize) -> bool {
         conditions.split_whitespace().all(|condition| {
             let name = condition.trim_start_matches('!');
@@ -89,8 +89,8 @@ impl FormSource<'_> {
         })
     }
 
-    /// Returns whether the condition `name`, a word in brackets in a template, holds for a split
-    /// into `stages` stages; `None` if there is no condition with this name.
+    /// Returns whether a condition of a template, such as `several`, holds for a split into
+    /// `stages` stages; `None` if no condition has this name.
     fn condition(self, name: &str, stages: usize) -> Option<bool> {
         let (training, order) = (self.training(), self.report.pseudo_layers);
         let pipeline = self.report.pipeline.as_ref();
@@ -128,10 +128,10 @@ impl FormSource<'_> {
         })
     }
 
-    /// Returns a line of a template in which each `$` with a name is replaced by the value for a
-    /// split into `stages` stages, or by a placeholder such as [`STAGE`](super::lines::STAGE) if
-    /// the value depends on the cuts. Returns `None` if a value is missing; the line is then left
-    /// out.
+    /// Fills in the values of a line of a template: each `$` with a name is replaced by the value
+    /// for a split into `stages` stages, or by a placeholder such as [`STAGE`](super::lines::STAGE)
+    /// if the value depends on the cuts. Returns `None` if a value is missing; the line is then
+    /// left out.
     fn filled(self, line: &str, stages: usize) -> Option<String> {
         let mut pieces = line.split('$');
         let mut text = pieces.next()?.to_string();
@@ -162,8 +162,8 @@ impl FormSource<'_> {
             "no-verdict" => NO_VERDICT.to_string(),
             "limit" => grouped(self.split.limit),
             "pipeline" => {
-                let name = sentences::pipeline_name(self.report.pipeline.as_ref()?);
-                capital(&self.report.plain(name)) + "."
+                let facts = self.report.pipeline.as_ref()?;
+                capital(&self.report.plain(sentences::pipeline_name(facts))) + "."
             }
             "last-forward-stage" => forward_stages.saturating_sub(1).to_string(),
             "root" => self.root.to_string(),
@@ -187,8 +187,8 @@ impl FormSource<'_> {
                     .flat_map(|amp| [amp, amp])
                     .map(|amp| (amp * 1e4).round() / 1e2),
             ),
-            // The name of a condition stands for `true` or `false`. Any other name stands for a
-            // value that depends on the cuts, and becomes a placeholder.
+            // A `$` with the name of a condition becomes `true` or `false`. Any other name stands
+            // for a value that depends on the cuts, so a placeholder is written.
             _ => match self.condition(name, stages) {
                 Some(holds) => holds.to_string(),
                 None => format!("\0{name}\0"),

@@ -1,5 +1,5 @@
-//! Tests of the forms as text. `tests/it/report/emit` tests what Python and YAML read in them, and
-//! the goldens have In and Out in stages of their own and on one IPU.
+//! Tests of the configurations of `--emit` as text. `tests/it/report/emit` tests what Python and
+//! YAML read in them, and goldens test In and Out in stages of their own and on one IPU.
 
 use super::*;
 use crate::model::{Framework, Layering, ModuleCalls, Positions, PseudoLayers};
@@ -7,15 +7,14 @@ use crate::report::testing::report;
 use crate::report::{Split, Stage};
 use clap::ValueEnum;
 
-/// Returns the layer order of these layers.
 fn order(layers: &[&str], pseudo_layers: PseudoLayers) -> Positions {
     let names = [""].iter().chain(layers).map(|name| name.to_string());
     let layering = Layering::of(names.collect(), Vec::new());
     Positions::new(&layering, pseudo_layers)
 }
 
-/// Returns a report of a split that fits, with these layers in each stage. In is in the first
-/// stage; Out is in the first or the last one, as `pseudo_layers` says.
+/// Makes a report of a split that fits; `stages` has the layers of each stage. In is in the first
+/// stage, and Out in the first or the last one, depending on `pseudo_layers`.
 fn report_of(pseudo_layers: PseudoLayers, stages: &[&[&str]], max_stages: u32) -> Report {
     let positions = order(&stages.concat(), pseudo_layers);
     let mut from = 0;
@@ -59,7 +58,7 @@ fn split(stages: &[&[&str]], max_stages: u32) -> Report {
     report_of(PseudoLayers::InAndOut, stages, max_stages)
 }
 
-/// Returns the notes and the text of a form.
+/// Returns a configuration as `--emit` prints it, with its notes.
 fn written(form: EmitForm, report: &Report) -> String {
     let emitted = emit(form, report, MODEL);
     emitted.notes + &emitted.text
@@ -69,7 +68,7 @@ fn has(text: &str, part: &str) {
     assert!(text.contains(part), "{part} in {text}");
 }
 
-/// Returns the text without lines that are comments.
+/// Returns the text of a configuration without comments.
 fn code(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| format!("{line}\n")).collect()
@@ -94,8 +93,8 @@ fn an_entry_for_each_ipu_and_a_word_on_what_is_missing() {
     );
 }
 
-/// Layers before the first block are on the first IPU, those after the last block with Out on the
-/// last.
+/// Numbers of blocks put layers before the first block on the first IPU, and layers after the last
+/// block, with Out, on the last IPU.
 #[test]
 fn counts_cannot_cut_outside_blocks() {
     let warned = |stages: &[&[&str]]| {
@@ -128,7 +127,7 @@ fn layers_without_numbers_are_counted_in_their_order() {
     has(&text, "order: encoder0 decoder0\\n decoder1\n");
 }
 
-/// With one stage, Out is on the first IPU anyway.
+/// With one stage, Out is on the first IPU anyway, so no note says so.
 #[test]
 fn out_on_the_only_ipu_needs_no_word() {
     let one = report_of(PseudoLayers::OutWithIn, &[&["0", "1"]], 1);
@@ -214,7 +213,7 @@ fn a_comment_is_no_name_of_a_section() {
     }
 }
 
-/// Returns a report with module names from the profile: one stage begins with a module, one with
+/// Makes a report with module names from the profile: one stage begins with a module, one with
 /// operations outside any module, and in one a module runs again.
 fn with_modules() -> Report {
     let mut report = split(&[&["0"], &["1"], &["2"]], 3);
@@ -260,8 +259,8 @@ fn modules_of_the_profile_begin_blocks() {
     has(&text, expected);
 }
 
-/// A layer that begins a stage is named by its module below the model, also where the profile is of
-/// TensorFlow without Keras layers, and a stage without a Keras layer of its own has a placeholder.
+/// A stage is named by the module at its beginning, also if the profile is of TensorFlow without
+/// Keras layers. A stage without a Keras layer of its own has a placeholder.
 #[test]
 fn tensorflow_names_keras_layers_or_scopes() {
     let mut pipeline = report().pipeline.unwrap();
@@ -298,7 +297,8 @@ fn tensorflow_names_keras_layers_or_scopes() {
     has(&text, "pipeline_splits:\n- \"h/1\"\n- \"2\"\n");
 }
 
-/// Generation needs a stage that begins with the decoder, after 1, 2, 4, ... IPUs.
+/// Text generation needs a stage that begins with the decoder, after an encoder on 1, 2, 4, ...
+/// IPUs.
 #[test]
 fn generation_cuts_before_the_decoder() {
     let text = |stages: &[&[&str]]| {

@@ -11,31 +11,33 @@ use crate::report::{
 use crate::search::free_bytes;
 use crate::witnesses::Contradiction;
 
-/// Approximate upper bound on points in the curves of all IPUs together.
+/// About how many points the curves of all IPUs together may have; more points make a report too
+/// large.
 const MAX_POINTS: usize = 12_000;
 
-/// The inputs of a report on a recorded compilation.
+/// What a report on a recorded compilation is made from.
 #[derive(Debug)]
 pub struct FitInputs<'a> {
-    /// The recorded memory and cycles of the compilation.
+    /// The memory and the cycles that were recorded for the compilation.
     pub profile: &'a CompiledProfile,
-    /// The layers that run on each IPU; `None` if the names of the layers are unknown.
+    /// The layers that run on each IPU; `None` if the names of layers are unknown.
     pub layers: Option<&'a LayersByIpu>,
     /// Bytes that each tile may take: one entry for all IPUs, or one entry per IPU of the profile.
     pub limits: Vec<u64>,
-    /// How much the report contains in addition to whether the compilation fits.
+    /// How much the report contains besides whether the compilation fits, such as data for an HTML
+    /// page.
     pub detail: Detail,
     /// The files and options that the report is made from.
     pub provenance: Provenance,
     /// Warnings about the files.
     pub warnings: Vec<Warning>,
-    /// Contradictions between statements of the profile.
+    /// Contradictions between statements of the profile, which can make a verdict impossible.
     pub contradictions: Vec<Contradiction>,
 }
 
 impl Report {
-    /// Returns the report on a recorded compilation. The report has no layers, no split and no
-    /// result of a search.
+    /// Makes the report on a recorded compilation. The report has no layers and no split, since
+    /// nothing was searched.
     pub fn of_compilation(inputs: FitInputs<'_>) -> Self {
         let (fit, profile) = (inputs.fit(), inputs.profile);
         let (tiles, categories) = (&profile.tiles, &profile.categories);
@@ -77,10 +79,10 @@ impl FitInputs<'_> {
         let limit = limit.copied().unwrap_or(0);
         let totals = || profile.tiles[range.clone()].iter().map(|tile| tile.total);
         let overflow_counts = limit <= profile.target.bytes_per_tile;
-        let over = range.clone().filter(|&tile| {
+        let is_over = |&tile: &usize| {
             profile.tiles[tile].total > limit || overflow_counts && profile.overflowed(tile) > 0
-        });
-        let tiles_over = over.count() as u32;
+        };
+        let tiles_over = range.clone().filter(is_over).count() as u32;
         let sums = profile.variables.as_ref().filter(|sums| sums.has_names);
         let named = sums.map(|sums| {
             let [stashed, restored, accumulators, received] = sums.named[place];
@@ -141,11 +143,10 @@ impl FitInputs<'_> {
         }
     }
 
-    /// Returns the bytes on `tile` by kind of contents. `live` has the bytes of the variables that
-    /// are live at the tile's peak step, and the names of the categories of variables; bytes that
-    /// no variable explains are attributed to gaps. `live` is `None` if the profile has no lowered
-    /// variables; the bytes of code are then those of the profile's categories, and the rest is
-    /// attributed to variables.
+    /// Returns the bytes on `tile` by kind of contents. `live` has the variables that are live at
+    /// the tile's peak step, and the names of their categories; recorded bytes beyond these
+    /// variables are gaps. Without lowered variables (`None`), the recorded categories tell the
+    /// bytes of code, and the rest counts as variables.
     fn parts(&self, tile: u32, live: Option<(&VariableSums, &LiveOnTile)>) -> TileParts {
         let recorded = &self.profile.tiles[tile as usize];
         let mut parts = TileParts::default();
@@ -165,13 +166,13 @@ impl FitInputs<'_> {
         parts
     }
 
-    /// Returns the live bytes of the IPU `ipu` at each step, summed over its tiles, as a thinned
-    /// curve; `None` if the profile has no live bytes of IPUs.
+    /// Returns the curve of the live bytes of an IPU, summed over its tiles, with fewer points;
+    /// `None` if the profile has no live bytes of IPUs.
     fn curve(&self, ipu: u32) -> Option<Curve> {
         let profile = self.profile;
         let live = profile.live.as_ref()?;
         let mut points = live.ipus[ipu as usize].clone();
-        // A curve begins at step 0, but recorded points begin at the first change.
+        // Recorded points begin at the first change, but a curve must begin at step 0.
         if points.first().is_some_and(|&(step, _)| step > 0) {
             points.insert(0, (0, 0));
         }

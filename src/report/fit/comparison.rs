@@ -1,4 +1,5 @@
-//! Comparison of the recorded memory of each IPU with the prediction for its stage.
+//! Compares the recorded memory of each IPU with the prediction for the pipeline stage that runs on
+//! the IPU.
 
 use crate::report::{
     CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, Report, Split, Stage, StageComparison,
@@ -7,10 +8,10 @@ use crate::report::{
 use crate::search::free_bytes;
 use thiserror::Error;
 
-/// The reason why a report cannot serve as the prediction for a recorded compilation.
+/// The reason why a report cannot be the prediction for a recorded compilation.
 #[derive(Debug, Error, PartialEq)]
 pub enum FitComparisonError {
-    /// The report that should predict the stages has no split.
+    /// The report that should predict the stages has no split, so there is nothing to compare.
     #[error(
         "it has no split to compare with; give a report that --export-json wrote with --solve or \
          --layers-per-ipu"
@@ -25,8 +26,8 @@ pub enum FitComparisonError {
 }
 
 impl FitComparison {
-    /// Compares the stages of `prediction`, the report of an earlier run, with the recorded memory
-    /// of the IPUs of the first replica, each stage with one IPU.
+    /// Compares each stage of `prediction`, the report of an earlier run, with the recorded memory
+    /// of one IPU of the first replica.
     ///
     /// # Errors
     /// When the prediction has no split, or a split without stages.
@@ -44,9 +45,8 @@ impl FitComparison {
             .pipeline
             .as_ref()
             .is_some_and(|own| !own.recording.accumulates);
-        // Show stash and accumulators apart from variables only if both the prediction and the
-        // compilation distinguish them. If the profile of the prediction has accumulators, the
-        // prediction counts them as variables.
+        // The stash and the accumulators are compared only if both sides tell them apart from
+        // variables. A prediction counts accumulators as variables if its profile already has them.
         let shared =
             |parts: TileParts| parts.with_named(fit.has_names, fit.has_names && adds_accumulators);
         let stages: Vec<_> = pairs
@@ -69,8 +69,8 @@ impl FitComparison {
         })
     }
 
-    /// Returns the stage whose IPU has the fewest free bytes on its fullest tile, and of several
-    /// such stages the first one; `None` if there are no stages.
+    /// Returns the stage whose IPU has the fewest free bytes on its fullest tile; of several such
+    /// stages, the first one. Returns `None` if there are no stages.
     pub fn nearest_to_limit(&self) -> Option<&StageComparison> {
         self.stages.iter().min_by_key(|stage| stage.free)
     }
@@ -79,13 +79,13 @@ impl FitComparison {
 /// The predicted and the recorded bytes of one kind of contents on the fullest tile of a stage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PartComparison {
-    /// The name of the kind of contents, such as `vertex code`.
+    /// The name of a kind of contents of a tile, such as `vertex code`.
     pub name: &'static str,
     /// Predicted bytes of this kind of contents on the fullest tile of a stage.
     pub predicted: u64,
     /// Recorded bytes of this kind of contents on the fullest tile of a stage's IPU.
     pub recorded: u64,
-    /// Recorded minus predicted bytes of this kind of contents on the fullest tile.
+    /// Recorded minus predicted bytes of this kind of contents on the fullest tiles.
     pub difference: i64,
 }
 
@@ -109,8 +109,8 @@ impl StageComparison {
         }
     }
 
-    /// Returns one entry per kind of contents, in the order of [`TileParts::named`]: the predicted
-    /// and the recorded bytes of this kind on the fullest tile.
+    /// Returns the predicted and the recorded bytes on the fullest tile for each kind of contents,
+    /// in the order of [`TileParts::named`].
     pub fn parts(&self) -> impl DoubleEndedIterator<Item = PartComparison> {
         let recorded = self.recorded_parts.named();
         self.predicted_parts.named().into_iter().zip(recorded).map(
@@ -123,9 +123,9 @@ impl StageComparison {
         )
     }
 
-    /// Returns the kind of contents that contributes most to `difference`. It is the kind with the
-    /// largest difference of the same sign as `difference`; of several such kinds, the first one is
-    /// returned. `None` if the fullest tile has as many bytes as predicted.
+    /// Returns the kind of contents that explains most of `difference`, which is the kind with the
+    /// largest difference of the same sign; of several such kinds, the first one. Returns `None` if
+    /// the fullest tile has as many bytes as predicted.
     pub fn worst_part(&self) -> Option<PartComparison> {
         let sign = self.difference.signum();
         self.parts()
@@ -144,10 +144,9 @@ fn named_layers(ipu: &IpuFit) -> Vec<&str> {
         .collect()
 }
 
-/// Matches the predicted stages with recorded IPUs. Returns the pairs, and how they were matched. A
-/// stage is matched with the IPU, not yet matched, that runs most of the stage's layers. Stages
-/// none of whose layers runs on an IPU, such as a stage of only In or Out, are then matched with
-/// the remaining IPUs in order. Stages for which no IPU is left are missing from the result.
+/// Matches predicted stages with recorded IPUs. A stage first gets the free IPU that runs most of
+/// its layers. Stages without such an IPU, such as a stage of only In, then get the remaining IPUs
+/// in order, as far as there are any. Also returns whether names of layers or the order decided.
 fn matched<'a>(
     stages: &'a [Stage],
     ipus: &'a [IpuFit],
@@ -156,8 +155,8 @@ fn matched<'a>(
     let by_layers: Vec<Option<&IpuFit>> = stages
         .iter()
         .map(|stage| {
-            // Returns the number of layers, without In and Out, that both the stage and an IPU run.
-            // The IPU is given by its index into `left`.
+            // Counts the layers, without In and Out, that both the stage and the IPU `left[place]`
+            // run.
             let common = |&place: &usize| {
                 let layers = named_layers(left[place]);
                 stage
@@ -186,9 +185,8 @@ fn matched<'a>(
     (pairs, by)
 }
 
-/// Returns the evidence that the compilation was cut at other layers than the predicted split
-/// `split`; `None` if no cut is known to differ. `ipus` are the IPUs of one replica; the cuts of
-/// the compilation are between the layers of these IPUs.
+/// Returns the evidence that the compilation was cut at other layers than `split`, the predicted
+/// split; `None` if all known cuts agree. `ipus` are the IPUs of one replica.
 fn cut_elsewhere(
     split: &Split,
     ipus: &[IpuFit],

@@ -1,9 +1,9 @@
 //! Shows whether a recorded compilation fits, IPU by IPU, and how much its memory differs from the
 //! prediction (docs/model.md, "A compiled pipeline").
 //!
-//! `build` makes the facts from a recorded profile. `comparison` compares these facts with the
-//! report of an earlier run, which predicted the stages. `tables` and `sentences` show the facts in
-//! every output form.
+//! `build` makes the facts from a recorded profile. `comparison` compares the facts with the report
+//! of an earlier run, which predicted the stages. `tables` and `sentences` show the facts in every
+//! output form.
 
 mod build;
 mod comparison;
@@ -20,69 +20,67 @@ use crate::profile::{CodeKind, PipelineName};
 use crate::report::{CategoryBytes, Curve, FullestTile, Fullness, sum};
 use serde::{Deserialize, Serialize};
 
-/// Whether a recorded compilation fits, IPU by IPU.
+/// Whether a compilation that Poplar recorded fits, IPU by IPU.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Fit {
-    /// Whether every tile of every IPU fits.
+    /// Whether every tile of every IPU is within its limit and its memory.
     pub fits: bool,
-    /// Bytes that each tile may take. If the limits of IPUs differ, the highest one.
+    /// Bytes that a stage may take on each tile; the highest limit if the limits of IPUs differ.
     pub limit: u64,
-    /// Bytes that each tile may take, one number for each IPU, if the IPUs have different limits;
-    /// otherwise `null`.
+    /// Bytes that each tile may take, one number for each IPU; `null` if all IPUs have one limit.
     pub limits: Option<Vec<u64>>,
     /// Number of tiles of each IPU. Tiles are numbered across all IPUs.
     pub tiles_per_ipu: u32,
     /// Number of replicas that the model was compiled for, which all run the same program.
     pub replicas: u32,
-    /// Number of replicas whose IPUs the profile lists, one replica after the other.
+    /// Number of replicas whose IPUs the profile lists: only one, or all, one replica after the
+    /// other.
     pub listed_replicas: u32,
-    /// Number of lowered variables in the profile; `null` if it has none, in which case the bytes
-    /// of a tile are broken down by its recorded categories.
+    /// Number of lowered variables in the profile; `null` if the profile has none, in which case
+    /// the bytes of a tile are known only by recorded category.
     pub variables: Option<u64>,
-    /// Whether names of variables show which ones are stashes and accumulators of a pipeline.
-    /// Otherwise the bytes of these are attributed to other variables.
+    /// Whether the names of variables show which variables are stashes and accumulators of a
+    /// pipeline. If not, their bytes are part of other variables.
     pub has_names: bool,
     /// Number of liveness steps of the program; `null` if unknown.
     pub steps: Option<u32>,
-    /// The recorded memory of each IPU that the profile lists.
+    /// The recorded memory of each IPU that the profile lists, in order.
     pub ipus: Vec<IpuFit>,
-    /// The comparison with the report of `--compare`, which predicted the stages; `null` if none was
-    /// given.
+    /// The comparison with an earlier report, which predicted the stages (`--compare`); `null` if
+    /// no report was given.
     pub comparison: Option<FitComparison>,
 }
 
-/// The recorded memory of one IPU.
+/// The recorded memory of one IPU, and whether it fits.
 // `IpuFit` (recorded) and `Stage` (predicted) are separate types, and so are `RecordedTileFacts`
-// and `FullestTile`. For data that a prediction and a compilation share, these types contain the
-// same types: `Fullness`, `Curve` and `TileParts`. The two types of tiles share only five numbers.
-// A struct for these numbers would save no lines, since its constructor takes as many lines; as a
-// field, it would also change the order of the columns in JSON.
+// and `FullestTile`, since they have little in common: the parts that both have are types of their
+// own (`Fullness`, `Curve` and `TileParts`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IpuFit {
     /// The index of the IPU, from 0.
     pub ipu: u32,
-    /// Whether every tile of the IPU fits.
+    /// Whether every tile of the IPU is within its limit and its memory.
     pub fits: bool,
     /// The names of the layers that run on the IPU, in order; `null` if they are unknown.
     pub layers: Option<LayerNames>,
-    /// Bytes in use, summed over all tiles of the IPU, without gaps between variables.
+    /// Bytes in use on the IPU, summed over all its tiles, without gaps between variables.
     pub total: u64,
-    /// Number of the IPU's tiles that are over the limit or have overflowed their memory.
+    /// Number of the IPU's tiles that are over the limit, or need more than the memory of a tile.
     pub tiles_over: u32,
-    /// Bytes by which tiles of the IPU, with the gaps between variables, exceed the memory of a
-    /// tile, summed over these tiles.
+    /// Bytes that the IPU's tiles need beyond the memory of a tile, with the gaps between
+    /// variables, summed over these tiles.
     pub overflowed: u64,
     /// The tile of the IPU with the most bytes, which decides whether the IPU fits.
     pub fullest_tile: RecordedTileFacts,
-    /// The distribution of bytes over the tiles of the IPU.
+    /// How the bytes in use are distributed over the tiles of the IPU.
     pub tiles: Fullness,
-    /// Bytes of the IPU by category of variables, in the order of the profile; empty if it has
-    /// none. Variables that share memory at different steps are all included.
+    /// Bytes of the IPU by category of variables, in the order of the profile; empty if the profile
+    /// has no categories. Variables that use one address at different steps all count.
     pub categories: Vec<CategoryBytes>,
-    /// Bytes of the IPU's stashes, accumulators and received tensors, by the names of variables;
-    /// `null` without lowered variables or names.
+    /// Bytes of the IPU's stashes, accumulators and received tensors, which the names of variables
+    /// show; `null` without lowered variables or names.
     pub named: Option<NamedBytes>,
     /// Bytes of the IPU at each step of the program, summed over its tiles; `null` if unknown.
     pub curve: Option<Curve>,
@@ -91,66 +89,68 @@ pub struct IpuFit {
     pub cycles: Option<u64>,
 }
 
-/// The fullest tile of an IPU, as the compiler recorded it; the first one of a tie.
+/// The fullest tile of an IPU, as the compiler recorded it; of equally full tiles, the first one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RecordedTileFacts {
-    /// The index of the tile, counted across all IPUs.
+    /// The index of the IPU's fullest tile, counted across all IPUs.
     pub tile: u32,
-    /// The index of the tile on its IPU.
+    /// The index of the fullest tile among the tiles of its IPU, from 0.
     pub tile_of_ipu: u32,
-    /// Bytes in use on the tile, without gaps between variables.
+    /// Bytes in use on the fullest tile, without gaps between variables.
     pub bytes: u64,
-    /// Bytes that the tile may take.
+    /// Bytes that may be in use on the fullest tile, which is the memory of a tile less the
+    /// reserve.
     pub limit: u64,
     /// The bytes that stay free on the tile: `limit` less `bytes`, below 0 if the limit is
     /// exceeded.
     pub free: i64,
-    /// Bytes in use on the tile with the gaps between variables; `null` if unknown.
+    /// Bytes in use on the fullest tile with the gaps between variables; `null` if unknown.
     pub with_gaps: Option<u64>,
-    /// Bytes that the tile, with gaps between variables, needs beyond its memory. A tile that
-    /// overflowed does not fit, even if `free` is not below 0.
+    /// Bytes that the tile needs beyond its memory, with the gaps between variables. A tile that
+    /// overflowed does not fit, even if `free` is 0 or more.
     pub overflowed: u64,
     /// Bytes on the tile of the variables that are live on every step of the program.
     pub always_live: u64,
-    /// The most bytes that the variables which are not live on every step take on the tile at any
-    /// one step.
+    /// The most bytes that all variables which are not always live take on the tile at any one
+    /// step.
     pub not_always_live: u64,
     /// The first step at which the variables that are not always live take the most bytes on the
     /// tile; `null` if unknown.
     pub peak_step: Option<u32>,
-    /// The bytes of the tile by kind of contents, such as variables or code.
+    /// The bytes of the fullest tile by kind of contents, such as variables or code.
     pub parts: TileParts,
 }
 
-/// Bytes of an IPU's variables that only a pipeline has, recognized by their names and summed over
-/// tiles. All such variables are included, whether they are live at the same time or not.
+/// Bytes of the variables of an IPU that only a pipeline has, which their names show, summed over
+/// tiles. All such variables count, even if they are never live at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct NamedBytes {
-    /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
+    /// Bytes of stashed tensors, that is, of the copies for micro-batches between their forward and
+    /// backward pass.
     pub stashed: u64,
-    /// Bytes of the tensors that are restored from the stash.
+    /// Bytes of the tensors that are restored from the stash for the backward pass.
     pub restored: u64,
-    /// Bytes of accumulators, which sum gradients over micro-batches.
+    /// Bytes of gradient accumulators, which sum gradients over micro-batches.
     pub accumulators: u64,
-    /// Bytes of the tensors that are received from other IPUs.
+    /// Bytes of the tensors that the IPU receives from other IPUs.
     pub received: u64,
 }
 
 impl Fit {
-    /// Returns the IPU with the fewest free bytes on its fullest tile; the first one of a tie.
-    /// `None` without IPUs.
+    /// Returns the IPU with the fewest free bytes on its fullest tile; of several such IPUs, the
+    /// first one. Returns `None` without IPUs.
     pub fn nearest_to_limit(&self) -> Option<&IpuFit> {
         self.ipus.iter().min_by_key(|ipu| ipu.fullest_tile.free)
     }
 
-    /// Returns the IPUs that have tiles over their limit.
+    /// Returns the IPUs that have tiles over their limit, that is, the IPUs that do not fit.
     pub fn over(&self) -> impl Iterator<Item = &IpuFit> {
         self.ipus.iter().filter(|ipu| ipu.tiles_over > 0)
     }
 
-    /// Returns the IPUs of the first replica. These are all IPUs if the profile lists only one
+    /// Returns the IPUs of the first replica, which are all IPUs if the profile lists only one
     /// replica.
     pub fn of_replica(&self) -> &[IpuFit] {
         let count = self.ipus.len() / (self.listed_replicas.max(1) as usize);
@@ -162,21 +162,23 @@ impl Fit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FitComparison {
-    /// The path of the profile that the prediction was made from, as its report has it.
+    /// The path of the profile from which the stages were predicted, as the report of the
+    /// prediction has it.
     pub profile: String,
-    /// How the predicted stages were matched with IPUs.
+    /// How each predicted stage was matched with an IPU.
     pub matched_by: MatchedBy,
-    /// Whether the prediction said that the model fits.
+    /// Whether the model fits by the prediction, which the compilation confirms or not.
     pub predicted_fits: bool,
-    /// The number of stages in the prediction.
+    /// The number of pipeline stages in the prediction.
     pub predicted_stages: u32,
-    /// Evidence that the compilation was cut at other layers than the prediction; `null` if there
-    /// is none. With other cuts, the differences of the stages say nothing about the prediction.
+    /// Evidence that the compilation was cut at other layers than predicted; `null` if there is
+    /// none. With other cuts, the differences of the stages say nothing about the prediction.
     pub cut_elsewhere: Option<CutElsewhere>,
     /// The fewest bytes of `--reserve` with which the prediction would have been high enough for
-    /// every stage. `null` if the cuts differ, or if one of the profiles contradicts itself.
+    /// every stage; `null` if the cuts differ, or if a profile contradicts itself.
     pub reserve: Option<u64>,
-    /// The comparison of each stage that has an IPU, in the order of the stages.
+    /// The comparison of each predicted stage that was matched with an IPU, in the order of the
+    /// stages.
     pub stages: Vec<StageComparison>,
 }
 
@@ -197,15 +199,15 @@ pub enum MatchedBy {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CutElsewhere {
-    /// The number of IPUs of one replica; `null` if it is the number of predicted stages.
+    /// The number of IPUs of one replica; `null` if there are as many IPUs as predicted stages.
     pub ipus: Option<u32>,
-    /// The indices of the stages whose predicted layers differ from the layers on their IPUs.
+    /// The indices of the stages for which the layers on the IPU are not those of the prediction.
     pub stages: Vec<u32>,
-    /// The names of the layers on each IPU, as far as they are known.
+    /// The names of the layers on each IPU of the compilation, as far as they are known.
     pub recorded: Vec<LayerNames>,
 }
 
-/// The predicted and the recorded bytes of one stage.
+/// The predicted and the recorded bytes of one pipeline stage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct StageComparison {
@@ -213,70 +215,74 @@ pub struct StageComparison {
     pub stage: u32,
     /// The index of the IPU that the stage was matched with.
     pub ipu: u32,
-    /// The names of the layers of the stage, as predicted.
+    /// The names of the layers of the stage, as the prediction has them.
     pub layers: LayerNames,
     /// Predicted bytes on the fullest tile of the stage.
     pub predicted: u64,
     /// Recorded bytes on the fullest tile of the IPU.
     pub recorded: u64,
-    /// Recorded less predicted bytes on the fullest tiles.
+    /// Recorded bytes on the fullest tile of the IPU minus predicted bytes on the fullest tile of
+    /// the stage.
     pub difference: i64,
-    /// The fewest bytes of `--reserve` with which the prediction covers the recorded bytes of this
-    /// stage: `difference`, or 0 if the prediction is high enough.
+    /// The fewest bytes of `--reserve` with which the prediction would have been high enough for
+    /// the stage: `difference`, or 0 if the difference is below 0.
     pub reserve: u64,
-    /// Recorded bytes that stay free below the limit on the IPU's fullest tile, below 0 if the
+    /// Recorded bytes that stay free below the limit on the IPU's fullest tile; below 0 if the
     /// limit is exceeded.
     pub free: i64,
-    /// The predicted bytes on the fullest tile by kind of contents. Here and in `recorded_parts`,
-    /// variables include stash and accumulators if the compilation has no names of variables, and
-    /// accumulators also if the prediction added none, since the profile of one IPU has them.
+    /// The predicted bytes on the fullest tile by kind of contents. In both `predicted_parts` and
+    /// `recorded_parts`, variables include the stash and the accumulators if the compilation has no
+    /// names of variables, and include the accumulators also if the profile of one IPU already had
+    /// them.
     pub predicted_parts: TileParts,
-    /// The recorded bytes on the fullest tile by kind of contents.
+    /// The recorded bytes on the fullest tile of the IPU by kind of contents, such as variables or
+    /// code.
     pub recorded_parts: TileParts,
     /// Predicted bytes of the stage, summed over all tiles.
     pub predicted_total: u64,
     /// Recorded bytes of the IPU, summed over all tiles.
     pub recorded_total: u64,
-    /// Recorded less predicted bytes, each summed over all tiles.
+    /// Recorded bytes of the IPU minus predicted bytes of the stage, each summed over all tiles.
     pub total_difference: i64,
 }
 
-/// Bytes of a tile by kind of contents, as far as predictions and profiles distinguish the kinds.
+/// Bytes of a tile by kind of contents, for the kinds that predictions and profiles both
+/// distinguish.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TileParts {
-    /// Bytes of data variables that are live at the peak, with variables of the run-time and of
-    /// host exchange.
+    /// Bytes of data variables that are live at the peak, including variables of the run-time and
+    /// of host exchange.
     pub variables: u64,
-    /// Bytes of stashed tensors: copies for the micro-batches that are in the pipeline.
+    /// Bytes of stashed tensors, that is, of the copies for micro-batches between their forward and
+    /// backward pass.
     pub stash: u64,
-    /// Bytes of accumulators, which sum gradients over micro-batches.
+    /// Bytes of gradient accumulators, which sum gradients over micro-batches.
     pub accumulators: u64,
-    /// Bytes of the code of vertex types.
+    /// Bytes of vertex code, that is, of codelets.
     pub vertex_code: u64,
-    /// Bytes of the state of vertex instances.
+    /// Bytes of vertex state, that is, of the fields of vertex instances.
     pub vertex_state: u64,
-    /// Bytes of code for exchanges between tiles of the IPU.
+    /// Bytes of code for exchanges between tiles of one IPU.
     pub exchange_code: u64,
-    /// Bytes of control code.
+    /// Bytes of control code, which runs the program's steps.
     pub control_code: u64,
     /// Bytes of code for exchanges with the host.
     pub host_exchange_code: u64,
     /// Bytes of code for exchanges between IPUs.
     pub global_exchange_code: u64,
-    /// Bytes of gaps between variables.
+    /// Bytes of gaps between variables, which no variable uses.
     pub gaps: u64,
 }
 
-/// The name of the profile's category of code for exchanges with the host. This code and the code
-/// for exchanges between IPUs ([`GLOBAL_EXCHANGE`]) belong to no operation, and both grow in a
-/// compilation for several IPUs.
+/// The names of the profile's categories of code for exchanges with the host and between IPUs. No
+/// operation has this code, and it grows when a model is compiled for several IPUs.
 pub(super) const HOST_EXCHANGE: &str = "hostExchangeCode";
 pub(super) const GLOBAL_EXCHANGE: &str = "globalExchangeCode";
 
 impl TileParts {
-    /// Returns one entry per kind of contents, in the order of tables: the name of the kind as
-    /// tables show it, and its bytes.
+    /// Returns the name and the bytes of each kind of contents, in the order in which tables show
+    /// the kinds.
     pub fn named(&self) -> [(&'static str, u64); 10] {
         [
             ("variables", self.variables),
@@ -292,15 +298,14 @@ impl TileParts {
         ]
     }
 
-    /// Returns the sum of the bytes of all kinds of contents.
+    /// Returns the bytes of the tile, that is, the sum over all kinds of contents.
     pub fn total(&self) -> u64 {
         sum(&self.named().map(|(_, bytes)| bytes))
     }
 
-    /// Adds the bytes of a lowered variable to the field of its kind of contents. The kind follows
-    /// from `category`, the variable's category in the profile. Only `name` distinguishes stash and
-    /// accumulators from other variables; it is the purpose in a pipeline that the variable's name
-    /// shows.
+    /// Adds the bytes of a lowered variable to its kind of contents, which follows from `category`,
+    /// the variable's category in the profile. The purpose that its name shows (`name`) tells stash
+    /// and accumulators apart from other variables.
     pub(super) fn add(&mut self, category: &str, name: Option<PipelineName>, bytes: u64) {
         let part = match (CodeKind::of_category(category), category, name) {
             (Some(CodeKind::VertexCode), ..) => &mut self.vertex_code,
@@ -316,9 +321,9 @@ impl TileParts {
         *part = part.saturating_add(bytes);
     }
 
-    /// Returns the predicted bytes on `tile`, the fullest tile of a stage, by kind of contents.
-    /// Bytes of kinds that only a prediction distinguishes, such as transfer buffers, are
-    /// attributed to variables.
+    /// Converts the predicted bytes of `tile`, the fullest tile of a stage, to the kinds of
+    /// contents that a profile also distinguishes. Other predicted bytes, such as transfer buffers,
+    /// count as variables.
     pub(super) fn predicted(tile: &FullestTile) -> Self {
         let parts = &tile.parts;
         let code = tile.overhead_code.unwrap_or_default();
@@ -337,9 +342,9 @@ impl TileParts {
         }
     }
 
-    /// Returns the bytes with the stash added to the variables unless `has_stash`, and with the
-    /// accumulators added to the variables unless `has_accumulators`. The result can be compared
-    /// with bytes that do not distinguish the stash or the accumulators from other variables.
+    /// Adds the stash to the variables unless `has_stash`, and the accumulators unless
+    /// `has_accumulators`, so that the bytes are comparable with bytes that do not distinguish
+    /// these kinds.
     pub(super) fn with_named(mut self, has_stash: bool, has_accumulators: bool) -> Self {
         let parts = [
             (has_stash, &mut self.stash),

@@ -1,12 +1,11 @@
-//! Sentences about a recorded compilation, and about the prediction for it.
+//! Sentences about a recorded compilation, and about how it differs from the prediction.
 
 use super::{CutElsewhere, Fit, FitComparison, IpuFit, MatchedBy, StageComparison};
 use crate::report::phrases::{Amount, Bytes, Count, code, stages};
-use crate::wording::signed_share;
-use crate::wording::{counted, listed};
+use crate::wording::{counted, listed, signed_share};
 
-/// Returns the heading of a report on a compilation: whether the compilation fits, and on how many
-/// IPUs.
+/// Returns the heading of a report on a compilation, which says whether the compilation fits, and
+/// on how many IPUs.
 pub fn verdict(fit: &Fit) -> String {
     let all = fit.ipus.len() as u64;
     match fit.over().count() as u64 {
@@ -20,8 +19,8 @@ pub fn verdict(fit: &Fit) -> String {
 }
 
 /// Returns sentences that say which IPUs do not fit or, if all fit, which IPU is nearest to its
-/// limit. Further sentences say which replicas the profile lists and, if the profile has no lowered
-/// variables, what popliner cannot show.
+/// limit. Further sentences say which replicas the profile lists, and what cannot be shown without
+/// lowered variables.
 pub fn lines(fit: &Fit) -> Vec<String> {
     let mut lines: Vec<String> = fit.over().map(over).collect();
     if lines.is_empty() {
@@ -85,9 +84,9 @@ fn nearest(ipu: &IpuFit) -> String {
 }
 
 /// Returns sentences that say how stages and IPUs were matched, and where the pipeline was cut at
-/// other layers than predicted. If the cuts are as predicted, further sentences say how much each
-/// stage differs from the prediction, which stage is nearest to its limit, and which value of
-/// `--reserve` would have been enough.
+/// other layers than predicted. If the cuts are as predicted, they also say how much each stage
+/// differs from the prediction, which stage is nearest to its limit, and which `--reserve` would
+/// have been enough.
 pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     let matched_by = match comparison.matched_by {
         MatchedBy::Layers => "stages and IPUs were matched by the layers that run there",
@@ -118,8 +117,8 @@ pub fn comparison(comparison: &FitComparison) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence that the prediction would have been high enough for every stage with
-/// `--reserve` of `bytes`.
+/// Returns the sentence that the prediction would have been high enough for every stage with a
+/// reserve of `bytes`.
 fn reserve(bytes: u64) -> String {
     match bytes {
         0 => format!(
@@ -133,8 +132,8 @@ fn reserve(bytes: u64) -> String {
     }
 }
 
-/// Returns a sentence that says how many bytes more or less than predicted the fullest tile of a
-/// stage has, and which kind of contents contributes most to this difference.
+/// Returns the sentence that says how many bytes more or less than predicted the fullest tile of a
+/// stage has, and which kind of contents explains most of them.
 fn stage(stage: &StageComparison) -> String {
     let on = format!("stage {} on IPU {}", stage.stage, stage.ipu);
     if stage.difference == 0 {
@@ -154,14 +153,14 @@ fn stage(stage: &StageComparison) -> String {
     )
 }
 
-/// Returns a difference in bytes as text: its absolute value and the word `more` or `less`.
+/// Returns a difference in bytes as text, such as `1,024 bytes less`.
 fn more_or_less(difference: i64) -> String {
     let more = if difference < 0 { "less" } else { "more" };
     format!("{} {more}", Amount(difference.unsigned_abs()))
 }
 
-/// Returns a sentence that says that the pipeline was cut at other layers than predicted, at which
-/// layers it was cut, and what the user can do.
+/// Returns the sentence that says at which other layers than predicted the pipeline was cut, and
+/// what the user can do.
 fn elsewhere(cut: &CutElsewhere, comparison: &FitComparison) -> String {
     let other = match (cut.ipus, cut.stages.as_slice()) {
         (Some(count), _) => format!(

@@ -1,4 +1,4 @@
-//! Tables of a recorded compilation, and of the prediction for it.
+//! Tables about a recorded compilation, and about how it differs from the prediction.
 
 use super::{IpuFit, StageComparison};
 use crate::report::{Cell, Report, Table, table};
@@ -8,8 +8,8 @@ fn all_ipus(report: &Report) -> impl Iterator<Item = &IpuFit> {
     report.fit.iter().flat_map(|fit| &fit.ipus)
 }
 
-/// Returns the table of IPUs. It has one row per listed IPU: the bytes of the IPU's fullest tile by
-/// kind of contents.
+/// Makes the table of IPUs: a row for each IPU that the profile lists, with the bytes of its
+/// fullest tile by kind of contents.
 pub fn ipus(report: &Report) -> Table {
     let table = table!("fit", all_ipus(report), |ipu| {
         "IPU" Count (.ipu),
@@ -54,8 +54,8 @@ pub fn ipus(report: &Report) -> Table {
     }
 }
 
-/// Returns the table of categories of variables. It has one row for each IPU and each category with
-/// bytes on this IPU.
+/// Makes the table of recorded categories of variables: a row for each IPU and each category that
+/// has bytes on this IPU.
 pub fn categories(report: &Report) -> Table {
     let used = all_ipus(report).flat_map(|ipu| {
         ipu.categories
@@ -78,8 +78,8 @@ fn compared(report: &Report) -> impl Iterator<Item = &StageComparison> {
         .flat_map(|comparison| &comparison.stages)
 }
 
-/// Returns the table of predicted stages that were matched with an IPU. It has one row per stage:
-/// the predicted and the recorded bytes, on the fullest tile and over all tiles.
+/// Makes the table that compares stages with their IPUs: a row for each stage, with the predicted
+/// and the recorded bytes on the fullest tile and over all tiles.
 pub fn stages(report: &Report) -> Table {
     table!("compare-stages", compared(report), |stage| {
         "Stage" Count (.stage),
@@ -104,8 +104,8 @@ pub fn stages(report: &Report) -> Table {
     )
 }
 
-/// Returns the table of kinds of contents. For each stage, it has one row per kind with predicted
-/// or recorded bytes on the fullest tile.
+/// Makes the table that compares kinds of contents: for each stage, a row for each kind with
+/// predicted or recorded bytes on the fullest tile.
 pub fn parts(report: &Report) -> Table {
     let parts = compared(report).flat_map(|stage| stage.parts().map(move |part| (stage, part)));
     let used = parts.filter(|(_, part)| part.predicted.max(part.recorded) > 0);
@@ -119,7 +119,7 @@ pub fn parts(report: &Report) -> Table {
     })
 }
 
-/// Returns the table of the kinds of contents whose recorded bytes differ from the prediction, for
+/// Makes the table of those kinds of contents whose recorded bytes differ from the prediction, for
 /// each stage.
 pub fn changed_parts(report: &Report) -> Table {
     let mut table = parts(report);

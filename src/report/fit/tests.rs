@@ -1,4 +1,4 @@
-//! Tests of matching stages with IPUs, and of the differences from the prediction.
+//! Tests of matching predicted stages with recorded IPUs, and of the differences between them.
 
 use super::{
     CutElsewhere, Fit, FitComparison, FitComparisonError, IpuFit, MatchedBy, StageComparison,
@@ -8,7 +8,7 @@ use crate::report::terminal::{self, TextStyle};
 use crate::report::testing::{compiled, report};
 use crate::report::{LayerNames, Report, ScreenPart, Stage, Units};
 
-/// Returns the layers of a stage or an IPU: `-` is In.
+/// Returns the names of layers in a text such as `- 0 1 Out`, in which `-` is In.
 fn names(layers: &str) -> LayerNames {
     let names = layers.split_whitespace();
     names
@@ -16,8 +16,8 @@ fn names(layers: &str) -> LayerNames {
         .collect()
 }
 
-/// Returns a prediction of these stages: 1,000 bytes for the first, and 1,000 more for each next
-/// one.
+/// Makes a prediction in which the first stage has 1,000 bytes, the second 2,000, and so on.
+/// `stages` has the layers of each stage.
 fn prediction(stages: &[&str]) -> Report {
     let mut report = report();
     let split = report.split.as_mut().expect("a split");
@@ -36,7 +36,8 @@ fn prediction(stages: &[&str]) -> Report {
     report
 }
 
-/// Returns IPUs with these layers and 100 bytes more than the stage of the same number.
+/// Makes a compilation whose IPUs have the given layers, and each 100 bytes more than the predicted
+/// stage of the same number.
 fn fit(ipus: &[Option<&str>]) -> Fit {
     let ipu = |(number, layers): (usize, &Option<&str>)| {
         let mut ipu = IpuFit {
@@ -84,7 +85,7 @@ fn stages_are_where_their_layers_run() {
     );
     assert_eq!(pairs(&swapped), [(0, 0), (1, 2), (2, 1)]);
     assert_eq!(swapped.cut_elsewhere, None);
-    // In and Out as stages of their own take the remaining IPUs in order.
+    // Stages with only In or only Out get the remaining IPUs in order.
     let alone = comparison(&["-", "0 1", "Out"], &[Some(""), Some("0 1"), Some("")]);
     assert_eq!(pairs(&alone), [(0, 0), (1, 1), (2, 2)]);
     assert_eq!(alone.cut_elsewhere, None);
@@ -181,15 +182,15 @@ fn the_reserve_is_what_the_worst_stage_lacks() {
         (reserves(&enough.stages), enough.reserve),
         (vec![0, 0], Some(0))
     );
-    // If the cuts differ, no reserve is computed.
+    // If the compilation has other cuts than predicted, no reserve would help.
     assert_eq!(
         comparison(&["- 0", "1 Out"], &[Some("0 1"), Some("")]).reserve,
         None
     );
 }
 
-/// Makes a stage's recorded variables less than predicted and its exchange code more, by these
-/// bytes.
+/// Makes the recorded variables of a stage less than predicted by `variables` bytes, and its
+/// exchange code more by `exchange` bytes.
 fn change(stage: &mut StageComparison, variables: u64, exchange: u64) {
     stage.predicted_parts = TileParts {
         variables: 10_000,
@@ -216,13 +217,13 @@ fn the_worst_part_is_off_the_same_way_as_the_tile() {
     assert_eq!(worst_part(&stage), Some(("variables", -648)));
     change(&mut stage, 576, 648);
     assert_eq!(worst_part(&stage), Some(("global exchange code", 648)));
-    // The fullest tile is as full as predicted.
+    // If the fullest tile is as full as predicted, no kind of contents is to blame.
     change(&mut stage, 576, 576);
     assert_eq!(worst_part(&stage), None);
 }
 
-/// A part with 576 bytes more does not explain a total of 72 bytes less, in the terminal or on the
-/// page.
+/// If a stage has 72 bytes less than predicted, exchange code with 576 bytes more does not explain
+/// the difference, on the terminal or on the HTML page.
 #[test]
 fn less_than_predicted_is_not_most_of_all_more() {
     let look = TextStyle {
@@ -252,7 +253,8 @@ fn less_than_predicted_is_not_most_of_all_more() {
     }
 }
 
-/// Returns the sentences of the page, with phrases joined as its script joins them.
+/// Returns the sentences that the HTML page shows, with phrases joined as the page's script joins
+/// them.
 fn on_page(report: &Report) -> Vec<String> {
     let mut json = Vec::new();
     crate::report::write_json(report, &mut json).expect("memory");
@@ -310,7 +312,8 @@ FAILURE: The compiled model does not fit on 1 of 3 IPUs
     assert!(lines.ends_with(expected), "{lines}");
 }
 
-/// Programs read all parts; Markdown has only parts that differ.
+/// Programs read all kinds of contents; in Markdown, people see only kinds that differ from the
+/// prediction.
 #[test]
 fn parts_as_predicted_are_left_out_for_people() {
     let all = tables::parts(&compiled()).plain_rows();

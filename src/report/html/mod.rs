@@ -1,7 +1,7 @@
-//! Writes the page: a fixed HTML document for a browser that contains the JSON form of a report.
+//! Writes the page: a fixed HTML document for a browser that contains a report as JSON.
 //!
 //! The style and the scripts are files of this folder. The scripts (`scripts`) show the report. The
-//! code of this module puts the report into the document, within a bound on its size, and tells the
+//! code of this module puts the report into the document, within a bound on its size, and tells a
 //! reader whose browser runs no scripts whether the model fits. A large report is compressed; if it
 //! is still too large, parts that only drawings need are left out. A content security policy in the
 //! head of the document forbids requests, and allows only the one script whose hash the policy has.
@@ -18,23 +18,22 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use flate2::{Compression, write::GzEncoder};
 use std::io::Write;
 
-/// The HTML document of the page. A name in double braces stands for text that is put in its place.
-/// The content security policy of the document has the hashes of [`STYLE`] and [`SCRIPT`], which
-/// `BLESS=1 cargo test --lib html` writes.
+/// The HTML document of the page. Names in double braces are replaced by texts. The content
+/// security policy of the document has the hashes of [`STYLE`] and [`SCRIPT`], which `BLESS=1 cargo
+/// test --lib html` writes.
 const DOCUMENT: &str = include_str!("page.html");
 
 const STYLE: &str = include_str!("style.css");
 
-/// Joins the files of the folder `scripts` that have the given names (without `.js`), in the order
-/// in which they run.
+/// Joins the named files of the folder `scripts` (without `.js`) in the order in which they run.
 macro_rules! scripts {
     ($($name:literal)*) => {
         concat!("'use strict';\n", $(include_str!(concat!("scripts/", $name, ".js"))),*)
     };
 }
 
-/// The scripts of the page, in the order in which they run. The code of a script uses only scripts
-/// before it, except code in functions that are called later.
+/// The scripts of the HTML page. A script uses only scripts before it, except in functions that run
+/// later.
 const SCRIPT: &str = scripts!(
     "report" "elements" "choice" "tables" "plot" "layer_plot" "colours" "cuts" "tried" "stage"
     "split" "blocks" "tiles" "time" "layers" "configuration" "details" "compare" "page"
@@ -49,7 +48,7 @@ pub fn text(report: &Report) -> String {
     )
 }
 
-/// Returns the page without a report, which opens reports that the reader chooses.
+/// Returns an HTML page without a report, which opens reports that its reader chooses.
 pub fn viewer() -> String {
     document(
         "Reports",
@@ -58,9 +57,9 @@ pub fn viewer() -> String {
     )
 }
 
-/// Returns the page as the text of an HTML document. `title` is its title, `without_scripts` the
-/// text for browsers that run no scripts, and `data` the HTML element that contains the report, or
-/// an empty text for a page without a report.
+/// Makes the HTML document of a page. `without_scripts` is the text for browsers that run no
+/// scripts, and `data` the HTML element that contains the report; empty for a page without a
+/// report.
 fn document(title: &str, without_scripts: &str, data: &str) -> String {
     let mut pieces = DOCUMENT.split("{{");
     let mut text = pieces.next().unwrap_or_default().to_string();
@@ -72,7 +71,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
             "without-scripts" => text += &escaped(without_scripts),
             "data" => text += data,
             "script" => text += SCRIPT,
-            // Keep an unknown name in the page, so that a test finds it.
+            // A name in double braces that has no text stays in the HTML page, where a test finds
+            // it.
             name => text += &format!("{{{{{name}}}}}"),
         }
         text += rest;
@@ -80,8 +80,8 @@ fn document(title: &str, without_scripts: &str, data: &str) -> String {
     text
 }
 
-/// Returns plain text for a browser that runs no scripts: the verdict, the reason why no split
-/// fits, the table of the split or of the compilation, and the warnings.
+/// Returns what a browser without scripts shows, as plain text: the verdict, the reason why no
+/// split fits, the table of the split or of the compilation, and the warnings.
 fn without_scripts(report: &Report) -> String {
     let tables = report
         .tables(Format::Table)
@@ -93,7 +93,7 @@ fn without_scripts(report: &Report) -> String {
     join(lines.chain(report.warnings_for_people()), "\n")
 }
 
-/// Escapes `&`, `<`, `>` and double quotes, for text in HTML elements and attributes.
+/// Escapes `&`, `<`, `>` and double quotes for use in HTML elements and attributes.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -101,29 +101,29 @@ fn escaped(text: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Upper bound on the bytes that a report takes in a page, after compression.
+/// Upper bound on the bytes of an HTML page that its report takes, after compression.
 const MAX_DATA: usize = 2_200_000;
-/// Upper bound on the bytes of a report that is put into the page without compression, so that
-/// people can read it there.
+/// A report of up to this number of bytes is in the HTML page without compression, so that people
+/// can read the data there.
 const SMALL: usize = 100_000;
 
-/// Functions, each of which removes from a report one part that only drawings need. They are
-/// applied in this order until the report is small enough for a page.
+/// Each function removes from a report one part that only drawings need. The functions are applied
+/// in this order until the report is small enough for an HTML page.
 const LEFT_OUT: [fn(&mut Report); 8] = [
-    // Remove the bytes of each layer at each step, on all tiles except the fullest tile.
+    // Drop the live bytes by layer and step, except on the fullest tile of the model.
     |report| {
         let steps = report.live_steps.iter_mut();
         steps
             .flat_map(|steps| &mut steps.others)
             .for_each(|tile| tile.layers.clear());
     },
-    // Remove the variables at each step, on all tiles except the fullest tile.
+    // Drop the live variables at each step, except on the fullest tile of the model.
     |report| {
         if let Some(steps) = &mut report.live_steps {
             steps.others.clear();
         }
     },
-    // Remove half of the ranges of positions whose bytes the page shows when the reader moves cuts.
+    // Drop half of the ranges of layers whose bytes the page needs when its reader moves cuts.
     |report| {
         let cuts: Vec<u32> = report
             .stages()
@@ -135,7 +135,7 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             report.what_if = ranges.narrowed(ranges.profiles[0].bytes.len() / 2, &cuts);
         }
     },
-    // Remove the largest variables of all tiles except the 200 fullest tiles.
+    // Drop the largest variables of each tile, except on the 200 fullest tiles.
     |report| {
         if let Some(map) = &mut report.memory.tile_map
             && let Some(lists) = &mut map.variables
@@ -144,19 +144,20 @@ const LEFT_OUT: [fn(&mut Report); 8] = [
             lists.largest.truncate(200);
         }
     },
-    // Remove the remaining ranges of positions, too, so that the reader cannot move cuts.
+    // Drop all ranges of layers, without which the page's reader cannot move cuts.
     |report| report.what_if = None,
-    // Remove the variables at each step on the fullest tile, too.
+    // Drop the live variables of the fullest tile too, so that the page has no chart of them.
     |report| report.live_steps = None,
-    // Remove the contents of each tile, which the map of tiles shows.
+    // Drop the contents of each tile, so that the page has no map of tiles.
     |report| report.memory.tile_map = None,
-    // Remove versions and options that the framework and the application recorded.
+    // Drop the versions and options that the framework and the application wrote beside the
+    // profile.
     |report| (report.provenance.framework, report.provenance.app) = (None, None),
 ];
 
-/// Returns an HTML element that contains the report, in at most `most` bytes or, if that is
-/// impossible, in as few bytes as possible. Tries fast compression first and then the best
-/// compression; then leaves out parts of the report in the order of [`LEFT_OUT`].
+/// Returns the HTML element that contains the report, in at most `most` bytes if possible. Fast
+/// compression is tried first, then the best compression, and then parts of the report are left out
+/// in the order of [`LEFT_OUT`].
 fn within(report: &Report, most: usize) -> String {
     let mut text = element(report, Compression::fast());
     if text.len() <= most {
@@ -175,7 +176,7 @@ fn within(report: &Report, most: usize) -> String {
 }
 
 fn element(report: &Report, compression: Compression) -> String {
-    // Writing JSON to memory does not fail.
+    // Writing JSON to memory does not fail, so there is no error to pass on.
     let json = json_in_script(json::text(report).unwrap_or_default());
     if json.len() <= SMALL {
         return format!("<script type=\"application/json\" id=\"report\">{json}</script>");

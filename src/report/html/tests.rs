@@ -1,4 +1,4 @@
-//! Tests of the page as text. `tests/it/page` tests it in a browser.
+//! Tests the HTML page as text; `tests/it/page` tests the page in a browser.
 
 use super::*;
 use crate::report::sections::SECTIONS;
@@ -12,12 +12,11 @@ use std::io::Read;
 
 mod colours;
 
-/// Returns the text between two marks.
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {
     text.split_once(from)?.1.split_once(to).map(|parts| parts.0)
 }
 
-/// Returns the report that a page contains.
+/// Returns the report that an HTML page contains, as JSON.
 fn data(page: &str) -> Value {
     let plain = between(
         page,
@@ -34,7 +33,6 @@ fn data(page: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Returns the JSON form of a report.
 fn json(report: &Report) -> Value {
     let mut out = Vec::new();
     crate::report::write_json(report, &mut out).unwrap();
@@ -51,7 +49,8 @@ fn every_place_of_the_document_is_filled() {
     }
 }
 
-/// With `BLESS=1` the hashes are written into the document.
+/// Checks that the HTML page's security policy has the hashes of its style and script; `BLESS=1`
+/// writes them.
 #[test]
 fn the_policy_lets_one_style_and_one_script_be() {
     let page = viewer();
@@ -86,7 +85,8 @@ fn the_page_has_the_json_form_in_it() {
     assert!(!viewer().contains("id=\"report\""));
 }
 
-/// Collects the numbers of tables that have a place in the JSON form, with that place.
+/// Collects the numbers in tables that a report also has as data, with the JSON pointer to each
+/// number.
 fn numbers(sections: &Value, found: &mut Vec<(String, Value)>) {
     for section in sections.as_array().unwrap() {
         let blocks = section["blocks"].as_array().unwrap().iter();
@@ -148,7 +148,8 @@ fn a_report_with_little_in_it_is_a_page_too() {
     assert_eq!(found["configuration"], Value::Array(Vec::new()));
 }
 
-/// Returns a map of 1472 tiles, each different from the one before.
+/// Makes a map of 1,472 tiles with different bytes, so that compression does not make the map
+/// small.
 fn tile_map() -> TileMap {
     let bytes = |category: u64| -> Vec<u64> {
         let tiles = 0..1472;
@@ -194,7 +195,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     assert!(page.contains("id=\"packed-report\""));
     assert!(page.len() < 2_400_000, "{}", page.len());
     assert_eq!(data(&page), json(&report));
-    // With less room, the data for drawings shrinks and the rest of the report stays.
+    // With a lower bound on the HTML page's size, data for drawings is left out and the rest of the
+    // report stays.
     for most in [250_000, 100_000, 0] {
         let page = super::within(&report, most);
         assert!(page.len() <= most.max(100_000), "{most}: {}", page.len());
@@ -203,7 +205,8 @@ fn a_large_report_is_compressed_and_stays_in_its_room() {
     }
 }
 
-/// Each step of [`LEFT_OUT`] takes its own part of the report, and nothing that is left out later.
+/// Each step of [`LEFT_OUT`] removes a part of its own from the report, and no part that a later
+/// step removes.
 #[test]
 fn what_tells_least_is_left_out_first() {
     let mut report = report();
@@ -219,7 +222,8 @@ fn what_tells_least_is_left_out_first() {
         "/provenance/framework",
     ];
     assert_eq!(parts.len(), LEFT_OUT.len());
-    // The lists for tiles are shorter than what the step leaves of them.
+    // The lists of variables for tiles are shorter than what this step would keep, so that nothing
+    // is removed.
     let is_short = |part: &str| part.ends_with("/largest");
     for (number, leave_out) in LEFT_OUT.iter().enumerate() {
         let before = json(&report);

@@ -7,18 +7,16 @@ use crate::report::phrases::{Amount, Bytes, Count, at_step, in_parentheses, laye
 use crate::report::{
     Cut, LiveVariable, Move, PeakVariables, Phrase, Report, SharedVariables, Stage, with_commas,
 };
-use crate::wording::share;
-use crate::wording::{counted, displayed, listed};
+use crate::wording::{counted, displayed, listed, share};
 
-/// Maximum number of the largest variables that `--explain` lists for the peak of a stage. Each
-/// entry can be a sum of several variables.
+/// Upper bound on the variables (or sums of variables) that `--explain` lists at the peak of a
+/// stage.
 const VARIABLES: usize = 5;
-/// Maximum number of groups of layers with shared variables that `--explain` lists.
+/// Upper bound on the groups of layers with common variables that `--explain` lists.
 const GROUPS: usize = 5;
 
 /// Returns the lines of `--explain`: the memory of each stage, the effect of moving each cut, the
-/// best splits in other pipelines, and the variables that layers share. Lines with details are
-/// indented.
+/// best splits in other pipelines, and the variables that layers share. Details are indented.
 pub fn explain(report: &Report) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, stage) in report.stages().iter().enumerate() {
@@ -67,7 +65,8 @@ fn of_stage(report: &Report, stage: &Stage) -> Vec<String> {
     lines
 }
 
-/// Returns the list of the kinds of contents in `named` (names and bytes) that have any bytes.
+/// Returns the kinds of contents that have any bytes, with their bytes, as words of a sentence.
+/// `named` has the names and the bytes of all kinds.
 fn with_bytes(named: &[(&str, u64)]) -> String {
     with_commas(
         named
@@ -77,8 +76,8 @@ fn with_bytes(named: &[(&str, u64)]) -> String {
     )
 }
 
-/// Returns the line that says how many bytes a stage needs in the weight update, and how many in
-/// the forward and backward passes, or `None` if optimizer state is on the chip.
+/// Returns the line that compares the bytes of a stage in the weight update with those in the
+/// forward and backward passes; `None` if optimizer state is on the chip.
 fn of_update(stage: &Stage) -> Option<String> {
     let update = stage.update()?;
     let with_one_pad = match Amount(update.at_least) {
@@ -96,7 +95,7 @@ fn of_update(stage: &Stage) -> Option<String> {
 }
 
 /// Returns the lines that say how many copies of each stashed variable a stage keeps, and list the
-/// largest stashed variables. Returns an empty list if the stage keeps no copies.
+/// largest stashed variables. There are no lines if the stage keeps no copies.
 fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
     let Some(pipeline) = stage
         .pipeline
@@ -125,8 +124,8 @@ fn of_copies(report: &Report, stage: &Stage) -> Vec<String> {
     lines
 }
 
-/// Returns the names of the layers that a variable is assigned to, or `None` if it is assigned to
-/// no layer.
+/// Returns the names of the layers that use a variable as words of a sentence; `None` if no layer
+/// uses the variable.
 fn users(report: &Report, variable: &LiveVariable) -> Option<String> {
     match variable.layers.as_slice() {
         [] => None,
@@ -136,8 +135,8 @@ fn users(report: &Report, variable: &LiveVariable) -> Option<String> {
 }
 
 /// Returns the line that says how many of the predicted bytes are for gradient accumulators, which
-/// the profile lacks since it was recorded without gradient accumulation. Returns `None` if no
-/// bytes are predicted for accumulators.
+/// a profile lacks if it was recorded without gradient accumulation. Returns `None` if the
+/// prediction adds none.
 fn accumulation(report: &Report) -> Option<String> {
     let (bytes, stage) = report
         .stages()
@@ -230,12 +229,11 @@ fn shared(groups: &[SharedVariables]) -> Vec<String> {
     lines
 }
 
-/// Maximum number of tied weights that are listed by name.
+/// Upper bound on the tied weights (weights of several layers) that are listed by name.
 const MAX_TIED: usize = 5;
 
-/// Returns sentences about at most 5 of the weights that several layers use (tied weights), in
-/// descending order of bytes. If there are more tied weights, a last line gives the number of the
-/// others.
+/// Returns a sentence for each tied weight (a weight that several layers use), the weight with the
+/// most bytes first. After 5 weights, a last line gives the number of the others.
 pub fn tied_weights(report: &Report) -> Vec<String> {
     let all = &report.tied_weights;
     let mut lines: Vec<_> = all
@@ -249,7 +247,8 @@ pub fn tied_weights(report: &Report) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence that says which layers use a tied weight, and which IPUs have a copy of it.
+/// Returns the sentence that says which layers use a tied weight, and which IPUs have a copy of the
+/// weight.
 fn tied_weight(report: &Report, tied: &WeightTie) -> String {
     let names = report.pseudo_layers.names_of(&tied.layers).into_iter();
     let names = Phrase::List(listed(names.map(displayed)));

@@ -1,17 +1,16 @@
-//! Sentences about the pipeline of the report's split, the time of a step of this pipeline, and the
+//! Sentences about the pipeline that runs the split, the time of a step in this pipeline, and the
 //! memory that splits in other pipelines would need.
 
-use crate::memory::Accumulator;
-use crate::memory::{Recompute, Schedule, StatePlace};
+use crate::memory::{Accumulator, Recompute, Schedule, StatePlace};
 use crate::model::Framework;
 use crate::report::phrases::{Amount, Count, code, in_parentheses, name, stages};
 use crate::report::step::three_digits;
 use crate::report::{BestSplit, PipelineFacts, Report, StepFacts, join};
 use crate::wording::counted;
 
-/// Returns the sentences that say which pipeline the split runs in, whether the user or popliner
-/// chose it, how the profile was recorded and which bytes are therefore less exact, and whether the
-/// weight update determines the peak.
+/// Returns the sentences about the pipeline that runs the split: who chose it, how the profile was
+/// recorded and which bytes are therefore less exact, and whether the weight update determines the
+/// peak.
 pub fn pipeline(report: &Report) -> Vec<String> {
     let Some(facts) = &report.pipeline else {
         return Vec::new();
@@ -35,8 +34,8 @@ pub fn pipeline(report: &Report) -> Vec<String> {
     .collect()
 }
 
-/// Returns the text that says where optimizer state is between updates, or an empty text if the
-/// state is on the chip and not sharded.
+/// Returns the words that say where optimizer state is kept between updates; empty if each IPU
+/// keeps all of its state on the chip, as usual.
 fn elsewhere(facts: &PipelineFacts) -> String {
     let replicas = facts.pipeline.replicas;
     match facts.pipeline.state {
@@ -48,9 +47,9 @@ fn elsewhere(facts: &PipelineFacts) -> String {
     }
 }
 
-/// Returns the sentence that says that the fullest stage needs the most memory in the weight
-/// update, so that keeping optimizer state elsewhere does not lower the stage's peak. Returns
-/// `None` if the forward and backward passes need more memory than the update.
+/// Returns the sentence that the fullest stage needs the most memory in the weight update, so that
+/// keeping optimizer state off the chip does not lower the peak. Returns `None` if the forward and
+/// backward passes need more memory than the update.
 fn deciding(report: &Report) -> Option<String> {
     let stage = report.split.as_ref()?.fullest()?;
     let update = stage.update().filter(|update| update.decides)?;
@@ -74,8 +73,7 @@ fn deciding(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the sentence that names the pipeline, and says whether it was requested or chosen
-/// automatically.
+/// Returns the sentence that names the pipeline, and says whether the user or popliner chose it.
 fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let by_turns = format!(
         "layers run {} times in a forward pass: sharded, one IPU at a time",
@@ -93,8 +91,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     let streaming = step.and_then(|step| step.streaming_is_counted);
     let place = match facts.pipeline.state {
         StatePlace::OnChip => "",
-        // Popliner may have put optimizer state off the chip because that is faster, not because
-        // the model does not fit otherwise.
+        // Off-chip state may have been chosen because it is faster, not because the model needs the
+        // memory.
         StatePlace::OffChip if streaming == Some(true) => "",
         _ if !facts.state_by_default || report.given.is_some() => "",
         _ if report.fitting_split().is_some() => {
@@ -105,8 +103,8 @@ fn chosen(report: &Report, facts: &PipelineFacts) -> String {
     format!("{} ({why}{place})", pipeline_name(facts))
 }
 
-/// Returns the text that names the schedule, the recomputation, the type of accumulators and the
-/// place of optimizer state. If the schedule is `none`, the text says why there is no pipeline.
+/// Returns the words that name the schedule, the recomputation, the type of accumulators and the
+/// place of optimizer state. For the schedule `none`, they say why there is no pipeline.
 pub fn pipeline_name(facts: &PipelineFacts) -> String {
     let (framework, schedule) = (facts.recording.framework, facts.pipeline.schedule);
     let elsewhere = elsewhere(facts);
@@ -139,17 +137,16 @@ pub fn pipeline_name(facts: &PipelineFacts) -> String {
 }
 
 /// Returns the sentence that says what the profile lacks because of how it was recorded, and what
-/// the prediction adds for that. Returns `None` for the usual recording, which accumulates
-/// gradients and does not recompute.
+/// the prediction adds instead. Returns `None` for the usual recording, with gradient accumulation
+/// and without recomputation.
 fn recorded(facts: &PipelineFacts) -> Option<String> {
     let recording = &facts.recording;
     let places = [
         (recording.loads_state, "loaded from outside the IPUs"),
         (recording.gathers_state, "gathered from replicas"),
-    ];
-    let places = places
-        .into_iter()
-        .filter_map(|(is_so, place)| is_so.then_some(place));
+    ]
+    .into_iter()
+    .filter_map(|(is_so, place)| is_so.then_some(place));
     let places = join(places, " and ");
     let is_usual = recording.accumulates && !recording.recomputes;
     if !facts.trains() || is_usual && places.is_empty() {
@@ -176,9 +173,9 @@ fn recorded(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Returns the sentence that says that the pipeline recomputes activations by default, and how many
-/// bytes the split needs without recomputation. Returns `None` if the user chose the recomputation,
-/// or if nothing is recomputed.
+/// Returns the sentence that the pipeline recomputes activations by default, with the bytes that
+/// the split needs without recomputation. Returns `None` if the user chose the recomputation, or if
+/// nothing is recomputed.
 fn by_default(facts: &PipelineFacts) -> Option<String> {
     let bytes = Amount(facts.without_recomputation?);
     let is_ours = facts.recompute_by_default && facts.pipeline.recompute != Recompute::None;
@@ -193,24 +190,20 @@ fn by_default(facts: &PipelineFacts) -> Option<String> {
     ))
 }
 
-/// Returns one sentence for each other pipeline about the best split in that pipeline, for a report
-/// whose own split fits.
+/// If the report's split fits, returns a sentence about the best split in each other pipeline.
 pub fn other_pipelines(facts: &PipelineFacts) -> Vec<String> {
     facts
         .alternatives
         .iter()
-        .map(|other| {
-            if other.fits {
-                needing(other, "")
-            } else {
-                other_split(other)
-            }
+        .map(|other| match other.fits {
+            true => needing(other, ""),
+            false => other_split(other),
         })
         .collect()
 }
 
-/// Returns the sentence that says that several replicas of a smaller pipeline are faster, and how
-/// many bytes of gradients the replicas exchange, or `None` if replicas are not faster.
+/// Returns the sentence that several replicas of a smaller pipeline are faster, with the bytes of
+/// gradients that the replicas exchange. Returns `None` if replicas are not faster.
 pub fn with_replicas(report: &Report) -> Option<String> {
     let facts = report.pipeline.as_ref()?;
     let split = facts.with_replicas.as_ref()?;
@@ -238,19 +231,17 @@ pub fn with_replicas(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the sentence about the best split with changed options: whether it fits, how many bytes
-/// its fullest tile needs, and how long a step takes.
+/// Returns the sentence about the best split with changed options: whether the split fits, how many
+/// bytes its fullest tile needs, and how long a step takes.
 pub fn other_split(alternative: &BestSplit) -> String {
-    let verdict = if alternative.fits {
-        " it fits:"
-    } else {
-        " it does not fit:"
-    };
-    needing(alternative, verdict)
+    match alternative.fits {
+        true => needing(alternative, " it fits:"),
+        false => needing(alternative, " it does not fit:"),
+    }
 }
 
-/// Returns the sentence that says how many bytes the best split with other options needs on its
-/// fullest tile, and how long a step takes. The text `verdict` follows the options in the sentence.
+/// Returns the sentence about the memory and time of the best split with changed options. The words
+/// `verdict`, such as `it fits:`, stand after the options in the sentence.
 pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     let state = match alternative.state {
         StatePlace::OnChip => String::new(),
@@ -272,14 +263,14 @@ pub fn needing(alternative: &BestSplit, verdict: &str) -> String {
     )
 }
 
-/// Returns the text that says how long a step takes, or `None` if the time is unknown.
+/// Returns the words that say how long a step takes; `None` if the time is unknown.
 pub fn time_of(step: &StepFacts) -> Option<String> {
     let (batches, time) = (micro_batches(step), three_digits(step.milliseconds?));
     Some(format!("a step of {batches} takes {time} ms"))
 }
 
-/// Returns the words for the time that a step takes to load and store optimizer state, with the
-/// number of bytes, or `None` if all optimizer state is on the chip.
+/// Returns the words for the time that a step takes to load and store optimizer state outside the
+/// IPUs, with the number of bytes. Returns `None` if all optimizer state is on the chip.
 fn time_to_stream(step: &StepFacts) -> Option<String> {
     let bytes = Amount(step.streamed_bytes?);
     Some(format!(
@@ -287,8 +278,8 @@ fn time_to_stream(step: &StepFacts) -> Option<String> {
     ))
 }
 
-/// Returns the sentences that say how long a step of the split takes, and what this time consists
-/// of. Returns an empty list if the split does not fit or the profile has no cycles.
+/// Returns the sentences that say how long a step of the split takes, and what takes this time. The
+/// list is empty if the split does not fit or the profile has no cycles.
 pub fn step(report: &Report) -> Vec<String> {
     let (Some(split), Some(step)) = (report.fitting_split(), &report.step) else {
         return Vec::new();
@@ -305,8 +296,8 @@ pub fn step(report: &Report) -> Vec<String> {
     .collect()
 }
 
-/// Returns the text for the number of micro-batches of a step. If the number is higher than the
-/// number that the user gave, the text says so.
+/// Returns the number of micro-batches of a step as text, which says so if the pipeline needs more
+/// than the user gave.
 pub fn micro_batches(step: &StepFacts) -> String {
     let batches = counted(step.micro_batches, "micro-batch");
     match step.given_micro_batches {
@@ -367,9 +358,9 @@ fn made_up_of(step: &StepFacts, is_sequential: bool) -> String {
     format!("stage {slowest} is the slowest; {stages}{copies}{update}")
 }
 
-/// Returns the sentence that says how many bytes a step loads from and stores to memory outside the
-/// IPUs, and whether the time of the step includes these transfers. Returns `None` if all optimizer
-/// state is on the chip.
+/// Returns the sentence that says how many bytes of optimizer state a step loads and stores outside
+/// the IPUs, and whether the time of the step includes these transfers. Returns `None` if all
+/// optimizer state is on the chip.
 fn streaming(step: &StepFacts) -> Option<String> {
     let time = time_to_stream(step)?;
     Some(match step.streaming_is_counted {

@@ -10,8 +10,7 @@ use crate::search::{Advice, Change, OverLimit};
 use crate::solve::Cause;
 use crate::wording::{counted, displayed};
 
-/// Returns the sentence that says why no split of the report's layers fits in the report's
-/// pipeline.
+/// Returns the sentence that says why no split of the model's layers fits in the pipeline.
 pub fn why_none_fits(refusal: &Refusal) -> String {
     let why = match (refusal.reason, refusal.stages_needed) {
         (Cause::TooFewIpus, Some(needed)) => return too_few(refusal, needed),
@@ -27,9 +26,8 @@ pub fn why_none_fits(refusal: &Refusal) -> String {
     why.to_string()
 }
 
-/// Returns the sentences that list what prevents a split that fits: the ranges of layers that
-/// exceed the limit, the constraints that keep layers together, and the cuts that constraints
-/// require.
+/// Returns the sentences that list what prevents a split from fitting: ranges of layers that exceed
+/// the limit, constraints that keep layers together, and cuts that constraints require.
 pub fn obstacles(refusal: &Refusal) -> Vec<String> {
     let is_proof = matches!(refusal.reason, Cause::TooLarge | Cause::TooFewIpus);
     let ranges = refusal.ranges.iter().filter(|_| is_proof);
@@ -37,14 +35,14 @@ pub fn obstacles(refusal: &Refusal) -> Vec<String> {
         .kept_together
         .iter()
         .map(|constraint| format!("kept together by {}", name(constraint)));
-    let cuts = Some(&refusal.cuts_before).filter(|cuts| !cuts.is_empty());
-    let cuts = cuts.map(|cuts| format!("a cut is required before each of {}", layers(cuts)));
+    let before = &refusal.cuts_before;
+    let cuts = (!before.is_empty())
+        .then(|| format!("a cut is required before each of {}", layers(before)));
     ranges.map(over_limit).chain(kept).chain(cuts).collect()
 }
 
-/// Returns the sentence that says that the report's layers need at least `needed` stages in the
-/// report's pipeline, since several ranges of layers exceed the limit and each range needs a cut of
-/// its own.
+/// Returns the sentence that the layers need at least `needed` stages in this pipeline, since each
+/// of several ranges of layers exceeds the limit and needs a cut of its own.
 fn too_few(refusal: &Refusal, needed: u32) -> String {
     let (are, end) = match refusal.ranges.len() {
         1 => ("is", ""),
@@ -68,9 +66,9 @@ fn over_limit(range: &OverLimit) -> String {
     )
 }
 
-/// Returns one sentence for each way to make the model fit if no split does: another pipeline, more
-/// IPUs, more memory, or dropped constraints. Each sentence gives the option to type and describes
-/// the best split with that option.
+/// If no split fits, returns a sentence for each way to make the model fit: another pipeline, more
+/// IPUs, more memory, or dropped constraints. A sentence has the option to type, and the best split
+/// with this option.
 pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     let others = report.pipeline.iter().flat_map(|own| &own.alternatives);
     let (fitting, others): (Vec<_>, Vec<_>) = others.partition(|other| other.fits);
@@ -100,14 +98,13 @@ pub fn help(report: &Report, refusal: &Refusal) -> Vec<String> {
     lines
 }
 
-/// Minimum number of layers that share a weight for which popliner proposes to pass the value of
-/// the weight on as an activation. The weight of an embedding that is also the head is shared by
-/// only two layers.
+/// From how many layers that use one weight popliner proposes to pass the weight on as an
+/// activation. The usual tie of an embedding and a head has only two.
 const MANY: usize = 3;
 
-/// Returns the sentence that says how a weight that many layers read can stay on one IPU if a split
-/// fits only when this weight is untied: the model reads it once and passes it on as an activation.
-/// The sentence gives the bytes over each cut. Returns `None` if there is no such weight.
+/// Returns the sentence that a weight of many layers can stay on one IPU if the model reads the
+/// weight once and passes it on as an activation, with the bytes over each cut. Returns `None`
+/// unless a split fits only if such a weight is untied.
 fn passed_on(report: &Report, refusal: &Refusal) -> Option<String> {
     let untied = |weight: &str| {
         refusal
@@ -142,7 +139,7 @@ fn on_more_ipus(refusal: &Refusal, framework: Option<Framework>) -> Option<Strin
 }
 
 /// Returns the sentence that says which layers exceed the limit most, on which tile, and which
-/// variables take the most bytes on that tile, or `None` if a split fits.
+/// variables take the most bytes on that tile. Returns `None` if a split fits.
 pub fn missing_memory(report: &Report) -> Option<String> {
     let refusal = report.refusal.as_ref()?;
     let stage = refusal.most_over.as_ref()?;
@@ -156,8 +153,8 @@ pub fn missing_memory(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the text that lists the largest variables on the tile that exceeds its limit most. If
-/// the names of variables are unknown, the text says how to see them.
+/// Returns the words that list the largest variables on the tile that exceeds its limit most. If
+/// the names of variables are unknown, the words say how to see them.
 fn largest(report: &Report, refusal: &Refusal) -> String {
     let all = refusal.largest_variables.iter().map(|sum| {
         let (own, name) = (&sum.variable, name(&sum.variable.name));
@@ -177,8 +174,8 @@ fn largest(report: &Report, refusal: &Refusal) -> String {
     }
 }
 
-/// Returns the sentence that describes a change of the model or its options, and the bytes that the
-/// change frees.
+/// Returns the sentence that describes a change of the model or of its options, and the bytes that
+/// the change frees.
 pub fn advice(advice: &Advice) -> String {
     let bytes = Amount(advice.frees);
     match advice.change {
@@ -203,7 +200,7 @@ pub fn advice(advice: &Advice) -> String {
     }
 }
 
-/// Returns the text that names the constraints and ties of weights without which a split fits, such
+/// Returns the words that name the constraints and ties of weights without which a split fits, such
 /// as `without --pin 1=0 and with wte untied`.
 fn without(relaxation: &RelaxationFacts) -> String {
     let list =
@@ -218,8 +215,8 @@ fn without(relaxation: &RelaxationFacts) -> String {
     }
 }
 
-/// Returns the sentence that compares the split that the user gave with the best split by the bytes
-/// on their fullest tiles and by the time of a step, or `None` if the user gave no split.
+/// Returns the sentence that compares the user's split with the best split, by the bytes on their
+/// fullest tiles and by the time of a step. Returns `None` if the user gave no split.
 pub fn given(report: &Report) -> Option<String> {
     let (given, split) = (report.given.as_ref()?, report.split.as_ref()?);
     let fits = if given.best.fits {
@@ -236,8 +233,8 @@ pub fn given(report: &Report) -> Option<String> {
     ))
 }
 
-/// Returns the text that says how long a step takes with the best split and with the user's split,
-/// or an empty text if either time is unknown.
+/// Returns the words that say how long a step takes with the best split and with the user's split;
+/// empty if either time is unknown.
 fn times_of_both(report: &Report, given: &GivenSplit) -> String {
     let steps = [&given.best.step, &report.step];
     match steps.map(|step| step.as_ref()?.milliseconds.map(three_digits)) {

@@ -1,4 +1,4 @@
-//! Tables for people: aligned columns, with a bar beside each row if there is room.
+//! Writes tables for people: aligned columns, with a bar beside each row if there is room.
 
 use super::{Severity, TextStyle};
 use crate::report::table::{Kind, Table as Rows};
@@ -7,18 +7,18 @@ use crate::wording::{Units, displayed, listed};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use textwrap::core::display_width;
 
-/// The minimum and the maximum width of a bar beside a row of a table, in columns of text. If there
-/// is no room for the minimum width, no bars are drawn.
+/// The minimum and the maximum width, in columns of text, of the bar beside a row of a table. If
+/// there is less room, no bars are drawn.
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 
-/// The minimum width, in columns of text, to which a column with names of layers is wrapped. If a
-/// table is too wide even at this width, other columns are removed.
+/// The minimum width, in columns of text, to which a column with names of layers may be wrapped. If
+/// a table is still too wide, other columns are removed.
 const MIN_LAYERS: usize = 24;
 
 /// Returns the text of a table with aligned columns. If the table is too wide for the terminal,
-/// columns are removed until it fits or two columns are left: first columns without layers, from
-/// the right, and then columns with layers. Names of layers may then take several lines, and a last
-/// line names the removed columns.
+/// columns are removed until it fits or two are left: first columns without layers, from the right,
+/// then columns with layers. Names of layers may take several lines, and a last line names the
+/// removed columns.
 pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let rows = rows.clone().shown_in(Form::Terminal);
     if let Some(limit) = rows.highest_limit() {
@@ -49,7 +49,7 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     let chosen = rows.clone().at(&kept);
     let mut table = plain_table(&chosen, units);
     limit_width(&mut table, room);
-    // Only columns with names of layers may be wrapped to several lines.
+    // A column with names of layers may be wrapped to several lines; all others keep their width.
     for (column, own) in table.column_iter_mut().zip(&chosen.columns) {
         if own.kind != Kind::Layers {
             column.set_constraint(ColumnConstraint::ContentWidth);
@@ -66,8 +66,8 @@ pub fn for_people(rows: &Rows, look: &TextStyle) -> String {
     format!("{}\n{}", table.trim_fmt(), look.fitted(&note))
 }
 
-/// Returns the width of a table in columns of text, including the space between the table's
-/// columns. `widths` has the width of the contents of each column.
+/// Computes the width of a table in columns of text. `widths` has the widths of its cells by
+/// column, to which the space between columns is added.
 fn taken(widths: impl Iterator<Item = usize>) -> usize {
     widths
         .map(|width| width + 2)
@@ -75,7 +75,8 @@ fn taken(widths: impl Iterator<Item = usize>) -> usize {
         .saturating_sub(1)
 }
 
-/// Returns the highest number of bytes in any cell of the table.
+/// Returns the highest number of bytes in any cell of the table, which decides the unit of all
+/// amounts.
 fn most_bytes(rows: &Rows) -> u64 {
     rows.rows
         .iter()
@@ -89,7 +90,7 @@ fn most_bytes(rows: &Rows) -> u64 {
 }
 
 /// Returns the text of a table, with amounts of memory in the unit that suits `limit` (in bytes).
-/// On a terminal, each row gets a bar if there is room for bars and no row takes several lines.
+/// On a terminal, a bar follows each row if there is room and every row takes one line.
 pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     let mut table = plain_table(rows, look.units.for_bytes(limit));
     let Some(screen) = look.screen else {
@@ -97,7 +98,7 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     };
     limit_width(&mut table, screen.width);
     let mut lines: Vec<String> = table.trim_fmt().lines().map(str::to_string).collect();
-    // Draw bars only if the header and every row of the table take one line each.
+    // Bars can be drawn only if the header and each row of the table take one line.
     let bars = rows.bars();
     if lines.len() == bars.len() + 1 {
         add_bars(&mut lines, &bars, look, screen.width);
@@ -105,7 +106,6 @@ pub fn with_bars(rows: &Rows, look: &TextStyle, limit: u64) -> String {
     lines.join("\n")
 }
 
-/// Limits the table to `width` columns of text.
 fn limit_width(table: &mut Table, width: usize) {
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(width.try_into().unwrap_or(u16::MAX));
@@ -139,9 +139,9 @@ fn plain_table(rows: &Rows, units: Units) -> Table {
     table
 }
 
-/// Adds the bars of the rows to `lines`, the lines of a table. The first line is the header and
-/// gets no bar. `width` is the width of the terminal in columns of text. If there is no room for
-/// the minimum width of [`BAR`], no bars are added.
+/// Adds a bar to each of `lines`, the lines of a table, except to the header. `bars` has the bytes
+/// and the limit of each row, and `width` is the width of the terminal in columns of text. Without
+/// room for the minimum width of [`BAR`], no bars are added.
 fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: usize) {
     let taken = lines
         .iter()
@@ -160,12 +160,12 @@ fn add_bars(lines: &mut [String], bars: &[(u64, u64)], look: &TextStyle, width: 
     }
 }
 
-/// The share of the limit, in per cent, above which the bar of a row is highlighted.
+/// The share of the limit, in per cent, above which the bar of a row has the colour of a warning.
 const NOTABLE: u128 = 90;
 
 /// Draws `bytes` as a bar of `width` columns of text with a mark at `limit`. The whole width stands
 /// for `limit` or `largest`, the bytes of the largest bar, whichever is higher. The bar passes the
-/// mark if and only if the bytes are over the limit.
+/// mark if and only if `bytes` is over the limit.
 fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize) -> String {
     let [full, free, mark] = match look.screen {
         Some(screen) if screen.unicode => ["█", "·", "│"],
@@ -178,8 +178,7 @@ fn bar(look: &TextStyle, (bytes, limit): (u64, u64), largest: u64, width: usize)
     let beyond = scaled(largest.saturating_sub(limit)).min(cells);
     let within = cells - beyond;
     let limit_share = u128::from(bytes.min(limit)) * within as u128;
-    // Up to the mark, a bar is drawn full only if no bytes are free, and empty only if it stands
-    // for 0 bytes.
+    // Below the mark, a bar looks full only if no bytes are free, and empty only for 0 bytes.
     let share = (limit_share / u128::from(limit.max(1))) as usize;
     let filled = share.clamp(usize::from(bytes > 0).min(within), within);
     let drawn = format!(

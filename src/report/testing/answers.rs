@@ -1,4 +1,5 @@
-//! Answers of a search for tests: proofs, refusals, other splits, and the time of a step.
+//! The answers of a search in the report for tests: proofs, refusals, other splits, and the time of
+//! a step.
 
 use super::*;
 use crate::solve::{Cause, Objective, ObjectiveProof};
@@ -122,8 +123,8 @@ pub(super) fn sweep(limit: u64) -> Sweep {
     }
 }
 
-/// Returns bytes for the ranges of 5 positions: 100,000 for each position, and 1,000 for each stage
-/// after the range.
+/// Makes bytes for the ranges of 5 positions: 100,000 for each position of a range, and 1,000 for
+/// each stage after the range.
 pub(super) fn what_if() -> WhatIf {
     let bytes_of = |(start, end, after): (u32, u32, usize)| {
         100_000 * u64::from(end - start) + 1000 * after as u64

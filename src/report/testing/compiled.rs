@@ -2,23 +2,24 @@
 
 use super::*;
 
-/// Number of tiles of each IPU of [`compiled`].
+/// Number of tiles of each IPU in the compilation that tests use.
 const TILES: u32 = 4;
 
-/// Bytes that tiles of [`compiled`] may take, for each IPU.
+/// Bytes that a tile may take, for each IPU of the compilation that tests use.
 const LIMITS: [u64; 3] = [638_976, 630_000, 620_000];
 
-/// Bytes in use on each tile of [`compiled`].
+/// Bytes in use on each tile of the compilation that tests use.
 const TOTALS: [u64; 12] = [
     400_000, 600_500, 500_000, 300_000, // IPU 0
     610_000, 450_000, 640_500, 620_000, // IPU 1
     100_000, 350_000, 200_000, 550_400, // IPU 2
 ];
 
-/// The fullest tile of each IPU of [`compiled`].
+/// The fullest tile of each IPU in the compilation that tests use.
 const FULLEST: [u32; 3] = [1, 6, 11];
 
-/// Recorded bytes of each fullest tile by part, in the order of [`TileParts::named`].
+/// Recorded bytes on the fullest tile of each IPU by kind of contents, in the order of
+/// [`TileParts::named`].
 const RECORDED: [[u64; 10]; 3] = [
     [
         300_000, 90_000, 50_000, 60_000, 30_000, 40_000, 20_000, 6_000, 4_000, 500,
@@ -31,8 +32,8 @@ const RECORDED: [[u64; 10]; 3] = [
     ],
 ];
 
-/// Returns a report on a compilation with all sections: three IPUs, the second one over its limit,
-/// and a prediction with the same cuts. All parts add up.
+/// Makes a report on a compilation with all sections: three IPUs, the second one over its limit,
+/// and a prediction with the same cuts. The kinds of contents of a tile add up to its bytes.
 pub(crate) fn compiled() -> Report {
     let ipus: Vec<IpuFit> = (0..3).map(compiled_ipu).collect();
     let mut provenance = provenance();
@@ -133,7 +134,8 @@ fn compiled_tile(ipu: u32) -> RecordedTileFacts {
     }
 }
 
-/// Returns a category that all IPUs have, one that only the last IPU has, and one that none has.
+/// Makes three recorded categories: one that all IPUs have, one that only the last IPU has, and one
+/// that no IPU has.
 fn compiled_categories(ipu: u32) -> Vec<CategoryBytes> {
     let parts = tile_parts(RECORDED[ipu as usize]);
     let category = |name: &str, all_tiles, fullest_tile| CategoryBytes {
@@ -196,7 +198,8 @@ fn compiled_memory(ipus: &[IpuFit]) -> RecordedMemory {
     }
 }
 
-/// Returns the prediction for [`compiled`], which differs in variables, stash and code.
+/// Makes the prediction for [`compiled`], which differs from the recorded bytes in variables, stash
+/// and code.
 fn compared(ipus: &[IpuFit]) -> FitComparison {
     let mut predicted = RECORDED;
     predicted[0][0] -= 1_000;

@@ -1,4 +1,4 @@
-//! A small report for tests of the forms.
+//! A small report for tests of all output forms.
 
 mod answers;
 mod compiled;
@@ -13,7 +13,7 @@ use answers::*;
 use std::ops::Range;
 
 impl Table {
-    /// Returns the cells of each row as text for programs, row by row.
+    /// Returns the cells of each row as programs read them.
     pub(super) fn plain_rows(&self) -> Vec<Vec<String>> {
         let order = self.pseudo_layers;
         self.rows
@@ -23,7 +23,7 @@ impl Table {
     }
 }
 
-/// Returns a training pipeline whose schedule is the framework's default.
+/// Makes the pipeline of a training run with the framework's default schedule.
 fn pipeline() -> PipelineFacts {
     PipelineFacts {
         pipeline: Pipeline {
@@ -54,7 +54,7 @@ fn pipeline() -> PipelineFacts {
     }
 }
 
-/// Returns a report with all sections: two stages, the second one over the limit.
+/// Makes a report with all sections: two stages, of which the second one exceeds its limit.
 pub(crate) fn report() -> Report {
     let limit = 638_976;
     let named = |name: &str| Some(name.to_string());
@@ -230,7 +230,7 @@ fn provenance() -> Provenance {
     }
 }
 
-/// Returns two variables, one of which is live at only one of three steps.
+/// Makes two variables, one of which is live at only one of three drawn steps.
 fn live_steps() -> LiveSteps {
     let named = |name: &str| Some(name.to_string());
     let (always, moving) = (649_988, 649_988);

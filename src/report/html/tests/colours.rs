@@ -1,9 +1,9 @@
-//! Colours that people with any colour vision can distinguish.
+//! Tests that people with any colour vision can distinguish the colours of the HTML page.
 
 use super::STYLE;
 
-/// Red, green and blue as seen with normal colour vision and without one kind of cones (Machado,
-/// Oliveira and Fernandes 2009, severity 1).
+/// How people see red, green and blue: with normal colour vision, and without one kind of cones
+/// (Machado, Oliveira and Fernandes 2009, severity 1).
 const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
     ("all", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     (
@@ -32,7 +32,7 @@ const SEEN: [(&str, [[f64; 3]; 3]); 4] = [
     ),
 ];
 
-/// Returns the place of a colour such as `#3d6fb0` in CIELAB.
+/// Returns the coordinates of a colour such as `#3d6fb0` in the CIELAB colour space.
 fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     let linear = [1, 3, 5].map(|at| {
         let channel = u8::from_str_radix(&colour[at..at + 2], 16).unwrap();
@@ -58,7 +58,8 @@ fn place(colour: &str, seen: &[[f64; 3]; 3]) -> [f64; 3] {
     [116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)]
 }
 
-/// Returns the least distance between two colours over all kinds of colour vision, and that kind.
+/// Returns the smallest distance between two colours over all kinds of colour vision, and the kind
+/// of vision with that distance.
 fn distance(a: &str, b: &str) -> (f64, &'static str) {
     let distances = SEEN.map(|(who, seen)| {
         let (a, b) = (place(a, &seen), place(b, &seen));
@@ -71,7 +72,7 @@ fn distance(a: &str, b: &str) -> (f64, &'static str) {
         .unwrap()
 }
 
-/// Returns the colours of both schemes, by name.
+/// Returns the colours of the page's light and dark scheme, by name.
 fn schemes() -> [impl Fn(&str) -> String; 2] {
     let mut blocks = STYLE.split(":root {").skip(1);
     [(); 2].map(|()| {
@@ -83,11 +84,12 @@ fn schemes() -> [impl Fn(&str) -> String; 2] {
     })
 }
 
-/// A distance of 2.3 is just noticeable for most people.
+/// Checks that colours of parts of memory differ clearly, and those of adjacent parts most; a
+/// distance of 2.3 is just noticeable for most people.
 #[test]
 fn parts_of_memory_are_told_apart_by_all() {
-    // Variables, vertex code and state, exchange and control code, and the parts that are added, as
-    // in `colours.js`.
+    // The order in which charts stack parts of memory, as in `colours.js`: variables, vertex code
+    // and state, exchange and control code, and the parts that a pipeline adds.
     let names = [
         "tile-0",
         "tile-2",
