@@ -234,8 +234,8 @@ mod tests {
         let guard = writing();
         let file = temporary(folder, None).unwrap();
         println!("\n{READY}");
-        // The signal should arrive during this sleep. If it arrives later, the test still passes,
-        // but proves less.
+        // The signal should arrive during this sleep, while the file is half written. If it arrives
+        // later, the test still passes, but proves less.
         std::thread::sleep(std::time::Duration::from_millis(200));
         file.persist(folder.join("whole")).unwrap();
         drop(guard);

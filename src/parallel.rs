@@ -21,8 +21,8 @@ pub fn on_all_threads<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         Ok(pool) if count > 1 => pool.install(work),
         _ => {
             let pool = ThreadPoolBuilder::new().num_threads(1);
-            // `build_global` fails if a global pool already exists; then the existing pool does the
-            // work.
+            // `build_global` fails if a global pool of threads already exists; then the existing
+            // pool does the work.
             let _ = pool.use_current_thread().build_global();
             work()
         }

@@ -15,27 +15,29 @@ use std::fmt;
 struct Command(Vec<String>);
 
 impl Command {
-    /// Removes every argument that is `option` (a name such as `--num-ipus`), with or without a
-    /// value.
+    /// Removes from the suggested command every argument that is `option` (a name such as
+    /// `--num-ipus`), with or without a value.
     fn without(mut self, option: &str) -> Self {
         self.0
             .retain(|argument| argument.split('=').next() != Some(option));
         self
     }
 
-    /// Sets `option` (a name such as `--num-ipus`) to `value`, and removes its earlier values.
+    /// Sets `option` (a name such as `--num-ipus`) of the suggested command to `value`, and removes
+    /// its earlier values.
     fn with(self, option: &str, value: impl fmt::Display) -> Self {
         self.without(option).and(option, value)
     }
 
-    /// Adds `option` with the value `value`, and keeps earlier values: some options, such as
-    /// `--pin`, may be given several times.
+    /// Adds `option` with the value `value` to the suggested command, and keeps earlier values:
+    /// some options, such as `--pin`, may be given several times.
     fn and(mut self, option: &str, value: impl fmt::Display) -> Self {
         self.0.push(format!("{option}={value}"));
         self
     }
 
-    /// Removes the argument that gives `constraint`, a constraint on layers as messages write it.
+    /// Removes from the suggested command the argument that gives `constraint`, a constraint on
+    /// layers (such as that of `--pin`) as messages write it.
     fn without_constraint(mut self, constraint: &str) -> Self {
         let is_it = |argument: &String| {
             argument

@@ -46,8 +46,8 @@ pub fn is_file(path: &Path) -> bool {
     stdout.is_file() && (stdout.dev(), stdout.ino()) == (other.dev(), other.ino())
 }
 
-/// Returns whether standard output goes to the file at `path`. Always returns `false` on this
-/// system, where the program cannot find out.
+/// Returns whether standard output goes to the file at `path`. Always returns `false` on systems
+/// other than Unix, where the program cannot find out.
 #[cfg(not(unix))]
 pub fn is_file(_: &Path) -> bool {
     false

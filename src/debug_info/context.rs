@@ -103,7 +103,7 @@ enum ContextKey {
 #[derive(Clone, Copy, PartialEq)]
 struct TextKey {
     field: ContextField,
-    /// The software layers that write the key with the meaning `field`.
+    /// The software layers in whose debug contexts the key has the meaning `field`.
     layers: &'static [SoftwareLayer],
 }
 
@@ -228,9 +228,9 @@ impl Draft {
         Ok(no_texts)
     }
 
-    /// Stores the text from `start` to the end of `bytes` as the text of `key`, and replaces an
-    /// earlier text of the same key. If the new text is not needed ([`is_needed`]), removes the new
-    /// text from `bytes` and keeps the earlier text.
+    /// Stores the text from `start` to the end of `bytes` as the text of `key` in the debug
+    /// context, and replaces an earlier text of the same key. If the new text is not needed
+    /// ([`is_needed`]), removes the new text from `bytes` and keeps the earlier text.
     fn store_text_from(&mut self, key: TextKey, start: usize) {
         if !is_needed(key, &self.bytes[start..]) {
             return self.bytes.truncate(start);

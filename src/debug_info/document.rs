@@ -198,7 +198,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Appends a text and returns its index. Returns `None` if there are already
+    /// Appends a text to the list and returns its index. Returns `None` if there are already
     /// [`LIMIT`](Self::LIMIT) texts, since higher indices stand for missing names.
     pub fn push(&mut self, text: &str) -> Option<u32> {
         let number = u32::try_from(self.ends.len()).ok();

@@ -101,7 +101,8 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns the position of the row of `table` whose id is in the cell in `column`. `ids` is the
-    /// index of `table`. If `table` has no row with this id, the error names the cell.
+    /// index of `table`, which maps ids to positions. If `table` has no row with this id, the error
+    /// names the cell.
     #[inline]
     pub fn position(&self, column: usize, ids: &Ids, table: &str) -> Result<u32> {
         let id = self.unsigned(column)?;
@@ -159,8 +160,8 @@ impl<'r> Cells<'r> {
     }
 
     /// Returns an error about the row's cell in `column`. `problem` is a clause that describes the
-    /// problem. The error names the table and the column, and the row by its value in the first
-    /// column that is read.
+    /// problem. The error names the table, the column, and the row's value in the first column that
+    /// is read.
     pub fn problem(&self, column: usize, problem: impl Display) -> FileError {
         let key = match self.value(0) {
             Ok(ValueRef::Integer(key)) => key.to_string(),

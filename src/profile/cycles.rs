@@ -86,9 +86,9 @@ fn read_executed(database: &Database, programs: &Programs) -> Result<Option<Exec
         by_program: vec![0; programs.all.len()],
         ..Executed::default()
     };
-    // The schema of the profile suggests that rows without an IPU may exist. Such a row is taken as
-    // the sum over all IPUs, in addition to the rows of single IPUs, as in the table of live bytes
-    // by step.
+    // The schema of the profile suggests that rows of executed cycles may lack an IPU. Such a row
+    // is taken as the sum over all IPUs, in addition to the rows of single IPUs, as in the table of
+    // live bytes by step.
     let (mut of_ipu, mut of_device) = (None, None);
     database.rows("steps_by_ipu", &["step_id", "ipu", "cycles"], |row| {
         let step = row.position(0, &ids, "steps")?;

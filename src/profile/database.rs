@@ -276,10 +276,10 @@ fn select(table: &str, columns: &[&str], more: &str, condition: &str) -> String 
 pub struct Schema(FxHashMap<String, SchemaEntry>);
 
 struct SchemaEntry {
-    /// What the entry is if it is not a table, such as `a view`; `None` for a table.
+    /// What the entry of the schema is if it is no table, such as `a view`; `None` for a table.
     instead: Option<&'static str>,
-    /// Maps the name of each column, in lower case, to whether its values are computed when it is
-    /// read.
+    /// Maps the name of each column of the table, in lower case, to whether its values are computed
+    /// when it is read.
     columns: FxHashMap<String, bool>,
 }
 
@@ -350,9 +350,11 @@ const RANGES: u64 = 16;
 
 struct ScannedRange<T> {
     filled: T,
-    /// Rowid of the first row at or after the start of the range; `None` if there is no such row.
+    /// Rowid of the first row at or after the start of the range of rowids that was read; `None` if
+    /// there is no such row.
     first: Option<i64>,
-    /// Rowid of the first row after the end of the range; `None` if there is no such row.
+    /// Rowid of the first row after the end of the range of rowids that was read; `None` if there
+    /// is no such row.
     next: Option<i64>,
 }
 
@@ -430,7 +432,8 @@ impl Database {
     }
 }
 
-/// Returns the collections of rows of all ranges. `parts` has one entry per range, in rowid order.
+/// Returns the collections of rows of a table that was read in ranges of rowids. `parts` has one
+/// entry per range, in rowid order.
 ///
 /// # Errors
 /// If the first row after a range is not the first row of the next range, which means that rows

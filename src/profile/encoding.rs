@@ -84,7 +84,7 @@ pub fn push_varint(blob: &mut Vec<u8>, value: u64) {
 /// A run of a run-length list: a value and how often it is repeated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRun {
-    /// Number of repetitions of the value; at least 1.
+    /// Number of equal values in the run; at least 1.
     pub count: u64,
     /// The value that the run repeats.
     pub value: u64,
@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn runs_and_literals() {
-        // The header 5 stands for two literal values, the header 6 for three times the same value.
+        // In a run-length list, the header 5 stands for two literal values, the header 6 for three
+        // times the same value.
         let blob = [0x85, 0x81, 0x82, 0x86, 0x89];
         assert_eq!(decode_rle(&blob, 5), Ok(vec![1, 2, 9, 9, 9]));
         assert_eq!(encode_rle(&[1, 2, 9, 9, 9]), blob);
@@ -221,8 +222,8 @@ mod tests {
 
     #[test]
     fn empty_runs_end() {
-        // The header 0 stands for no repetition of the value 1, and the header 1 for no literal
-        // values.
+        // In this run-length list, the header 0 begins a run that has the value 1 zero times, and
+        // the header 1 stands for no literal values.
         assert_eq!(decode_rle(&[0x80, 0x81, 0x81], 4), Ok(vec![]));
     }
 

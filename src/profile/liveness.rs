@@ -142,9 +142,9 @@ impl LiveClasses {
         &self.ranges[position as usize]
     }
 
-    /// Returns the largest number of bytes that are live on one step, and the index of the first
-    /// step with this number. `all` has one entry per variable: the position of its equivalence
-    /// class, and its bytes.
+    /// Returns the largest number of bytes that are live on one liveness step, and the index of the
+    /// first step with this number. `all` has one entry per variable: the position of its
+    /// equivalence class, and its bytes.
     pub(crate) fn peak(&self, all: impl Iterator<Item = (u32, u32)>) -> (u64, u32) {
         let all = all.map(|(class, bytes)| (class, i64::from(bytes)));
         let mut live = 0;
@@ -173,7 +173,7 @@ impl LiveClasses {
     }
 }
 
-/// Serializes equivalence classes as the three arguments of [`LiveClasses::new`].
+/// Serializes the equivalence classes of variables as the three arguments of [`LiveClasses::new`].
 impl Serialize for LiveClasses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ranges: Vec<_> = (0u32..)
@@ -184,8 +184,8 @@ impl Serialize for LiveClasses {
     }
 }
 
-/// Reads the three arguments of [`LiveClasses::new`] and builds the equivalence classes from them.
-/// Callers must check that no range ends after the last step.
+/// Reads the three arguments of [`LiveClasses::new`] and builds the equivalence classes of
+/// variables from them. Callers must check that no range of live steps ends after the last step.
 impl<'de> Deserialize<'de> for LiveClasses {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (always_live, ranges, steps) = Deserialize::deserialize(deserializer)?;
@@ -193,9 +193,9 @@ impl<'de> Deserialize<'de> for LiveClasses {
     }
 }
 
-/// Returns whether `from..to`, a range of step ids, begins or ends after the last step. `steps`
-/// holds the ids of all steps, ascending. The end is only checked if these ids have no gaps: it is
-/// the id after the last step of the range, which is unknown if a gap follows.
+/// Returns whether `from..to`, a range of ids of liveness steps, begins or ends after the last
+/// step. `steps` holds the ids of all steps, ascending. The end is only checked if these ids have
+/// no gaps: it is the id after the last step of the range, which is unknown if a gap follows.
 fn is_behind(steps: &[u64], (from, to): (u64, u64)) -> bool {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else {
         return false;
@@ -308,8 +308,9 @@ mod tests {
         assert_eq!(classes.ranges(0), []);
     }
 
-    /// Returns the missed steps of a class that is live on `ranges`. There are ten steps; the first
-    /// two, the fifth and the last two are idle, so a class may miss them.
+    /// Returns the steps at which an equivalence class that is live on `ranges` is not live: their
+    /// number, the first and the last. There are ten steps, of which 0, 1, 4, 8 and 9 are idle; a
+    /// nearly always-live class may miss only these.
     fn missed(ranges: &[(u32, u32)]) -> Option<(u32, u32, u32)> {
         let spans = ranges.iter().map(|&(from, to)| (0, from, to));
         let classes = LiveClasses::new(vec![false], spans.collect(), 10);

@@ -175,7 +175,8 @@ fn check_header(header: &[u8]) -> Result<()> {
 /// length: then the header has the same change counter at two places.
 fn check_length(header: &[u8], found: u64) -> Result<()> {
     let word = |at: usize| Some(u32::from_be_bytes(header.get(at..at + 4)?.try_into().ok()?));
-    // The page size in bytes. The value 1 stands for 65,536, which does not fit two bytes.
+    // The size of a page of the SQLite file, in bytes. The value 1 stands for 65,536, which does
+    // not fit two bytes.
     let page = match word(16).unwrap_or(0) >> 16 {
         1 => 1 << 16,
         size => u64::from(size),
@@ -246,7 +247,7 @@ fn uri(path: &Path) -> String {
 mod tests {
     use super::*;
 
-    /// SECURITY.md promises the protections that this test checks.
+    /// SECURITY.md promises these protections of SQLite against code and other traps in a profile.
     #[test]
     fn a_connection_trusts_nothing_in_the_file() {
         let connection = Connection::open_in_memory().unwrap();

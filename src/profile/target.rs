@@ -49,7 +49,8 @@ impl FormatVersion {
         if version.major == KNOWN_MAJOR {
             return Ok(version);
         }
-        // In another report format, the same tables may have another meaning.
+        // A profile of another report format is refused, since the same tables may have another
+        // meaning there.
         unusable(format!(
             "the profile has report format {version}, and popliner reads only format \
              {KNOWN_MAJOR} (Poplar up to 3.3); record it with such an SDK, or use a popliner that \

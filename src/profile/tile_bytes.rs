@@ -104,8 +104,8 @@ impl TileBytes {
         Self::combine(parts, |sum| u32::try_from(sum).ok())
     }
 
-    /// Returns, for each tile, by how much its number exceeds the sum of `parts` on the tile; 0 if
-    /// it does not exceed the sum.
+    /// Returns, for each tile, by how much its number (such as bytes of code) exceeds the sum of
+    /// its numbers in `parts`; 0 if it does not exceed the sum.
     pub(super) fn beyond<'a>(&self, parts: impl Iterator<Item = &'a TileBytes>) -> Self {
         let parts = once((self, 1)).chain(parts.map(|part| (part, -1)));
         Self::combine(parts, |sum| Some(sum.max(0) as u32)).unwrap_or_default()
@@ -120,8 +120,9 @@ impl TileBytes {
         parts: impl Iterator<Item = (&'a TileBytes, i64)>,
         value: impl Fn(i64) -> Option<u32>,
     ) -> Result<Self, u32> {
-        // Each entry is a tile and the change of the sum from the tile before. A run changes the
-        // sum only at its first tile and at the tile after its last tile.
+        // Each entry is a tile, and by how much the sum of `parts` on it differs from the sum on
+        // the tile before. A run changes the sum only at its first tile and at the tile after its
+        // last tile.
         let mut changes: Vec<(u32, i64)> = Vec::new();
         for (part, factor) in parts {
             for run in part.runs() {
@@ -131,8 +132,8 @@ impl TileBytes {
                 changes.extend([(run.from, bytes), (run.to, -bytes)]);
             }
         }
-        // The changes of each part are already in the order of tiles, and a stable sort merges
-        // ascending sequences quickly.
+        // The changes of the sum from tile to tile are already in the order of tiles within each
+        // part, and a stable sort merges ascending sequences quickly.
         changes.sort_by_key(|&(tile, _)| tile);
         let ends = changes.iter().skip(1).map(|&(tile, _)| tile);
         let (mut runs, mut sum) = (Vec::new(), 0);
@@ -145,13 +146,14 @@ impl TileBytes {
         Ok(Self { runs: runs.into() })
     }
 
-    /// Returns the runs of tiles with equal numbers, ascending, without tiles whose number is 0.
+    /// Returns the runs of tiles with equal numbers (such as bytes of code), ascending, without
+    /// tiles whose number is 0.
     pub fn runs(&self) -> &[TileRun] {
         &self.runs
     }
 
-    /// Returns the end (exclusive) of the tiles with numbers other than 0; 0 if every tile has the
-    /// number 0.
+    /// Returns the index after the last tile whose number (such as bytes of code) is not 0; 0 if
+    /// every tile has the number 0.
     pub fn end(&self) -> u32 {
         self.runs.last().map_or(0, |run| run.to)
     }
@@ -165,8 +167,9 @@ impl TileBytes {
         }
     }
 
-    /// For each tile whose number `value` is not 0, replaces `numbers[tile]` by
-    /// `change(numbers[tile], value)`. A run of tiles that reaches beyond `numbers` is skipped.
+    /// For each tile whose number `value` (such as bytes of code) is not 0, replaces
+    /// `numbers[tile]` by `change(numbers[tile], value)`. A run of tiles that reaches beyond
+    /// `numbers` is skipped.
     pub(crate) fn change(&self, numbers: &mut [u64], change: impl Fn(u64, u64) -> u64) {
         for run in self.runs() {
             let numbers = numbers.get_mut(run.from as usize..run.to as usize);
@@ -176,8 +179,8 @@ impl TileBytes {
         }
     }
 
-    /// Adds the number of each tile to the entry of the tile in `sums`. A run of tiles that reaches
-    /// beyond `sums` is skipped.
+    /// Adds the number of each tile, such as its bytes of code, to the entry of the tile in `sums`.
+    /// A run of tiles that reaches beyond `sums` is skipped.
     pub(crate) fn add_to(&self, sums: &mut [u64]) {
         self.change(sums, u64::saturating_add);
     }

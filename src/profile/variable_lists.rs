@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// are indices into [`Variables`].
 #[derive(Debug, Default)]
 pub struct VariableLists {
-    /// The members of all lists (indices into [`Variables`]), one list after the other.
+    /// The variables of all compute sets or region sets, as indices into [`Variables`], one list
+    /// after the other.
     members: Vec<u32>,
     /// One entry per list, in the order of `members`: the id of its compute set or region set, and
     /// the index in `members` after its last member. Ids ascend strictly, except while rows are
@@ -55,8 +56,8 @@ impl VariableLists {
         positions.into_iter().collect()
     }
 
-    /// Returns the members of the list at `position`, in the order of the file. A member may occur
-    /// more than once.
+    /// Returns the members (indices of variables) of the list at `position`, in the order of the
+    /// file. A member may occur more than once.
     pub fn members(&self, position: u32) -> &[u32] {
         let position = position as usize;
         let before = position.checked_sub(1);
@@ -75,8 +76,8 @@ impl VariableLists {
         self.members.push(member);
     }
 
-    /// Returns whether the last added variable is `member` of the set with the id `id`, so that
-    /// adding it again would repeat it.
+    /// Returns whether the variable that was added last is `member`, in the list of the compute set
+    /// or region set with the id `id`. Adding it again would repeat it.
     fn ends_with(&self, id: u64, member: u32) -> bool {
         self.lists.last().is_some_and(|&(last, _)| last == id)
             && self.members.last() == Some(&member)
@@ -96,7 +97,8 @@ impl VariableLists {
             members: concatenated(members),
             lists,
         };
-        // Rows are usually in the order of their list ids, so that no sorting is needed.
+        // The rows of a profile are usually in the order of their compute sets or region sets, so
+        // that the lists need no sorting.
         if !joined.lists.is_sorted_by_key(|&(id, _)| id) {
             let ids = joined.lists.iter().map(|&(id, _)| id);
             let mut runs: Vec<(u64, u32)> = ids.zip(0..).collect();
@@ -109,8 +111,8 @@ impl VariableLists {
             joined = sorted;
         }
         let lists = joined.lists.chunk_by(|one, next| one.0 == next.0);
-        // After sorting, the entries of one list are adjacent, and the last of them has the end of
-        // the list.
+        // A compute set or region set may have several entries, which are adjacent after sorting;
+        // the last of them has the end of its list.
         joined.lists = lists.filter_map(|runs| runs.last().copied()).collect();
         joined
     }
@@ -186,8 +188,8 @@ pub fn read_compute_sets(database: &Database, variables: &Variables) -> Result<V
             left = left
                 .checked_sub(count)
                 .ok_or_else(|| row.problem(1, BlobError::TooLong(variables.len())))?;
-            // A run of differences of 0 repeats the id of one variable, which is added only once
-            // for the run.
+            // In the list of differences between ids, a run of 0 repeats the id of one variable,
+            // which is added only once for the run.
             let count = if value == 0 { count.min(1) } else { count };
             for _ in 0..count {
                 var_id = var_id

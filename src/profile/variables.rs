@@ -150,7 +150,8 @@ impl Variables {
             .unwrap_or(position.into())
     }
 
-    /// Returns the label of the variable at `position`, as an index into `labels`; 0 for no label.
+    /// Returns the label (name and debug contexts) of the variable at `position`, as an index into
+    /// `labels`; 0 for no label.
     pub fn label(&self, position: u32) -> u32 {
         self.label_of.get(position as usize).copied().unwrap_or(0)
     }
@@ -268,15 +269,16 @@ pub struct VariableLabel {
 pub struct LabelKeys(FxHashMap<LabelKey, u32>);
 
 impl LabelKeys {
-    /// Returns the index of the label with the key `key`, adding the key if it is new.
+    /// Returns the index of the label (name and debug contexts of a tensor) with the key `key`,
+    /// adding the key if it is new.
     pub fn number(&mut self, key: LabelKey) -> u32 {
         let next = self.0.len() as u32 + 1;
         *self.0.entry(key).or_insert(next)
     }
 
-    /// Adds the label keys of `other`. Returns a list that maps the index of each label in `other`
-    /// to the index in `self` of the label with the same key; the index 0 (no label) is mapped to
-    /// 0.
+    /// Adds the keys of labels (names and debug contexts of tensors) of `other`. Returns a list
+    /// that maps the index of each label in `other` to the index in `self` of the label with the
+    /// same key; the index 0 (no label) is mapped to 0.
     pub fn absorb(&mut self, other: LabelKeys) -> Vec<u32> {
         let mut keys: Vec<(LabelKey, u32)> = other.0.into_iter().collect();
         keys.sort_unstable_by_key(|&(_, number)| number);

@@ -28,8 +28,8 @@ impl Serialize for VariableGroups {
     }
 }
 
-/// Deserializing does not check that the liveness classes and use sets of variables exist;
-/// `check.rs` checks this later.
+/// Deserializing does not check that the liveness classes and use sets (sets of users) of variables
+/// exist; `check.rs` checks this later.
 impl<'de> Deserialize<'de> for VariableGroups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (uses, tiles) = <(Vec<_>, Vec<_>)>::deserialize(deserializer)?;
@@ -38,8 +38,8 @@ impl<'de> Deserialize<'de> for VariableGroups {
     }
 }
 
-/// Encodes the groups of variables on one tile as a blob of varints: for each group, the difference
-/// of its use number from that of the group before, and its bytes.
+/// Encodes the groups of variables on one tile as a blob of varints: for each group, the number of
+/// its use (pair of liveness class and use set) minus that of the group before, and its bytes.
 fn blob(groups: &[TileUse]) -> Vec<u8> {
     let (mut blob, mut last) = (Vec::new(), 0);
     for group in groups {

@@ -70,8 +70,8 @@ impl Witness {
         })
     }
 
-    /// Returns the words for the amount that is 100 % in the message about a contradiction, such as
-    /// `the fullest tile`.
+    /// Returns the words for the amount of which the message about a contradiction gives a
+    /// percentage, such as `the fullest tile`.
     fn whole(self) -> &'static str {
         match self {
             Self::Rows => "all",
@@ -92,9 +92,9 @@ pub const DEBUG: FileProblem = ("the debug file cannot be trusted", DEBUG_AGAIN)
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Contradiction {
-    /// The check that failed.
+    /// The check of the input files that failed.
     pub witness: Witness,
-    /// The table with the recorded number, or `debug.cbor`.
+    /// The table of the profile that has the recorded number, or `debug.cbor`.
     pub table: String,
     /// The category or step of the numbers, such as ``category `variable` `` or `step 12`, or a
     /// description of the missing data; `null` if the table has a row for each tile.
@@ -104,8 +104,8 @@ pub struct Contradiction {
     pub tile: Option<u32>,
     /// Number of tiles on which the two numbers differ; 0 if these are sums over all tiles.
     pub tiles: u32,
-    /// The number in the table, in bytes unless the check compares counts. For missing data: the
-    /// bytes that depend on the data, on `tile`.
+    /// The number that the table records, in bytes unless the check compares counts. For missing
+    /// data: the bytes that depend on the data, on `tile`.
     pub recorded: u64,
     /// The value that `recorded` should have according to the rest of the profile, in the unit of
     /// `recorded`; 0 if the contradiction is that data are missing.
@@ -305,8 +305,8 @@ pub fn worst_of(
     })
 }
 
-/// Returns the error that a file cannot support a verdict, since it has the problem that `text`
-/// describes.
+/// Returns the error that a file does not show whether the model fits, since the file has the
+/// problem that `text` describes.
 pub fn incomplete((what, again): FileProblem, text: &str) -> FileError {
     FileError::new(format!(
         "{what}: {text}; {again}, or run with --allow-incomplete to see what can be shown without \

@@ -79,9 +79,9 @@ pub fn check_programs(profile: &Profile) -> Vec<Contradiction> {
 }
 
 /// Returns one entry per tile: the bytes of the variables, the code and the vertex state of the
-/// programs for which `lack` is true. `lack` has one entry per program. The result is an upper
-/// bound on the bytes that may be attributed to the wrong layer, since other programs may use the
-/// same variables.
+/// programs for which `lack` is true. `lack` has one entry per program: whether it lacks data, such
+/// as a debug context. The result is an upper bound on the bytes that may be attributed to the
+/// wrong layer, since other programs may use the same variables.
 pub fn bytes_of(profile: &Profile, lack: &[bool]) -> Vec<u64> {
     let programs = &profile.programs;
     let mut bytes = vec![0u64; profile.target.num_tiles as usize];
@@ -155,8 +155,8 @@ fn misplaced(profile: &Profile) -> Vec<bool> {
     lack
 }
 
-/// Returns one entry per program: whether children and Calls lead from a program in `open` to the
-/// program, or the program itself is in `open`. `open` has indices into `programs.all`.
+/// Returns one entry per program: whether the program is in `open`, or a program in `open` runs it,
+/// directly or indirectly, as its child or by a Call. `open` has indices into `programs.all`.
 pub fn reached(programs: &Programs, mut open: Vec<u32>) -> Vec<bool> {
     let mut is_reached = vec![false; programs.all.len()];
     while let Some(program) = open.pop() {

@@ -46,7 +46,8 @@ fn differences_that_every_stage_has_room_for_move_nothing() {
         .unwrap()
     };
     assert_eq!(found(&[[900, 0]]).bytes, Some(0));
-    // A difference that misplaces bytes takes precedence over a larger, harmless difference.
+    // If recorded and computed bytes differ on several tiles, a difference that attributes bytes to
+    // the wrong layer takes precedence over a larger, harmless one.
     let found = found(&[[900, 0], [600, 1000]]);
     assert_eq!((found.tile, found.bytes), (Some(1), Some(400)));
 }

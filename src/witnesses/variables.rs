@@ -187,8 +187,8 @@ mod tests {
     fn sums_over_steps_are_compared_at_every_step() {
         let same = [10, 0, 5, 0, -15].map(|change| [change; 2]);
         assert_eq!(furthest(&same), Some((0, [10, 10], 15)));
-        // The recorded and the computed bytes agree at the end, but one variable begins to live a
-        // step later.
+        // The recorded and the computed live bytes agree at the last step, but in the computed
+        // bytes one variable begins to live a step later.
         let late = [[10, 10], [0, 0], [5, 0], [0, 5], [-15, -15]];
         assert_eq!(furthest(&late), Some((2, [15, 10], 15)));
         // A negative sum of live bytes counts as 0.

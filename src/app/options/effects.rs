@@ -16,27 +16,27 @@ pub const ONE_IPU_RESULTS: &str = "solve emit sweep plan explain splits \
      layers_per_ipu operation_breakdown layer_breakdown memory_totals memory_affinity \
      interlayer_communication diagnose list_layers save_to_file";
 
-/// Clap id of the group of options that affect only results about splits. The words after `on` are
-/// the clap ids of the options that request these results.
+/// Clap id of the group of options that affect only results about splits. The id is `on`, followed
+/// by the clap ids of the options that request these results.
 pub const ON_SPLITS: &str = "on solve emit sweep plan explain splits layers_per_ipu compare";
-/// Clap id of the group of options that affect only results with the stages of a split. The words
-/// after `on` are the clap ids of the options that request these results.
+/// Clap id of the group of options that affect only results with the stages of a split. The id is
+/// `on`, followed by the clap ids of the options that request these results.
 pub const ON_STAGES: &str = "on solve emit plan explain splits layers_per_ipu compare";
 /// Clap id of the group of options that affect only results in which bytes are compared with the
-/// limit of a tile. The words after `on` are the clap ids of the options that request these
+/// limit of a tile. The id is `on`, followed by the clap ids of the options that request these
 /// results.
 pub const ON_LIMITS: &str = "on solve emit sweep plan explain splits layers_per_ipu \
      compare export_json export_markdown export_html fit";
 /// Clap id of the group of options that affect only the configurations of `--emit` that name
-/// modules. The word after `on` is the clap id of the option that requests configurations.
+/// modules. The id is `on`, followed by the clap id of the option that requests configurations.
 pub const ON_EMIT: &str = "on emit";
-/// Clap id of the group of options that affect only results that are printed as tables. The words
-/// after `on` are the clap ids of the options that request these results.
+/// Clap id of the group of options that affect only results that are printed as tables. The id is
+/// `on`, followed by the clap ids of the options that request these results.
 pub const ON_TABLES: &str = "on solve sweep plan compare operation_breakdown \
      layer_breakdown memory_totals memory_affinity interlayer_communication diagnose list_layers \
      fit";
-/// Clap id of the group of options that affect only the table with a row for each tile. The word
-/// after `on` is the clap id of the option that requests this table.
+/// Clap id of the group of options that affect only the table with a row for each tile. The id is
+/// `on`, followed by the clap id of the option that requests this table.
 pub const ON_TILES: &str = "on memory_totals";
 
 /// The clap ids of all groups of options by the results that they affect, in the order of `--help`.
@@ -60,8 +60,8 @@ pub fn groups() -> [ArgGroup; GROUPS.len()] {
 /// names are clap ids.
 #[derive(Debug)]
 pub struct Effect {
-    /// The options of the group. Each would be ignored unless one of the options in
-    /// [`on`](Self::on) is given too.
+    /// The options of the group, which affect only some results. Each would be ignored unless an
+    /// option that requests these results ([`on`](Self::on)) is given too.
     pub options: Vec<String>,
     /// The options that request the affected results. At least one of them must be given with any
     /// of [`options`](Self::options).

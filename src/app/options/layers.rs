@@ -116,8 +116,8 @@ impl LayerArgs {
         Ok(())
     }
 
-    /// Returns the options for assigning operations and variables to positions: the IPU of the
-    /// operations after the layers, and the shared weights that may be copied.
+    /// Returns the options for assigning operations and variables to layers, In and Out: the IPU of
+    /// the operations after the layers, and the shared weights that may be copied.
     pub fn placement(&self) -> PlacementOptions {
         PlacementOptions {
             out_on: self.out_on,
@@ -129,8 +129,8 @@ impl LayerArgs {
         }
     }
 
-    /// Returns the options for finding layers. By the classic rules (`Rules::Classic`), the default
-    /// is the regex of the original tool.
+    /// Returns the options for finding layers. By the rules of the original tool
+    /// (`Rules::Classic`), the default is its regex.
     pub fn options(&self, rules: Rules) -> LayerOptions {
         LayerOptions {
             source: match (&self.layer_name_regex, rules) {

@@ -144,8 +144,8 @@ impl Options {
     pub(crate) fn request(&self) -> Request {
         let rules = self.limits.memory_model;
         let (pipeline, time, detail) = (&self.pipeline, &self.time, self.detail());
-        // Readers of a page can try other splits, except after the greedy search, which evaluates
-        // only the split that it finds.
+        // Readers of an exported page can try other splits, except after the greedy search, which
+        // evaluates only the split that it finds.
         let what_if =
             detail == Detail::Page && self.wants_split() && self.search.solver == Solver::Ilp;
         Request {

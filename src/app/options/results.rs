@@ -86,8 +86,8 @@ pub struct ResultArgs {
 }
 
 impl ResultArgs {
-    /// Returns the forms of `--emit` in which the split is printed, without duplicates and in a
-    /// fixed order.
+    /// Returns the forms of configuration that `--emit` requests, without duplicates and in a fixed
+    /// order.
     pub fn forms(&self) -> Vec<EmitForm> {
         let mut forms = EmitForm::value_variants().to_vec();
         forms.retain(|form| self.emit.contains(form));

@@ -79,7 +79,7 @@ pub struct SearchArgs {
 }
 
 impl SearchArgs {
-    /// Returns the constraints on the split that all options give together.
+    /// Returns the constraints on the split from `--pin`, `--together` and `--cut-before`.
     pub fn constraints(&self) -> Vec<LayerConstraint> {
         self.pin
             .iter()

@@ -153,7 +153,8 @@ fn huge_lengths_are_no_promise() {
         .concat();
         assert_eq!(read(&table).unwrap().len(), 1);
     }
-    // The document and its array of contexts claim to have more entries than the file has bytes.
+    // The map that is the debug file, and its array of contexts, claim to have more entries than
+    // the file has bytes.
     let info = read(b"\xbb\xff\xff\xff\xff\xff\xff\xff\xff\x68contexts\x9b\xff\xff\xff\xff\xff\xff\xff\xff\xa1\x62id\x01");
     assert_eq!(info.unwrap().len(), 1);
 }

@@ -51,7 +51,8 @@ fn values_of_unknown_keys_are_stepped_over() {
         let mut entry = bytes(&text("unknown"));
         entry.extend_from_slice(value);
         reads_past(&entry, &[]);
-        // Now the CBOR value is not the value but the key of an entry, whose value is 0.
+        // Here the CBOR value under test is not the value of a map entry but its key; the value of
+        // the entry is 0.
         let is_text = matches!(value[0], 0x60..0x80);
         let mut entry = value.to_vec();
         entry.push(0x00);
@@ -63,11 +64,11 @@ fn values_of_unknown_keys_are_stepped_over() {
 #[test]
 fn known_values_are_found_in_every_encoding() {
     let contexts: [&[u8]; 4] = [
-        // Maps and lists have lengths, and numbers take more bytes than needed.
+        // Encoded so that maps and lists have lengths, and numbers take more bytes than needed.
         b"\xb8\x03\x78\x02id\x1b\0\0\0\0\0\0\0\x05\x65layer\x79\0\x06popart\x66inputs\x98\x02\x61a\x61b",
-        // Maps, lists and texts have end markers instead of lengths.
+        // Encoded so that maps, lists and texts have end markers instead of lengths.
         b"\xbf\x7f\x61i\x61d\xff\x05\x65layer\x7f\x63pop\x63art\xff\x66inputs\x9f\x7f\x61a\xff\x61b\xff\xff",
-        // All items have a tag, which the reader must ignore.
+        // Encoded so that all items have a CBOR tag, which the reader must ignore.
         b"\xc1\xa3\xc1\x62id\xc1\x05\xc1\x65layer\xc1\x66popart\xc1\x66inputs\xc1\x82\xc1\x61a\xc1\x61b",
         b"\xbf\xc1\x62id\x05\x65layer\x66popart\x66inputs\x9f\xc1\x61a\x61b\xff\xff",
     ];
@@ -123,7 +124,8 @@ fn keys_of_the_document_that_come_twice() {
 
 #[test]
 fn nesting_is_read_up_to_a_bound_and_is_damage_beyond() {
-    // The document, its array of contexts and a context are three of the allowed levels of nesting.
+    // The whole debug file, its array of contexts and a context are three of the levels of nesting
+    // that a CBOR item may have.
     let room = limits::NESTED_ITEMS - 3;
     for opener in [&b"\x81"[..], b"\x9f", b"\xa1\x60", b"\xbf\x00", b"\xc1"] {
         let is_open = opener[0] & 0x1f == 0x1f;

@@ -1,4 +1,5 @@
-//! Reads how many bytes of not-always-live variables are live at each step on each IPU.
+//! Reads how many bytes of not-always-live variables are live on each IPU at each liveness step
+//! (execution of a program).
 
 use super::super::liveness::STEPS;
 use super::super::{Cells, Database, Ids, RecordedTile};
@@ -7,7 +8,7 @@ use crate::limits;
 use crate::message::{PROFILE_AGAIN, Result, Warning};
 use rustc_hash::FxHashMap;
 
-/// The bytes of not-always-live variables that are live on each IPU at each step.
+/// The bytes of not-always-live variables that are live on each IPU at each liveness step.
 #[derive(Debug)]
 pub struct LiveByIpu {
     /// Number of liveness steps (executions of programs) of the compiled model.
@@ -24,8 +25,8 @@ pub fn is_there(database: &Database) -> bool {
     database.has_table(TABLE) && database.has_table(STEPS)
 }
 
-/// Changes of live bytes, on one IPU or summed over all IPUs. Each entry is a step index and the
-/// change in bytes since the step before, negative if fewer bytes are live.
+/// Changes of live bytes, on one IPU or summed over all IPUs. Each entry is the index of a liveness
+/// step, and the change in bytes since the step before, negative if fewer bytes are live.
 type Deltas = Vec<(u32, i64)>;
 
 /// Reads the live bytes of not-always-live variables on each IPU. `tiles` holds the recorded memory
@@ -78,15 +79,16 @@ pub fn read(
 pub fn by_step(database: &Database, steps: &[u64]) -> Result<Vec<(u32, i64)>> {
     let mut deltas = FxHashMap::default();
     if database.has_table(TABLE) {
-        // All IPUs but IPU 0 belong to other replicas, which run the same program, so their rows
-        // are skipped.
+        // In a profile of one IPU, rows of IPUs other than IPU 0 are of other replicas. These run
+        // the same program, so their rows are skipped.
         deltas = read_deltas(database, steps, |_, ipu| Ok(ipu == 0))?;
     }
     let of_first = deltas.remove(&Some(0)).or_else(|| deltas.remove(&None));
     Ok(summed_by_step(of_first.unwrap_or_default()))
 }
 
-/// Reads the ids of the liveness steps, ascending. A step index is an index into this list.
+/// Reads the ids of the liveness steps (executions of programs), ascending. Wherever a step is
+/// given by its index, this is an index into this list.
 pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     let mut steps = database.rows(STEPS, &["id"], |row| row.unsigned(0))?;
     steps.sort_unstable();
@@ -94,9 +96,9 @@ pub fn read_steps(database: &Database) -> Result<Vec<u64>> {
     Ok(steps)
 }
 
-/// Reads the changes of live bytes of all IPUs. Returns a map from an IPU index, or `None` for the
-/// sum over all IPUs, to the changes. `steps` holds the ids of all steps, ascending. `is_wanted`
-/// decides about a row with an IPU index whether its change is kept.
+/// Reads the changes of live bytes of each IPU from step to step. Returns a map from an IPU index,
+/// or `None` for the sum over all IPUs, to the changes. `steps` holds the ids of all steps,
+/// ascending. A change with an IPU index is kept only if `is_wanted` returns `true` for its row.
 fn read_deltas(
     database: &Database,
     steps: &[u64],
@@ -121,8 +123,8 @@ fn read_deltas(
     Ok(deltas)
 }
 
-/// Sorts changes of live bytes by step, adds up the changes at the same step, and drops steps whose
-/// sum is 0 bytes.
+/// Sorts changes of live bytes by liveness step, adds up the changes at the same step, and drops
+/// steps whose sum is 0 bytes.
 fn summed_by_step(mut deltas: Deltas) -> Deltas {
     deltas.sort_unstable_by_key(|&(step, _)| step);
     deltas

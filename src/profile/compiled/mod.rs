@@ -40,8 +40,8 @@ pub struct CompiledProfile {
     pub tiles: Vec<RecordedTile>,
     /// The recorded memory of each category of lowered variables (`memory_by_category`).
     pub categories: Vec<RecordedCategory>,
-    /// Bytes of not-always-live variables on each IPU at each step; `None` if the profile lacks
-    /// these bytes, or if they contradict other tables.
+    /// Bytes of not-always-live variables on each IPU at each liveness step (execution of a
+    /// program); `None` if the profile lacks these bytes, or if they contradict other tables.
     pub live: Option<LiveByIpu>,
     /// Sums over the lowered variables; `None` if the profile has no lowered variables.
     pub variables: Option<VariableSums>,
@@ -150,9 +150,9 @@ impl Ipus {
             return Err(cell(TABLE, "num_tiles", all, problem));
         }
         let replicas = target.num_replicas.max(1);
-        // Returns the factor, 1 or the number of replicas, that turns the number `one` into the
-        // number `other`; `None` if there is no such factor. A file may list one replica or all of
-        // them.
+        // Compares two numbers of tiles or IPUs. A profile may count those of one replica or of all
+        // replicas, so `other` may be `one` times 1 or times the number of replicas. Returns this
+        // factor; `None` if it is neither.
         let factor = |one: u64, other| {
             let mut factors = [1, replicas].into_iter();
             factors.find(|&factor| one.checked_mul(factor) == Some(other))

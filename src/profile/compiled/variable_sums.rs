@@ -92,8 +92,9 @@ pub struct VariableSums {
     pub has_names: bool,
 }
 
-/// The variables that are live on a tile at the peak of the tile. The peak is the first step at
-/// which the not-always-live variables of the tile take the most bytes.
+/// The variables that are live on a tile at the peak of the tile. The peak is the first liveness
+/// step (execution of a program) at which the not-always-live variables of the tile take the most
+/// bytes.
 #[derive(Debug)]
 pub struct LiveOnTile {
     /// Index of the peak step; `None` if every variable of the tile is always live.
@@ -170,7 +171,8 @@ pub fn read(
             name = names.get(&row.unsigned(4)?).copied();
         }
         sums.count += 1;
-        // A variable without an equivalence class is never live, so it is only counted.
+        // A variable without an equivalence class is never live, so it is counted, but its bytes
+        // are not added up.
         let Some(class) = class else { return Ok(()) };
         let ipu = ipus.of_tile(tile) as usize;
         if let Some(name) = name {
@@ -251,8 +253,8 @@ fn peak(classes: &LiveClasses, rows: &[ChosenVariable]) -> (u64, LiveOnTile) {
 }
 
 /// Returns one entry per tile: the bytes of its always-live variables, from `always`, plus the peak
-/// of its not-always-live variables. `peaks` has the computed peaks of the tiles in `chosen`, in
-/// the order of `chosen`. For all other tiles, the recorded peak from `tiles` is used.
+/// of its not-always-live variables. `chosen` has the fullest tile of each IPU, and `peaks` the
+/// computed peaks of these tiles. For all other tiles, the recorded peak from `tiles` is used.
 fn totals(always: &[u64], peaks: &[u64], tiles: &[RecordedTile], chosen: &[u32]) -> Vec<u64> {
     let others = |tile: &RecordedTile| tile.total.saturating_sub(tile.always_live);
     let mut totals: Vec<u64> = tiles

@@ -13,7 +13,7 @@ use crate::profile::{LiveClasses, TileBytes};
 use proptest::prelude::*;
 use regex::Regex;
 
-/// Returns the file that saves `model`, even if the model is invalid.
+/// Returns the bytes of the file that saves `model`, even if indices in `model` are invalid.
 fn unchecked(model: &Model) -> Vec<u8> {
     file_of(&postcard::to_stdvec(model).unwrap())
 }
@@ -131,7 +131,7 @@ fn empty_lists_are_refused_or_harmless() {
     assert!(loaded.is_ok() && refused_or_sound(&file), "{loaded:?}");
 }
 
-/// Returns the error of loading a valid model after `change` was applied to it.
+/// Saves a valid model to which `change` was applied, loads it, and returns the error of loading.
 fn error_after(change: impl FnOnce(&mut Model)) -> String {
     let mut model = full();
     change(&mut model);

@@ -54,7 +54,7 @@ fn more_steps_than_can_be_read_are_not_saved() {
     assert!(error.contains("1073741824 liveness steps"), "{error}");
 }
 
-/// Saved lists that contradict each other must be refused.
+/// A saved model with lists that contradict each other must be refused.
 #[test]
 fn parts_that_do_not_fit_together_are_none() {
     let of = |nodes: &[(u32, u32)], labels: &[u32], partners: &[u32]| {
@@ -119,7 +119,8 @@ fn parts_that_do_not_fit_together_are_none() {
         assert!(!of(uses, &[2, 0, 2]), "{uses:?}");
     }
     // A blob has the groups of variables on one tile, as `saved/variables.rs` describes. Here the
-    // second group has the use after that of the first group.
+    // use (pair of liveness class and use set) of the second group is the one after that of the
+    // first group.
     let of = |count: u32, blob: &[u8]| {
         let bytes = postcard::to_stdvec(&(&uses[..], &[(count, blob)][..])).unwrap();
         postcard::from_bytes::<VariableGroups>(&bytes).ok()

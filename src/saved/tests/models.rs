@@ -24,8 +24,8 @@ pub(super) fn target(tiles: u32) -> Target {
     }
 }
 
-/// Returns no contradiction if `computed` is 0, otherwise one about a single tile and one about all
-/// tiles.
+/// Returns no contradictions (disagreements of a profile with itself) if `computed` is 0, otherwise
+/// one about a single tile and one about all tiles.
 pub(super) fn contradictions(computed: u64) -> Vec<Contradiction> {
     let numbers = [[0, 0], [0, 0], [0, 0], [0, computed]];
     let of_tile = worst(Witness::OneStage, "memory_by_tile", 9, numbers);
