@@ -11,8 +11,8 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Code of one `kind` that several positions (In, layers, Out) may share: a stage that contains any
-/// position of `set` has the bytes once. `bytes` lists runs of tiles in ascending order.
+/// Code of one `kind` that several positions (In, layers, Out) may share: a stage with any position
+/// of `set` takes the bytes of this code once. `bytes` lists runs of tiles in ascending order.
 #[derive(Debug, Clone)]
 pub(super) struct CodeItem {
     pub kind: CodeKind,
@@ -20,8 +20,8 @@ pub(super) struct CodeItem {
     pub bytes: Vec<TileSum>,
 }
 
-/// A run of tiles `from..to` (end exclusive) that have `bytes` bytes of code each. `bytes` is never
-/// 0.
+/// A run of tiles `from..to` (end exclusive), each of which has `bytes` bytes of code. `bytes` is
+/// never 0.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TileSum {
     pub from: u32,
@@ -79,8 +79,8 @@ pub(super) fn collect(
     items
 }
 
-/// Returns the bytes of code of `items` on each tile of `tiles`. An entry of the result has the
-/// bytes of one tile, by [`CodeKind`].
+/// Sums up the bytes of the pieces of code in `items` on each tile of `tiles`. The result has one
+/// entry per tile, with the bytes by [`CodeKind`].
 pub(super) fn by_tile<'a>(
     items: impl IntoIterator<Item = &'a CodeItem>,
     tiles: &Range<u32>,
@@ -165,8 +165,8 @@ fn vertex_code(
     found
 }
 
-/// Adds up runs of tiles that may overlap. Returns ascending, disjoint runs with the sum of the
-/// bytes on each tile; tiles without bytes are in no run.
+/// Adds up bytes of code that are given for runs of tiles, which may overlap. Returns ascending,
+/// disjoint runs with the sum of the bytes on each tile; tiles without bytes are in no run.
 fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     let mut changes: Vec<(u32, i64)> = runs
         .iter()
@@ -198,8 +198,8 @@ fn add_up(runs: &[TileRun]) -> Vec<TileSum> {
     sums
 }
 
-/// Loads the bytes of code on `tiles` (at most `N` tiles) into `code`, which then adds them up for
-/// ranges of layers that grow layer by layer. The kind of each sum is its [`CodeKind`].
+/// Loads the bytes of code on `tiles` (at most `N` tiles) into `code`, which then sums them up for
+/// ranges of layers that grow layer by layer, with one sum for each [`CodeKind`].
 ///
 /// # Errors
 /// If the tiles have more code than any real tile.
@@ -217,8 +217,9 @@ pub(super) fn load<const N: usize>(
     code.entries.check()
 }
 
-/// Returns the bytes of code on each of `tiles` in an array with one entry per tile; `None` if none
-/// of `tiles` has code. `sums` lists disjoint runs of tiles in ascending order.
+/// Returns the bytes of a piece of code on each of `tiles`, in an array with one entry per tile;
+/// `None` if it is on none of `tiles`. `sums` has its bytes on all tiles, as disjoint runs of tiles
+/// in ascending order.
 fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64; N]> {
     let here = sums[sums.partition_point(|sum| sum.to <= tiles.start)..]
         .iter()
@@ -246,8 +247,9 @@ fn on_tiles<const N: usize>(sums: &[TileSum], tiles: &Range<u32>) -> Option<[u64
 /// "Overhead and fragmentation").
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TileOverhead {
-    /// The recorded bytes of code, by [`CodeKind`](crate::profile::CodeKind). They limit the code
-    /// of a stage, since operations may share code that is predicted several times.
+    /// The recorded bytes of code on the tile, by [`CodeKind`](crate::profile::CodeKind). They are
+    /// an upper limit on the code of a stage's operations, since code that is predicted several
+    /// times may be shared.
     recorded: [u64; 4],
     /// The bytes of code that no operation explains, so that every stage needs them: the recorded
     /// bytes minus the code of all operations, but at least 0, by
@@ -316,8 +318,9 @@ impl TileOverhead {
         }
     }
 
-    /// Returns the highest number of bytes that, together with their fragmentation, are at most
-    /// `total` bytes: the inverse of [`TileOverhead::fragmentation_of`].
+    /// Returns the highest number of bytes that a stage may take on the tile so that these bytes,
+    /// together with their fragmentation, are at most `total` bytes: the inverse of
+    /// [`TileOverhead::fragmentation_of`].
     pub fn without_fragmentation(&self, total: u64) -> u64 {
         if total >= self.rest.saturating_add(self.fragmentation) {
             return total - self.fragmentation;

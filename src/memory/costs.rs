@@ -1,10 +1,10 @@
-//! The table of the bytes of each range of layers that may become a stage. The solver chooses
-//! stages from this table.
+//! The table of the bytes of each range of consecutive layers that may become a stage. The search
+//! for the best split chooses stages from this table.
 
 use std::ops::Range;
 
-/// A table of all ranges of consecutive positions that can fit, with the bytes on the fullest tile
-/// of a stage that consists of the range.
+/// A table of all ranges of consecutive positions (In, layers, Out) that can fit in the memory of a
+/// tile, with the bytes that a stage of the range takes on its fullest tile.
 ///
 /// Positions are indices in the layer order; position 0 is In or, for operations without a layer,
 /// None. Each range has a lower bound on its bytes, which never falls when a position is added to
@@ -18,10 +18,10 @@ pub struct RangeCosts {
     /// later stages below this maximum. `None` without a pipeline, where the number of later stages
     /// has no effect.
     stages: Option<usize>,
-    /// One list per start position: the entries of all ranges that begin there, the shortest range
-    /// first. A range has one entry for each of the [`columns`](Self::columns): the lower bound on
-    /// its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ... later stages.
-    /// Bytes above the limit are [`u64::MAX`].
+    /// One list per start position: the entries of all ranges of layers that begin there, the
+    /// shortest range first. A range has one entry for each of the [`columns`](Self::columns): the
+    /// lower bound on its bytes and, in a pipeline, its bytes on the fullest tile for 0, 1, ...
+    /// later stages. Bytes above the limit are [`u64::MAX`].
     rows: Vec<Vec<u64>>,
 }
 
@@ -77,18 +77,18 @@ impl RangeCosts {
         1 + self.stages.unwrap_or(0)
     }
 
-    /// Returns the lower bound on the bytes of `range` (end exclusive) and, in a pipeline, its
-    /// bytes by the number of stages after it. Returns `None` if the table does not have the range,
-    /// because its lower bound exceeds the limit.
+    /// Returns the lower bound on the bytes of a stage with the positions `range` (end exclusive)
+    /// and, in a pipeline, its bytes by the number of stages after it. Returns `None` if the range
+    /// is not in the table, because its lower bound exceeds the limit.
     fn entries(&self, range: &Range<usize>) -> Option<&[u64]> {
         let columns = self.columns();
         let first = range.len().checked_sub(1)? * columns;
         self.rows.get(range.start)?.get(first..first + columns)
     }
 
-    /// Merges the costs on further tiles into this table: each range gets the higher of its bytes
-    /// in the two tables, and ranges that `other` lacks, since they exceed the limit, are removed.
-    /// Both tables must be for the same model in the same pipeline.
+    /// Merges `other`, a table of the bytes of ranges on further tiles, into this table: each range
+    /// gets the higher of its bytes in the two tables, and ranges that `other` lacks, since they
+    /// exceed the limit, are removed. Both tables must be for the same model in the same pipeline.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         for (row, other) in self.rows.iter_mut().zip(&other.rows) {
             row.truncate(other.len());
@@ -98,8 +98,8 @@ impl RangeCosts {
         }
     }
 
-    /// Returns a table of ranges of layers for stages without a pipeline, in which the bytes of
-    /// each range are its lower bound in this table.
+    /// Returns a table in which the bytes of each range of layers are its lower bound in this
+    /// table, whatever the number of stages after the range.
     pub fn at_least(&self) -> Self {
         let least = |from| self.least_from(from).collect();
         Self::new((0..self.layers()).map(least).collect())
@@ -144,15 +144,15 @@ impl RangeCosts {
         self.entries(&range)?.first().copied()
     }
 
-    /// Returns the end (exclusive) of the longest range in the table that begins at the position
-    /// `from`. Returns `from` if the table has no range that begins there.
+    /// Returns the end (exclusive) of the longest range of layers in the table that begins at the
+    /// position `from`. Returns `from` if no range begins there.
     pub fn reach(&self, from: usize) -> usize {
         from + self.rows[from].len() / self.columns()
     }
 
-    /// Returns the lower bounds on the bytes of the ranges that begin at the position `from`. The
-    /// entry with the index `n` is the bound of the range `from..from + n + 1`; entries never fall
-    /// as `n` grows. The result is empty if the table has no range that begins at `from`.
+    /// Returns lower bounds on the bytes of stages that begin at the position `from`. The entry
+    /// with the index `n` is the bound of the range `from..from + n + 1`; entries never fall as `n`
+    /// grows. The result is empty if the table has no range that begins at `from`.
     pub fn least_from(&self, from: usize) -> impl Iterator<Item = u64> + '_ {
         self.rows
             .get(from)
@@ -161,8 +161,8 @@ impl RangeCosts {
             .copied()
     }
 
-    /// Iterates over all ranges in the table, each with the lower bound on its bytes, in the order
-    /// of starts; ranges with the same start come shortest first.
+    /// Iterates over all ranges of layers in the table, each with the lower bound on its bytes, in
+    /// the order of starts; ranges with the same start come shortest first.
     pub fn iter(&self) -> impl Iterator<Item = (Range<usize>, u64)> + '_ {
         (0..self.layers()).flat_map(|from| {
             (from + 1..)
@@ -171,9 +171,9 @@ impl RangeCosts {
         })
     }
 
-    /// Returns the range that has the most bytes in the table, and these bytes. Returns `None` if
-    /// the table is empty. In a pipeline, the bytes of a range are the highest bytes within the
-    /// limit for any number of stages after it.
+    /// Returns the range of layers that takes the most bytes of all ranges in the table, and these
+    /// bytes. Returns `None` if the table is empty. In a pipeline, the bytes of a range are the
+    /// highest bytes within the limit for any number of stages after it.
     pub fn highest(&self) -> Option<(Range<usize>, u64)> {
         self.iter()
             .map(|(range, least)| {

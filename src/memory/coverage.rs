@@ -177,7 +177,7 @@ impl MemoryModel<'_> {
     }
 
     /// Predicts the bytes that the operations selected by `explaining` take on the tile and at the
-    /// liveness step of `memory_peak`: their code and their live variables.
+    /// liveness step of `memory_peak`: the bytes of their code and of their live variables.
     pub fn predicted_at(&self, explaining: Explaining, memory_peak: &MemoryPeak) -> u64 {
         let &MemoryPeak { tile, step, .. } = memory_peak;
         let code = self.explained(explaining, tile..tile + 1);
@@ -254,9 +254,9 @@ impl MemoryModel<'_> {
         by_category
     }
 
-    /// Returns the field of [`Coverage`], such as the bytes of layers, to which the bytes of
-    /// variables with the use set `set` (the operations that use them) are added. Returns `None` if
-    /// no stage has these variables.
+    /// Returns the field of [`Coverage`], such as the bytes that layers explain, to which the bytes
+    /// of variables with the use set `set` (the operations that use them) are added. Returns `None`
+    /// if no stage has these variables.
     fn part_of(&self, set: u32) -> Option<fn(&mut Coverage) -> &mut u64> {
         let counted = self.counted(set);
         match self.rules {

@@ -17,7 +17,7 @@ pub struct LiveCurve {
     /// Bytes that the stage or model takes at each step alike: code, vertex state, fragmentation,
     /// and additions of a pipeline such as the stash.
     pub fixed: u64,
-    /// Bytes of the variables that are live at every step. They are kept apart from the bytes in
+    /// Bytes of the variables that are live at every step. They are not part of the bytes in
     /// `points`, which change from step to step.
     pub always_live: u64,
     /// The bytes of the variables that are not always live, as pairs of a step and the bytes from
@@ -158,8 +158,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Live bytes at each liveness step, over all tiles and on one tile, to which variables are added
-/// one by one.
+/// Sums of live bytes at each liveness step, over all tiles and on one tile, from which curves are
+/// made. Variables are added one by one.
 struct CurveSums {
     live: StepSums<2>,
     always_live: [u64; 2],

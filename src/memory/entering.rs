@@ -1,5 +1,5 @@
-//! The bytes that a range of layers gains when it grows by one layer at its end. They are stored by
-//! the first start of a range to which they apply, so that the bytes of all ranges can be summed up
+//! The bytes that a range of consecutive layers gains when one more layer is added at its end:
+//! those that no earlier layer of the range uses. With them the bytes of all ranges are computed
 //! without adding up each range anew.
 
 use super::MemoryModel;
@@ -7,19 +7,20 @@ use super::lanes::{self, ByLane};
 use crate::limits;
 use crate::model::{EVERYWHERE, PlaceSet, TooManyPlaces};
 
-/// Items, such as the bytes of a variable, that several layers use. A range of consecutive layers
+/// *Items*, such as the bytes of a variable, that several layers use. A range of consecutive layers
 /// has an item once, so it gains the item when it grows to the first layer that uses the item.
 ///
-/// An item has an entry for each of its layers. The entry for a layer applies to ranges that start
-/// after the item's previous layer, since ranges with earlier starts have the item already.
+/// An item has an entry for each layer that uses it. The entry for a layer applies to ranges that
+/// start after the previous layer with the item, since ranges with earlier starts have the item
+/// already.
 #[derive(Default)]
 pub(super) struct Entries<Item> {
-    /// One list per start of ranges, with pairs of a layer and an item: a range that begins at this
-    /// start or later gains the item when it grows to the layer. Each pair is stored once, in the
-    /// list of the first start to which it applies.
+    /// One list per start of ranges, with pairs of a layer and an item (such as the bytes of a
+    /// variable): a range that begins at this start or later gains the item when it grows to the
+    /// layer. Each pair is stored once, in the list of the first start to which it applies.
     from: Vec<Vec<(u32, Item)>>,
-    /// The number of entries in all lists, including those that were left out because a limit on
-    /// memory was reached.
+    /// The number of pairs of a layer and an item in all lists, including those that were left out
+    /// because there were too many for memory.
     count: usize,
 }
 
@@ -30,8 +31,9 @@ impl<Item: Copy> Entries<Item> {
         self.count = 0;
     }
 
-    /// Adds an item that a range gains as soon as it contains any of `layers` (ascending). If there
-    /// are too many entries, the item is left out and [`Entries::check`] fails from then on.
+    /// Adds an item, such as the bytes of a variable, that a range has as soon as it contains any
+    /// of `layers` (ascending). If there are too many items, it is left out and [`Entries::check`]
+    /// fails from then on.
     pub fn enter(&mut self, layers: &[u32], item: Item) {
         self.count += layers.len();
         if self.check().is_err() {
@@ -44,17 +46,18 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Adds `item` for ranges that begin at `start` or later: they gain it when they grow to
-    /// `layer`. A start after the last layer is ignored, since no range begins there.
+    /// Adds an item, such as the bytes of a variable, that ranges with the start `start` or a later
+    /// start gain when they grow to `layer`. A start after the last layer is ignored, since no
+    /// range begins there.
     pub fn push(&mut self, start: usize, layer: u32, item: Item) {
         if let Some(entries) = self.from.get_mut(start) {
             entries.push((layer, item));
         }
     }
 
-    /// Adds an item that a range gains as soon as it contains both the layer `with` and any of
-    /// `layers` (ascending). The inverse of the item, `undo`, cancels it for ranges that would
-    /// otherwise gain it without both.
+    /// Adds an item, such as the bytes of a variable, that a range has as soon as it contains both
+    /// the layer `with` and any of `layers` (ascending). The inverse of the item, `undo`, cancels
+    /// it for ranges that would otherwise gain it without both.
     pub fn enter_with(&mut self, layers: &[u32], with: u32, item: Item, undo: Item) {
         let (before, after) = layers.split_at(layers.partition_point(|&layer| layer <= with));
         let mut start = 0;
@@ -71,10 +74,11 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Checks that no entry was left out because of the limit on entries.
+    /// Checks that everything that ranges of layers gain has been stored, although the number of
+    /// stored entries is limited.
     ///
     /// # Errors
-    /// If there were more than [`limits::ENTRIES`] entries: the tiles have more variables or code
+    /// If more than [`limits::ENTRIES`] entries were added: the tiles have more variables or code
     /// than any real tile.
     pub fn check(&self) -> Result<(), TooManyPlaces> {
         match self.count {
@@ -83,9 +87,9 @@ impl<Item: Copy> Entries<Item> {
         }
     }
 
-    /// Returns pairs of a layer and an item: ranges that begin at `start` or later gain the item
-    /// when they grow to this layer. Pairs that also apply to ranges with an earlier start are left
-    /// out.
+    /// Returns pairs of a layer and an item, such as the bytes of a variable: ranges that begin at
+    /// `start` or later gain the item when they grow to this layer. Pairs that also apply to ranges
+    /// with an earlier start are left out.
     pub fn from(&self, start: usize) -> impl Iterator<Item = (usize, Item)> {
         self.from[start]
             .iter()
@@ -100,9 +104,10 @@ type ByKind<const N: usize, const KINDS: usize> = ByLane<ByLane<u64, N>, KINDS>;
 /// user of this type defines its own kinds, such as kinds of code.
 #[derive(Default)]
 pub(super) struct GrowingSums<const N: usize, const KINDS: usize> {
-    /// Bytes that a range gains when it grows, as pairs of a kind and the bytes by lane (tile).
+    /// Bytes that a range of positions gains when it grows, as pairs of a kind of bytes and the
+    /// bytes by lane (tile).
     pub entries: Entries<(usize, ByLane<u64, N>)>,
-    /// The bytes that every stage needs, whatever its layers.
+    /// The bytes of variables or code that every stage needs, whatever its layers.
     everywhere: ByKind<N, KINDS>,
     /// One entry per position (In, a layer or Out): the bytes that a range from the current start
     /// gains when it grows to this position, so that growing takes one addition.
@@ -117,8 +122,9 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
         self.at.resize(positions, ByLane::default());
     }
 
-    /// Adds bytes, one number per lane (tile), that a range has once if it contains any position of
-    /// `set`. If `set` is [`EVERYWHERE`], every range has these bytes.
+    /// Adds the bytes of a variable or a piece of code, one number per lane (tile). A range has
+    /// them once if it contains any position of `set`; if `set` is [`EVERYWHERE`], every range has
+    /// them.
     pub fn enter(&mut self, memory: &MemoryModel<'_>, set: PlaceSet, kind: usize, bytes: [u64; N]) {
         if set == EVERYWHERE {
             lanes::add(&mut self.everywhere[kind], &bytes);
@@ -127,8 +133,8 @@ impl<const N: usize, const KINDS: usize> GrowingSums<N, KINDS> {
             .enter(memory.sets.places(set), (kind, ByLane(bytes)));
     }
 
-    /// Starts an empty range at the position `start`. Starts must come in the order 0, 1, ...,
-    /// since what ranges gain from one start also applies to later starts.
+    /// Starts an empty range of layers at the position `start`. Starts must come in the order 0, 1,
+    /// ..., since what ranges gain from one start also applies to later starts.
     pub fn begin(&mut self, start: usize) {
         if start == 0 {
             self.at.fill(ByLane::default());

@@ -135,9 +135,9 @@ impl MemoryModel<'_> {
             for (number, bytes) in self.uses.numbered_on_tile(tile as u32) {
                 let own = self.uses.of(number);
                 let counted = self.counted(own.set);
-                // During a weight update all parameters are on the chip, so parameters are counted
-                // whether or not they are live at the step. Tensors that the update makes are no
-                // variables of the stage.
+                // During a weight update all parameters are on the chip, so the bytes of parameters
+                // are counted by kind whether or not they are live at the step. Tensors that the
+                // update makes are no variables of the stage.
                 let is_filled = update.is_some_and(|update| update.fills_holes(number))
                     && counted != EVERYWHERE
                     && self.counts_in(counted, stage);
@@ -148,8 +148,8 @@ impl MemoryModel<'_> {
                         && self.has_part(part, stage);
                     times += u64::from(is_live);
                 });
-                // In the classic memory model, indices from `data` on belong to variables that hold
-                // code. They have no kind of their own.
+                // In the classic memory model, groups of variables with an index from `data` on
+                // hold code, so they are none of the kinds such as weights.
                 *if (number as usize) < data {
                     rules.of(kinds, own.class, own.set)
                 } else {

@@ -12,8 +12,8 @@ pub(super) const LANES: usize = if cfg!(test) { 2 } else { 8 };
 /// and subtractions wrap around, so a final sum of at most [`Bytes::HIGHEST`] is right whatever the
 /// order of the changes.
 pub(super) trait Bytes: Copy + Default + Ord + Send {
-    /// The highest number of bytes that a sum of this type can hold. Tiles with more bytes need a
-    /// wider type.
+    /// The highest number of bytes that a sum in this number type can hold. Tiles with more bytes
+    /// need a wider type.
     const HIGHEST: u64;
 
     fn at_most(bytes: u64) -> Self;
@@ -59,7 +59,7 @@ macro_rules! bytes {
 // The 32-bit type is signed, since processors can compare signed numbers in all lanes (tiles) at
 // once, but not unsigned numbers.
 bytes!(i32, u32, i32::MAX);
-// A sum of bytes of real tiles never exceeds 64 bits.
+// Sums of the bytes on a tile of a real IPU never exceed 64 bits.
 bytes!(u64, u64, u64::MAX);
 
 /// An array with one entry for each lane (tile). Unlike an array of the standard library, it has a
@@ -87,8 +87,9 @@ impl<T, const N: usize> DerefMut for ByLane<T, N> {
     }
 }
 
-/// Applies `of` to each pair of lanes of two arrays. The loop is over indices, since iterators
-/// would be equally fast in optimised code but three times as slow in test builds.
+/// Applies the function `of` to the two numbers of each lane (tile) in two arrays. The loop is over
+/// indices, since iterators would be equally fast in optimised code but three times as slow in test
+/// builds.
 #[inline(always)]
 fn change_lanes<T: Copy, const N: usize>(to: &mut [T; N], by: &[T; N], of: impl Fn(T, T) -> T) {
     let mut lane = 0;

@@ -17,16 +17,17 @@ pub struct LayerSpan {
 }
 
 /// The maximum number of runs of liveness steps that [`MemoryModel::layer_spans`] returns. If there
-/// were more runs, the steps are cut into at most this number of equal stretches instead, and each
-/// stretch is attributed to one layer.
+/// were more runs, all steps are cut into at most this number of pieces of equal length instead,
+/// and each piece is attributed to one layer.
 const MAX_SPANS: usize = 600;
 
 impl MemoryModel<'_> {
-    /// Returns the runs of steps of each layer, in the order of steps. A step belongs to the layer
-    /// of the operation that runs it; if several operations run at the step, the shortest operation
-    /// decides. A step without a layer belongs to a run if it is between steps of the run's layer,
-    /// and otherwise to no run. If there are more than 600 runs, all steps are cut into at most 600
-    /// equal stretches instead, and each stretch belongs to the layer that most of its steps have.
+    /// Returns the runs of liveness steps that belong to one layer, in the order of steps. A step
+    /// belongs to the layer of the operation that runs it; if several operations run at the step,
+    /// the shortest operation decides. A step without a layer belongs to a run if it is between
+    /// steps of the run's layer, and otherwise to no run. If there are more than 600 runs, all
+    /// steps are cut into at most 600 pieces of equal length instead, and each piece belongs to the
+    /// layer that most of its steps have.
     pub fn layer_spans(&self) -> Vec<LayerSpan> {
         let layers = self.layers_of_steps();
         let spans = runs(&layers);

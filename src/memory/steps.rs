@@ -9,8 +9,8 @@ use std::ops::Range;
 #[derive(Default)]
 pub(super) struct StepSums<const N: usize> {
     window: Range<u32>,
-    /// The bytes of variables that are live at the first liveness step of the window, by lane
-    /// (tile).
+    /// For each lane (tile): the bytes of the variables that are live at the first liveness step of
+    /// the window.
     at_start: ByLane<u64, N>,
     /// Changes of the live bytes after the first liveness step of the window, where variables begin
     /// or cease to be live: pairs of a step and the change in each lane (tile). They are in any
@@ -73,7 +73,8 @@ impl<const N: usize> StepSums<N> {
     }
 }
 
-/// Half-open ranges of liveness steps, ascending and disjoint. Most lists have one or two ranges.
+/// A set of liveness steps as half-open ranges, ascending and disjoint. Most sets have one or two
+/// ranges.
 pub(super) type Steps = Vec<(u32, u32)>;
 
 /// A position of the layer order (In, a layer or Out), and the liveness steps at which it needs a
@@ -144,10 +145,10 @@ pub(super) fn by_positions(own: &[StepsOfPosition]) -> BTreeMap<Vec<u32>, Steps>
     found
 }
 
-/// Divides liveness steps (or tiles) into stretches in which the same half-open ranges apply. Each
-/// range belongs to an owner, such as a layer. Calls `visit` for each stretch in ascending order:
-/// with its first step, its end, and the owners of the ranges in it, each with its number of
-/// ranges. Steps in no range are skipped.
+/// Cuts a sequence of liveness steps (or tiles) at both ends of each of `ranges`, so that in each
+/// piece the same half-open ranges apply. Each range belongs to an owner, such as a layer. Calls
+/// `visit` for each piece in ascending order: with its first step, its end, and the owners of the
+/// ranges in it, each with its number of ranges. Steps in no range are skipped.
 pub(super) fn each_stretch<T: Copy + Ord>(
     ranges: impl Iterator<Item = (u32, u32, T)>,
     mut visit: impl FnMut(u32, u32, &BTreeMap<T, i32>),

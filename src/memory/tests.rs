@@ -78,8 +78,8 @@ proptest! {
         let memory = memory(&model, &placement);
         let ranges = ranges(plain.layers);
         let stages = memory.stages(&ranges);
-        // Every operation group counts as explained by the recorded code, whether an operation has
-        // it or not.
+        // The code of every operation group counts as explained code, even if no operation belongs
+        // to the group.
         let every_group = Plain {
             operations: (0..GROUPS).map(|group| (group, 0)).collect(),
             ..plain.clone()
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// Returns the bytes of a curve at a liveness step, as [`LiveCurve`] defines them.
+/// Returns the live bytes at a liveness step, read from a curve by the definition of [`LiveCurve`].
 fn at(curve: &LiveCurve, step: u32) -> u64 {
     let behind = curve.points.partition_point(|&(from, _)| from <= step);
     curve.fixed + curve.always_live + curve.points[behind - 1].1

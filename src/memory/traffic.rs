@@ -39,8 +39,8 @@ impl MemoryModel<'_> {
     /// across the boundary, as [`LayerTraffic::cut_bytes`] computes them. The boundary with index n
     /// is between the positions n and n + 1.
     pub fn cut_bytes(&self) -> Vec<u64> {
-        // Variables of only one layer cross no boundary. They are left out, since they are most
-        // variables.
+        // Variables that only one layer uses flow across no boundary between layers. They are left
+        // out to save time, since most variables are of this kind.
         self.used_by(2).cut_bytes()
     }
 
@@ -195,9 +195,10 @@ impl LayerTraffic {
     }
 }
 
-/// Sums up changes of bytes from boundary to boundary of the layer order. `changes` has one entry
-/// per position (In, a layer or Out): the bytes at the boundary after the position minus the bytes
-/// at the boundary before it, by pass. Returns the bytes at each boundary, by pass.
+/// Sums up the changes of the bytes that flow between layers, from one boundary of the layer order
+/// to the next. `changes` has one entry per position (In, a layer or Out): the bytes at the
+/// boundary after the position minus the bytes at the boundary before it, by pass. Returns the
+/// bytes at each boundary, by pass.
 fn at_boundaries<const PASSES: usize>(mut changes: Vec<[i128; PASSES]>) -> Vec<[u64; PASSES]> {
     changes.pop();
     let mut bytes = [0; PASSES];

@@ -49,7 +49,8 @@ impl<'a> CountedUses<'a> {
     }
 
     /// Iterates over the uses, that is, groups of variables with one equivalence class and use set,
-    /// on `tile`. Each use has its bytes on this tile; a use may be returned several times.
+    /// on `tile`. Each use has its bytes on this tile; if they exceed 32 bits, the use comes
+    /// several times, each time with a part of them.
     pub fn on_tile(&self, tile: u32) -> impl Iterator<Item = VariableUse> + '_ {
         self.numbered_on_tile(tile)
             .map(|(number, bytes)| VariableUse {
@@ -60,7 +61,7 @@ impl<'a> CountedUses<'a> {
 
     /// Iterates over the uses, that is, groups of variables with one equivalence class and use set,
     /// on `tile`. Returns pairs of the index of a use (see [`CountedUses`]) and its bytes on this
-    /// tile. A use may be returned several times.
+    /// tile; if they exceed 32 bits, the use comes several times, each time with a part of them.
     pub fn numbered_on_tile(&self, tile: u32) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.lists(tile).into_iter().flat_map(|(first, uses)| {
             uses.iter()
@@ -68,9 +69,9 @@ impl<'a> CountedUses<'a> {
         })
     }
 
-    /// Returns the uses on `tile` as two ascending lists: groups of variables with data, and groups
-    /// of variables with code. A number in a list plus the offset of the list is the index of the
-    /// use (see [`CountedUses`]).
+    /// Returns the uses (variables with one equivalence class and use set) on `tile` as two
+    /// ascending lists: first those with data, then those with code. A number in a list plus the
+    /// offset of the list is the index of the use (see [`CountedUses`]).
     pub fn lists(&self, tile: u32) -> [(u32, &[TileUse]); 2] {
         let code = self.code.map_or(&[][..], |code| code.uses_on_tile(tile));
         [
@@ -163,13 +164,13 @@ pub(super) fn groups(tiles: u32) -> impl ExactSizeIterator<Item = Range<u32>> {
         .map(move |first| first..tiles.min(first + at_once))
 }
 
-/// The uses on up to `N` neighbouring tiles, in *rows*: a row is one use, that is, the variables
-/// with one equivalence class and use set, with its bytes on each of the tiles.
+/// The uses on up to `N` neighbouring tiles. A use is a group of variables with one equivalence
+/// class and use set; here it has its bytes on each of the tiles.
 #[derive(Default)]
 pub(super) struct NeighbourUses<const N: usize> {
     /// Pairs of the index of a use (variables with one equivalence class and use set) and its bytes
-    /// in each lane (tile), in ascending order of uses. A use has several rows if a tile has
-    /// several entries for it.
+    /// in each lane (tile), in ascending order of uses. A use whose bytes on a tile exceed 32 bits
+    /// has several pairs, each with a part of the bytes.
     pub rows: Vec<(u32, [u32; N])>,
 }
 
@@ -187,9 +188,9 @@ impl<const N: usize> NeighbourUses<N> {
         self.append(code);
     }
 
-    /// Merges one ascending list of uses per lane (tile) into rows, so that each row has the bytes
-    /// of one use on all tiles. A lane without a tile has an empty list. The common offset of the
-    /// lists is added to their numbers.
+    /// Merges lists of the uses (groups of variables) on each tile into `rows`, so that each row
+    /// has the bytes of one use on all tiles. There is one ascending list per lane, empty if the
+    /// lane has no tile. A number in a list plus the offset of the list is the index of the use.
     fn append(&mut self, lists: [(u32, &[TileUse]); N]) {
         let first = lists[0].0;
         let mut left = lists.map(|(_, uses)| uses);
@@ -223,9 +224,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Draws the uses (groups of variables) on some tiles, in ascending order. There are so few
-    /// different uses that tiles have uses in common, and that a tile has several entries for a
-    /// use.
+    /// Draws the uses (groups of variables) on some tiles, in ascending order. They are so few that
+    /// tiles have the same uses, and that a use has its bytes on a tile in several parts, as if
+    /// they exceeded 32 bits.
     fn tiles() -> impl Strategy<Value = Vec<Vec<TileUse>>> {
         let numbered = (0u32..15, 0u32..9);
         let tile = prop::collection::vec(numbered, 0..12).prop_map(|mut uses| {
@@ -253,8 +254,8 @@ mod tests {
                 };
                 prop_assert_eq!(of(found.collect()), of(expected.collect()));
             }
-            // The rows of a use (variables with one equivalence class and use set) are as many as
-            // its entries on the tile where it has the most.
+            // A use (variables with one equivalence class and use set) has as many rows as its
+            // bytes have parts on any one tile.
             for &number in &numbers {
                 let rows = numbers.iter().filter(|of_tile| **of_tile == number).count();
                 let times = tiles.iter().map(|of_tile| {

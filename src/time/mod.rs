@@ -157,7 +157,7 @@ pub struct StepNumbers {
     pub micro_batches: Vec<u64>,
 }
 
-/// Converts cycles to 64 bits; cycles that do not fit become `u64::MAX`.
+/// Converts a number of cycles to 64 bits; numbers that do not fit become `u64::MAX`.
 pub(crate) fn narrow(cycles: u128) -> u64 {
     u64::try_from(cycles).unwrap_or(u64::MAX)
 }
@@ -354,9 +354,9 @@ impl StageTimes {
 
     /// Computes the cycles of the stage of positions `range`, which has `after` stages after it. If
     /// Out runs on the first IPU and `range` is the first of several stages, Out is a separate
-    /// stage, the last of the pipeline: the first item has the cycles without Out, and the second
-    /// item the cycles of Out. Otherwise the second item is `None`. Returns `None` if positions do
-    /// not exist.
+    /// stage, the last of the pipeline: the first result has the cycles without Out, and the second
+    /// the cycles of Out. Otherwise the second result is `None`. Returns `None` if positions do not
+    /// exist.
     pub(crate) fn stage_and_out(
         &self,
         range: &Range<usize>,

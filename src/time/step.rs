@@ -85,8 +85,8 @@ impl StepTime {
     }
 }
 
-/// Cycles per micro-batch, as an exact fraction: the cycles of a step over its number of
-/// micro-batches.
+/// The cycles of a step divided by its number of micro-batches, as an exact fraction, to compare
+/// steps with different numbers of micro-batches.
 #[derive(Clone, Copy)]
 pub(crate) struct Rate {
     pub cycles: u128,
@@ -94,7 +94,7 @@ pub(crate) struct Rate {
 }
 
 impl Rate {
-    /// Compares two rates of steps: `Less` if `self` has fewer cycles per micro-batch.
+    /// Compares the cycles per micro-batch of two steps: `Less` if `self` has fewer.
     pub fn compare(self, other: Self) -> Ordering {
         let scaled = |cycles: u128, batches: u64| cycles.saturating_mul(batches.into());
         scaled(self.cycles, other.micro_batches).cmp(&scaled(other.cycles, self.micro_batches))
@@ -362,7 +362,7 @@ impl StageTimes {
 /// Slots of a step in which the same stages run the same passes, so that they take the same time.
 /// They need not be consecutive.
 pub(crate) struct SlotKind {
-    /// The number of slots in the step in which the same stages run the same passes.
+    /// The number of slots in the step in which the stages run exactly these passes.
     pub count: u64,
     /// One entry per stage: whether the stage runs a forward pass in slots of this kind.
     pub forward: Vec<bool>,
@@ -390,8 +390,9 @@ impl Slots {
             (None, number) => (0..count).map(|slot| (slot, number.unwrap_or(1))).collect(),
             (Some(every), Some(number)) => distinct_slots(count, every, number),
             (Some(every), None) => {
-                // From slot `full` on, all passes have begun. None ends, since the number of
-                // micro-batches has no bound here.
+                // From slot `full` on, all passes have begun: in this slot the first micro-batch
+                // reaches its last pass. No pass ends, since the number of micro-batches has no
+                // bound here.
                 let full = count.saturating_sub(1);
                 (full..full + every).map(|slot| (slot, 1)).collect()
             }
@@ -455,8 +456,9 @@ fn distinct_slots(passes: u64, every: u64, micro_batches: u64) -> Vec<(u64, u64)
         return Vec::new();
     }
     let ends = every.saturating_mul(micro_batches - 1);
-    // In slot `from`, all passes have begun for the first time. In slot `to`, a pass has ended for
-    // the first time, because no micro-batch is left for it.
+    // In slot `from` the first micro-batch reaches its last pass, so from then on all passes have
+    // begun. Slot `to` comes right after the first pass of the last micro-batch, so from then on
+    // this pass has ended.
     let (from, to) = (passes - 1, ends + 1);
     let repeats = to.saturating_sub(from);
     (0..from)

@@ -266,8 +266,8 @@ impl Flows {
             match (self.pipeline.schedule, self.pipeline.recompute) {
                 _ if !self.is_training => (0, 0, 0),
                 // The profile may list a function at the steps of a call by another layer. Tensors
-                // that wait before this stage's own call, or stay after it, then take buffers, and
-                // so do tensors that the stage receives and sends on.
+                // that wait for this stage's own call, or stay after it, are not live at these
+                // steps, so they take buffers. So do tensors that the stage receives and sends on.
                 _ if backward.is_in_functions && !backward.goes_back => {
                     let made = (enters_last + leaves).saturating_sub(enters);
                     (enters_last.max(made), 0, 0)
@@ -324,10 +324,11 @@ impl Flows {
         }
     }
 
-    /// Returns the bytes, by phase ([`PHASES`]), of tensors that wait for a call of a function by a
-    /// stage. The profile lists a function at the steps of one call, which may be a call by another
-    /// layer, so these tensors are not live at the steps of the stage. Tensors from earlier stages
-    /// wait for the call in the forward pass, gradients for the call in the backward pass.
+    /// Returns the bytes of the buffers, by phase ([`PHASES`]), for tensors that wait until a stage
+    /// calls a function. The profile lists a function at the steps of one call, which may be a call
+    /// by another layer, so these tensors are not live at the steps of the stage. Tensors from
+    /// earlier stages wait for the call in the forward pass, gradients for the call in the backward
+    /// pass.
     fn in_other_calls<const N: usize>(&self, moves: &Transfers<N>, lane: usize) -> [u64; PHASES] {
         let of = |quantity| moves.of(quantity, lane);
         match self.pipeline.schedule {
@@ -336,8 +337,8 @@ impl Flows {
                 let enters = of(Quantity::EntersFromStage);
                 [enters, enters, gradients, 0]
             }
-            // In TensorFlow's schedules, the largest buffers of any phase are counted in each
-            // phase. They are large enough for tensors that wait for the call of a function.
+            // In TensorFlow's schedules, each phase is counted with the largest transfer buffers of
+            // any phase. They are large enough for tensors that wait for the call of a function.
             Schedule::None | TfGrouped | TfInterleaved => [0; PHASES],
         }
     }
@@ -356,16 +357,16 @@ impl Flows {
         match self.pipeline.recompute {
             _ if pass.goes_back && pass.is_in_functions => in_passes(most),
             Recompute::None => [forward, forward, backward, 0],
-            // The steps of a recomputed forward pass also stand for its second run, just before the
-            // backward pass, so the larger bytes of the two passes count there.
+            // The liveness steps of a recomputed forward pass also stand for its second run, just
+            // before the backward pass. So the tensors that are forwarded in either pass count at
+            // these steps, whichever are larger.
             _ => [most, most, backward, 0],
         }
     }
 
     /// Returns the bytes of the transfer buffers of a stage in each phase, such as the backward
-    /// pass (see [`PHASES`]) if liveness steps do not tell in which pass they are. Each phase of
-    /// the passes then gets the highest bytes of any phase. `phases` has the bytes in case the pass
-    /// of each step is known.
+    /// pass (see [`PHASES`]), if it is unknown to which pass a liveness step belongs: each phase of
+    /// the passes gets the highest bytes of any phase. `phases` has the bytes if the pass is known.
     fn in_any_phase<const N: usize>(
         &self,
         moves: &Transfers<N>,

@@ -15,9 +15,10 @@ use crate::memory::lanes::{self, ByLane};
 use crate::model::{TooManyPlaces, ascending};
 use std::ops::Range;
 
-/// The tensors of the flow `flow` (tensors that the same layers use) begin or cease to count among
-/// what a stage stashes, receives or sends. This is so for all ranges of layers that begin at a
-/// certain start and reach at least to a certain layer.
+/// A change in what a range of layers stashes, receives or sends as it grows: the tensors of the
+/// flow `flow` (tensors that the same layers use) begin or cease to be among these tensors. The
+/// change applies to all ranges that begin at a certain start and reach at least to a certain
+/// layer.
 #[derive(Clone, Copy, Default)]
 struct Event {
     quantity: usize,
@@ -46,8 +47,8 @@ pub(crate) struct RangeAdditions<const N: usize> {
     /// The bytes that Out stashes, receives, sends and keeps, if Out is on the first IPU, where it
     /// can be a pipeline stage of its own; otherwise `None`.
     out: Option<Transfers<N>>,
-    /// Whether Out is a pipeline stage of its own on the first IPU and the current range of layers
-    /// runs on this IPU too.
+    /// Whether Out is a pipeline stage of its own on the first IPU and the range of layers that is
+    /// examined at the moment runs on this IPU too.
     is_beside_out: bool,
 }
 
@@ -135,8 +136,8 @@ impl<const N: usize> RangeAdditions<N> {
         lanes::add_each(&mut self.range.sums, &self.changes[last]);
         let places = flows.places_of(range);
         self.is_beside_out = flows.is_beside_out(&places);
-        // A range keeps as many bytes for its backward pass as the place (In, a layer or Out) in it
-        // that keeps the most. It runs backward if any of its places does.
+        // A range of layers keeps as many bytes for its backward pass as the one of its places (In,
+        // layers, Out) that keeps the most. It runs backward if any of its places does.
         let sums = &mut self.range;
         for place in last as u32..places.end {
             sums.backward = sums.backward.max(flows.backward_of(place));
@@ -247,8 +248,8 @@ fn turns_of_starts(flows: &Flows, flow: &Flow) -> Vec<u32> {
         Recompute::Layer => {}
     }
     if flows.out_is_first {
-        // Only a range that begins with In can be on the same IPU as Out, if Out is on the first
-        // IPU.
+        // If Out is on the first IPU, only a range of layers that begins with In can share this IPU
+        // with it.
         turns.push(0);
     }
     turns
@@ -262,8 +263,9 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     let forward = users_in(&flow.forward, &places);
     let backward = users_in(&flow.backward, &places);
     let ends = [backward.first(), forward.last(), backward.last()];
-    // In is recomputed together with the first layer, so both matter. So does the last place, since
-    // the last pipeline stage is not recomputed.
+    // In is recomputed together with the first layer, so what a range stashes or sends can change
+    // when it gains either of them. The same is true of the last place, since the last pipeline
+    // stage is not recomputed.
     let mut turns = vec![0, 1, flows.places - 1];
     if flows.out_is_first {
         // If Out is on the first IPU, a range of all positions also contains Out, so reaching the
@@ -289,7 +291,7 @@ fn turns_from(flows: &Flows, flow: &Flow, start: u32) -> Vec<u32> {
     turns
 }
 
-/// Cuts the half-open range `positions` before each position (In, a layer or Out) of `cuts` (in any
+/// Cuts the half-open range `positions` (In, layers, Out) before each entry of `cuts` (in any
 /// order) that is inside the range. Returns the pieces in order.
 fn pieces(positions: Range<u32>, cuts: impl IntoIterator<Item = u32>) -> Vec<Range<u32>> {
     let inside = cuts

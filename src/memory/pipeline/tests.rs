@@ -95,8 +95,8 @@ fn placements(model: &Model, layering: &Layering) -> [Placement; 3] {
     ]
 }
 
-/// Returns the possible numbers of stages after a range of layers: none only if the range ends with
-/// the last layer.
+/// Returns the possible numbers of stages after a range of layers in a split. The number is 0
+/// exactly if the range ends with the last layer.
 pub(crate) fn after(range: &Range<usize>, layers: usize) -> Range<usize> {
     match layers - range.end {
         0 => 0..1,
@@ -269,8 +269,8 @@ fn copies_are_those_that_public_tests_assert() {
     assert_eq!(copies(Schedule::TfInterleaved, 3), [2, 1, 0]);
     assert_eq!(copies(Schedule::TfGrouped, 3), [4, 2, 0]);
     assert_eq!(copies(Schedule::Sequential, 3), [0, 0, 0]);
-    // A small net in TensorFlow's own tests needs more memory with each of these schedules than
-    // with the schedule before.
+    // TensorFlow's tests say that a small net needs more memory with each of these schedules than
+    // with the one before it in the list.
     let all = |schedule| copies(schedule, 3).iter().sum::<u64>();
     let order = [
         Schedule::Sequential,

@@ -89,8 +89,8 @@ impl MemoryModel<'_> {
     }
 }
 
-/// Returns a phrase for a message: the settings that make `framework` compile without
-/// recomputation. The names of the settings are from the sources of the framework.
+/// Returns a phrase for a warning: the settings that make `framework` compile without
+/// recomputation, named as in the sources of the framework.
 fn without_recomputation(framework: Framework) -> &'static str {
     match framework {
         Framework::Popart => {

@@ -9,8 +9,8 @@ use crate::memory::lanes::{self, ByLane, Bytes};
 /// small in tests, so that small models have several blocks.
 const BLOCK: usize = if cfg!(test) { 4 } else { 32 };
 
-/// Marks a block of liveness steps whose sums have not been computed for the current range of
-/// layers.
+/// Marks a block of liveness steps whose sums of live bytes have not been computed for the current
+/// range of layers.
 const UNSEEN: usize = usize::MAX;
 
 /// The live bytes of a range of layers that grows at its end, by lane (tile), at each *place*: a
@@ -21,9 +21,9 @@ const UNSEEN: usize = usize::MAX;
 pub(super) struct Blocks<B, const N: usize> {
     layers: usize,
     blocks: usize,
-    /// How live bytes change from step to step (of the steps at which a peak is possible) when a
-    /// range gains a layer. Entries are ordered by block of steps, then by layer, so that the
-    /// entries of a block that are read together are close to each other.
+    /// How the live bytes of a range change from step to step (of the steps at which a peak is
+    /// possible) when it gains a layer. Entries are ordered by block of steps, then by layer, so
+    /// that the entries of a block that are read together are close to each other.
     changes: Vec<[B; N]>,
     /// One entry per layer and block of steps: sums of the live bytes that a range gains with the
     /// layer, which bound the live bytes in the block. Entries are ordered by layer, then by block.
@@ -64,8 +64,8 @@ struct BlockSums<B, const N: usize> {
 
 impl<B: Bytes, const N: usize> Blocks<B, N> {
     pub fn restart(&mut self, places: usize, layers: usize) {
-        // A live range may end after the last step at which a peak is possible, so one more entry
-        // is needed for its end.
+        // A live range of variables may end after the last step at which a peak is possible, so the
+        // list of changes of live bytes needs one more entry for its end.
         let blocks = places / BLOCK + 1;
         (self.layers, self.blocks) = (layers, blocks);
         let none = [B::default(); N];
@@ -77,8 +77,8 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
     }
 
     /// Adds the bytes of a variable, by lane (tile), that ranges with the layer `layer` have during
-    /// the live range `stretch`. Only ranges that begin later get the bytes. A layer after the last
-    /// stands for variables that every range has.
+    /// the live range `stretch`. Only ranges that are started after this call get the bytes. A
+    /// layer after the last stands for variables that every range has.
     pub fn enter(&mut self, layer: usize, stretch: Stretch, bytes: &[u32; N]) {
         let (from, to) = (stretch.from as usize, stretch.to as usize);
         let bytes = bytes.map(B::change);
@@ -161,14 +161,15 @@ impl<B: Bytes, const N: usize> Blocks<B, N> {
                 lanes::raise(&mut within, &live);
             }
         }
-        // The bound on the live bytes of the block is now exact for the current range of layers;
-        // only layers that the range gains later can exceed it.
+        // The upper bound on the live bytes at the steps of the block is now exact for the current
+        // range of layers; only layers that the range gains later can raise the live bytes above
+        // it.
         self.bounds[block] = all;
         within
     }
 
-    /// Adds to the sums of `block` those layers of the current range of layers that it has gained
-    /// since the sums were last needed.
+    /// Adds to the live bytes in `block` (a block of liveness steps) those of the layers that the
+    /// current range has gained since the live bytes in the block were last needed.
     fn catch_up(&mut self, block: usize) {
         let changes = &mut self.live_changes[block * BLOCK..(block + 1) * BLOCK];
         let sums_of = |layer: usize| {

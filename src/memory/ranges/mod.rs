@@ -42,9 +42,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Maximum number of sums that a thread keeps for the tiles that it examines side by side: tiles
-/// times layers times places (steps at which a peak is possible). If there were more sums,
-/// examining each tile by itself would be as fast, because of the time to read the sums.
+/// Maximum number of sums of live bytes that a thread keeps for the tiles that it examines side by
+/// side: tiles times layers times places (steps at which a peak is possible). If there were more
+/// sums, examining each tile by itself would be as fast, because of the time to read the sums.
 const MAX_CELLS: usize = 1 << 21;
 
 impl MemoryModel<'_> {
@@ -140,8 +140,8 @@ impl MemoryModel<'_> {
             updates: number_updates(&mut pipelines),
             pipelines,
         };
-        // Each thread takes the next group of tiles, heaviest first, so that peaks are high early
-        // and light tiles can be skipped.
+        // Each thread takes the next group of tiles, heaviest first, so that the peaks of ranges of
+        // layers are high early and light tiles that cannot raise them can be skipped.
         order.into_iter().par_bridge().try_for_each_init(
             RangeScratches::default,
             |scratches, tiles| {
@@ -204,8 +204,9 @@ fn number_updates<'a>(pipelines: &mut [PipelineRanges<'a>]) -> Vec<&'a UpdatePha
     updates
 }
 
-/// The buffers of one thread, which it uses again for each group of tiles: for neighbouring tiles
-/// side by side, for a single tile with 32-bit sums, and for a single tile that needs 64-bit sums.
+/// The buffers of one thread that computes the bytes of ranges of layers, used again for each group
+/// of tiles: for neighbouring tiles side by side, for a single tile with 32-bit sums, and for a
+/// single tile that needs 64-bit sums.
 #[derive(Default)]
 struct RangeScratches {
     side_by_side: RangeScratch<i32, LANES>,
@@ -213,8 +214,8 @@ struct RangeScratches {
     wide: RangeScratch<u64, 1>,
 }
 
-/// The buffers of one thread for up to `N` neighbouring tiles, with bytes by lane (tile). Sums of
-/// live bytes have the type `B`.
+/// The buffers of one thread that computes the bytes of ranges of layers on up to `N` neighbouring
+/// tiles, with one lane for each tile. Sums of live bytes have the type `B`.
 #[derive(Default)]
 struct RangeScratch<B, const N: usize> {
     tiles: TileScratch<B, N>,
@@ -223,7 +224,8 @@ struct RangeScratch<B, const N: usize> {
 }
 
 impl RangePass<'_> {
-    /// Examines a group of neighbouring tiles: side by side if possible, and otherwise one by one.
+    /// Raises the peak of each range of layers to its bytes on a group of neighbouring tiles, which
+    /// are examined side by side if possible, and otherwise one by one.
     ///
     /// # Errors
     /// If one tile has more variables or code than any real tile.
@@ -248,10 +250,10 @@ impl RangePass<'_> {
         Ok(())
     }
 
-    /// Examines at most `N` tiles side by side, once for each group of pipelines in which the same
-    /// variables are live at the same steps. Returns false, with incomplete peaks, if sums of type
-    /// `B` may overflow or if so many lanes need too many sums. Fewer tiles must then be examined
-    /// at once.
+    /// Raises the peak of each range of layers to its bytes on at most `N` tiles, once for each
+    /// group of pipelines in which the same variables are live at the same steps. Returns false,
+    /// with incomplete peaks, if sums of type `B` may overflow or if so many lanes need too many
+    /// sums. Fewer tiles must then be examined at once.
     ///
     /// # Errors
     /// If the tiles have more variables or code than any real tile.

@@ -20,12 +20,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// needed.
 const AT_ONCE: usize = 16;
 
-/// The ranges of layers in one pipeline, with the highest bytes of any tile so far. All threads
-/// share this value.
+/// All ranges of layers in one pipeline, each with the highest bytes that it takes on any tile
+/// examined so far. All threads share this value.
 pub(super) struct PipelineRanges<'a> {
     pub model: &'a MemoryModel<'a>,
-    /// The limit in bytes on each tile. If the lower bound of a range exceeds the limit, longer
-    /// ranges from the same start are skipped, since they cannot fit either.
+    /// The bytes that a stage may take on each tile. If the lower bound of a range of layers
+    /// exceeds this limit, longer ranges from the same start are skipped, since they cannot fit
+    /// either.
     limit: u64,
     /// One entry per start of ranges of layers: the end (exclusive) of the longest range whose
     /// lower bound is within the limit on all tiles so far. Longer ranges are skipped on all
@@ -38,17 +39,18 @@ pub(super) struct PipelineRanges<'a> {
     /// For each flow (tensors with the same users), the ranges of layers whose stages add bytes of
     /// its tensors. `None` without a pipeline.
     pub patterns: Option<Patterns<'a>>,
-    /// The number of columns, that is, of peaks of each range: the first is its lower bound; in a
-    /// pipeline, the others are its bytes with 0, 1, ... stages after it.
+    /// The number of peaks that are computed for each range of layers: the first is the lower bound
+    /// on its bytes; in a pipeline, the others are its bytes with 0, 1, ... stages after it.
     columns: usize,
-    /// The highest bytes of any tile so far. An entry has the peaks of [`AT_ONCE`] ranges with the
-    /// same start and neighbouring last positions, and is allocated when one of these ranges is
-    /// first needed. Entries are ordered by start, then by last position.
+    /// The highest bytes of each range of layers on any tile so far. An entry has the peaks of
+    /// [`AT_ONCE`] ranges with the same start and neighbouring last positions, and is allocated
+    /// when one of these ranges is first needed. Entries are ordered by start, then by last
+    /// position.
     peaks: Vec<OnceLock<Box<[AtomicU64]>>>,
 }
 
-/// The bytes that one pipeline adds to the range that is examined at the moment, on up to `N`
-/// tiles, by lane (tile).
+/// The bytes that one pipeline adds to the range of layers that is examined at the moment, on up to
+/// `N` tiles, by lane (tile).
 #[derive(Default)]
 pub(super) struct PipelineScratch<const N: usize> {
     pub additions: RangeAdditions<N>,
@@ -60,10 +62,10 @@ pub(super) struct PipelineScratch<const N: usize> {
     /// it: accumulators and optimizer state.
     least: ByLane<u64, N>,
     /// One entry per phase, such as the backward pass (see [`PHASES`]): the bytes of transfer
-    /// buffers and forwarded tensors.
+    /// buffers and forwarded tensors that the pipeline adds to a range of layers.
     pub phases: [ByLane<u64, N>; PHASES],
-    /// One entry per number of later stages (0, 1, ...): the bytes that the pipeline adds in every
-    /// phase, which are accumulators, optimizer state and the stash.
+    /// One entry per number of later stages (0, 1, ...): the bytes that the pipeline adds to a
+    /// range of layers in every phase, which are accumulators, optimizer state and the stash.
     columns: Vec<[u64; N]>,
 }
 
@@ -94,7 +96,8 @@ impl<'a> PipelineRanges<'a> {
     }
 
     /// Returns whether the same variables are live at the same liveness steps in both pipelines, so
-    /// that they can be examined together. The bytes that the pipelines add may differ.
+    /// that ranges of layers are examined for both together. The bytes that the pipelines add may
+    /// differ.
     pub fn counts_as(&self, other: &Self) -> bool {
         let (model, other) = (self.model, other.model);
         let mut numbers = 0..model.model.variables.uses().len() as u32;
@@ -110,8 +113,8 @@ impl<'a> PipelineRanges<'a> {
             [..self.columns]
     }
 
-    /// Returns how many different numbers of stages (0, 1, ...) can follow a range with the end
-    /// `end` (exclusive), since each later stage needs at least one position.
+    /// Returns how many different numbers of stages (0, 1, ...) can follow a range of layers with
+    /// the end `end` (exclusive), since each later stage needs at least one position.
     fn depths(&self, end: usize) -> usize {
         self.stages.min(self.model.layers() - end + 1)
     }
@@ -154,10 +157,10 @@ impl<const N: usize> InPipeline<'_, N> {
         }
     }
 
-    /// Extends the range of layers that is examined to `range`. Returns one number per lane (tile):
-    /// only a tile with more bytes than this number raises a peak of the range, so other tiles need
-    /// no exact sums. Bytes that the pipeline adds are not part of this number. It is [`u64::MAX`]
-    /// if the range does not fit on the tiles so far.
+    /// Extends the range of layers that is examined to `range`. Returns for each lane (tile) the
+    /// number of bytes that the tile must exceed to raise a peak of the range; tiles that do not
+    /// exceed it need no exact sums. Bytes that the pipeline adds are not part of this number. The
+    /// result is [`u64::MAX`] if the range does not fit on the tiles so far.
     pub fn add(
         &mut self,
         range: &Range<usize>,
@@ -199,9 +202,9 @@ impl<const N: usize> InPipeline<'_, N> {
         self.ranges.peaks(start, last)
     }
 
-    /// Returns one number per lane (tile): only a tile with more bytes than this number raises the
-    /// peak of the range of layers for some number of later stages. Bytes that the pipeline adds,
-    /// in one phase (`beside`) and in every phase, are not part of this number.
+    /// Returns for each lane (tile) the number of bytes that the tile must exceed to raise the peak
+    /// of the range of layers for some number of later stages. Bytes that the pipeline adds, in one
+    /// phase (`beside`) and in every phase, are not part of this number.
     pub fn lowest_column(&self, beside: &[u64; N]) -> [u64; N] {
         let mut lowest = [u64::MAX; N];
         for (peak, column) in self.peaks()[1..].iter().zip(&self.scratch.columns) {
@@ -256,15 +259,16 @@ impl<const N: usize> InPipeline<'_, N> {
 
 fn raise<const N: usize>(peak: &AtomicU64, bytes: &[u64; N]) {
     let highest = lanes::highest(bytes);
-    // Threads share the peak. Most tiles do not raise it, so it is read first: reading takes much
-    // less time than writing.
+    // All threads share the peak of a range of layers. Most tiles do not raise it, so it is read
+    // first: reading takes much less time than writing.
     if peak.load(Relaxed) < highest {
         peak.fetch_max(highest, Relaxed);
     }
 }
 
-/// The buffers of one thread for up to `N` neighbouring tiles: the variables on the tiles, and the
-/// bytes that ranges from the current start gain at each layer, by kind of memory.
+/// The buffers of one thread that computes the bytes of ranges of layers on up to `N` neighbouring
+/// tiles: the variables on the tiles, and the bytes that ranges from the current start gain at each
+/// layer, by kind of memory.
 #[derive(Default)]
 pub(super) struct TileScratch<B, const N: usize> {
     pub uses: NeighbourUses<N>,
@@ -275,13 +279,13 @@ pub(super) struct TileScratch<B, const N: usize> {
     blocks: Blocks<B, N>,
     pub always: GrowingSums<N, 1>,
     pub code: GrowingSums<N, 4>,
-    /// One entry per distinct weight update of the pipelines: its bytes. The updates of pipelines
-    /// differ if they keep optimizer state in different places.
+    /// The bytes of each distinct weight update of the pipelines. The updates of pipelines differ
+    /// if they keep optimizer state in different places.
     pub updates: Vec<RangeUpdates<N>>,
 }
 
-/// The examination of all ranges of layers on some neighbouring tiles, in pipelines in which the
-/// same variables are live at the same steps.
+/// What is needed to compute the bytes of all ranges of layers on some neighbouring tiles, in
+/// pipelines in which the same variables are live at the same steps.
 pub(super) struct Examination<'a, B, const N: usize> {
     pub tiles: &'a [TileOverhead],
     pub scratch: &'a mut TileScratch<B, N>,
@@ -363,8 +367,8 @@ impl<B: Bytes, const N: usize> Examination<'_, B, N> {
             }
             let fragmentation = by_lane(tiles, |lane, tile| tile.fragmentation_of(totals[lane]));
             let totals = plus(&totals, &fragmentation);
-            // The bytes of a range on a tile raise its peak only if they exceed `known`. If `known`
-            // is 0, the peak may not have been set yet.
+            // The bytes of a range of layers on a tile raise its peak only if they exceed `known`.
+            // If `known` is 0, the peak may not have been set yet.
             if totals
                 .iter()
                 .zip(&known)

@@ -24,8 +24,8 @@ pub(super) struct Stretch {
 struct LiveRange {
     steps: (u32, u32),
     row: u32,
-    /// A stage must have any position of the set, and also the further position (unless it is
-    /// `None`), for the live range to apply.
+    /// The positions (In, layers, Out) that a stage must have for the live range to apply: any
+    /// position of the set, and also the further position (unless it is `None`).
     part: (PlaceSet, Option<u32>),
 }
 
@@ -67,8 +67,8 @@ pub(super) struct EnteringVariables<const N: usize> {
 }
 
 impl<const N: usize> EnteringVariables<N> {
-    /// Replaces the contents by the variables of `uses` on some tiles. Variables that are live at
-    /// every step go to `always` instead.
+    /// Prepares the variables of `uses`, which are those on the next tiles to examine. Variables
+    /// that are live at every step go to `always` instead.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -168,7 +168,8 @@ impl<const N: usize> EnteringVariables<N> {
             match with {
                 None => self.moving.enter(layers, stretch),
                 Some(with) => {
-                    // Swapping the ends of a live range makes one that cancels the original.
+                    // If the ends of a live range are swapped, its bytes are subtracted instead of
+                    // added.
                     let undo = Stretch {
                         from: to,
                         to: from,

@@ -1,6 +1,6 @@
 //! Computes the complete memory of pipeline stages: for every tile, the first step at which a stage
-//! takes the most bytes on it, and these bytes broken down by contents (docs/model.md, "The memory
-//! of a stage").
+//! takes the most bytes on it, and these bytes broken down by what they hold, such as variables and
+//! code (docs/model.md, "The memory of a stage").
 //!
 //! The module `ranges` computes less, but faster: it only gives the highest bytes on any tile, and
 //! skips all tiles, blocks and steps whose bounds are lower. The module `stage` does not build on
@@ -27,7 +27,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StageMemory {
     /// One entry per tile: the bytes of the stage at the step at which it takes the most bytes on
-    /// the tile, broken down by contents.
+    /// the tile, broken down by what they hold, such as variables and code.
     pub tiles: Vec<Parts>,
     /// One entry per tile: the first step at which the stage takes the most bytes on the tile;
     /// `None` if the stage has no steps.
@@ -56,8 +56,8 @@ pub struct UpdateOnTile {
     pub at_least: u64,
     /// The highest bytes of the stage on the tile at any step of the forward and the backward pass.
     pub in_passes: u64,
-    /// The part of `bytes` that the update adds to always-live bytes: loaded optimizer state,
-    /// landing pads, gathered tensors, and tensors that the update makes.
+    /// The part of the stage's bytes during the update that comes on top of always-live bytes:
+    /// loaded optimizer state, landing pads, gathered tensors, and tensors that the update makes.
     pub taken: u64,
     /// Index of the weight update that takes the most bytes on the tile, for
     /// [`MemoryModel::weights_of_update`]; `None` if no update takes bytes there.
@@ -158,8 +158,8 @@ impl MemoryModel<'_> {
         let layers: Vec<_> = (0..self.layers())
             .map(|layer| PlacedStage::anywhere(layer..layer + 1))
             .collect();
-        // Without flows and update phase, all variables, including optimizer state, are live at the
-        // same steps as in the profile.
+        // This memory model has neither a pipeline nor a weight update of its own, so all
+        // variables, including optimizer state, are live at the same steps as in the profile.
         let alone = Self {
             flows: None,
             update: None,

@@ -35,14 +35,15 @@ pub(super) struct StagesToCompute<'a> {
     /// of the model: groups of tensors that the same layers use, which tell what each stage
     /// stashes. Otherwise `None`.
     restored_late: Option<&'a Flows>,
-    /// One entry per set of positions (In, layers, Out): the indices into `stages` of the stages
-    /// that have any of these positions. The entry of [`EVERYWHERE`] is empty.
+    /// One entry per set of positions (In, layers, Out): the stages that have any of these
+    /// positions, as indices into `stages`. The entry of [`EVERYWHERE`] is empty, since what every
+    /// stage has is summed up only once.
     stages_of: Vec<Vec<usize>>,
     /// One entry per stage: the half-open range of liveness steps in which its highest live bytes
     /// are searched for; `0..0` if the stage has no steps.
     pub windows: Vec<Range<u32>>,
-    /// The first liveness steps of all stages. At its first step a stage may have its peak,
-    /// although no variable begins to be live there.
+    /// The first liveness step of each stage. At this step a stage may have its peak, although no
+    /// variable begins to be live there.
     starts: BTreeSet<u32>,
     pub with_overhead: bool,
     /// One entry per stage: what the stage does with each flow (tensors that the same layers use),
@@ -55,8 +56,8 @@ pub(super) struct StagesToCompute<'a> {
 #[derive(Clone, Copy)]
 struct StageRow {
     of_use: u32,
-    /// A stage must have any position of the set, and also the further position (unless it is
-    /// `None`), to have the variables.
+    /// The positions (In, layers, Out) that a stage must have for the variables to be live in it:
+    /// any position of the set, and also the further position (unless it is `None`).
     part: (PlaceSet, Option<u32>),
     /// The flow (tensors that the same layers use) of the variables, as an index, if stages restore
     /// stashed tensors as late as possible: stages that keep the flow for their backward pass are
@@ -103,9 +104,9 @@ impl<'a> StagesToCompute<'a> {
         }
     }
 
-    /// Calls `visit` with the index of each stage that has the variables of `row`. For variables
-    /// that every stage has as overhead, calls `visit` once, with the number of stages instead of
-    /// an index.
+    /// Calls `visit` with the index of each stage in which the variables of `row` are live. For
+    /// variables that every stage has as overhead, calls `visit` once, with the number of stages
+    /// instead of an index.
     #[inline]
     fn each_stage(&self, row: &StageRow, mut visit: impl FnMut(usize)) {
         let (counted, with) = row.part;
@@ -144,7 +145,8 @@ pub(super) struct StagePeak {
 struct StageScratch {
     uses: NeighbourUses<LANES>,
     /// The variables that are not live at every step, with the condition for stages to have them.
-    /// Variables that are live at different steps in different stages have several rows.
+    /// Variables that are live at different steps in different stages have one row for each
+    /// condition.
     rows: Vec<StageRow>,
     /// The live ranges of variables on neighbouring tiles, as triples: the first liveness step, the
     /// end (exclusive), and the index of the variables in `rows`.
@@ -330,8 +332,8 @@ struct LiveSums {
 #[derive(Clone, Copy)]
 struct Highest {
     bytes: u64,
-    /// The part of `bytes` that belongs to variables which every stage has. It is reported as
-    /// overhead.
+    /// The part of the highest live bytes that belongs to variables which every stage has. It is
+    /// reported as overhead.
     common: u64,
     /// The first liveness step of the phase at which the live bytes of the stage are the highest.
     step: u32,
@@ -372,23 +374,23 @@ impl LiveSums {
     }
 }
 
-/// For each liveness step, the variables that begin or cease to be live at the step, as indices of
-/// rows of [`StageScratch::rows`]. The buffers are reused for further tiles.
+/// For each liveness step, the variables that begin or cease to be live at the step, as indices
+/// into [`StageScratch::rows`]. The buffers are reused for further tiles.
 #[derive(Default)]
 struct LiveChanges {
-    /// Where each list begins in `rows`. A liveness step has two lists: the variables that cease to
-    /// be live before the step, then the variables that begin to be live at the step. Two more
-    /// entries at the end are the end of the last list.
+    /// For each list of variables, its start in `rows`. A liveness step has two lists: the
+    /// variables that cease to be live before the step, then the variables that begin to be live at
+    /// the step. Two more entries at the end are the end of the last list.
     starts: Vec<u32>,
-    /// The variables of all lists, one list after the other, as indices into
-    /// [`StageScratch::rows`].
+    /// The variables that begin or cease to be live at each step, one list after the other, as
+    /// indices into [`StageScratch::rows`].
     rows: Vec<u32>,
 }
 
 impl LiveChanges {
-    /// Replaces the lists by those for `live`, the half-open live ranges of variables as triples:
-    /// the first step, the end and the row of the variables. No end may exceed `steps`, the number
-    /// of steps.
+    /// Lists the variables that begin or cease to be live at each step. `live` has the half-open
+    /// live ranges of variables as triples: the first step, the end, and the index of the variables
+    /// in [`StageScratch::rows`]. No end may exceed `steps`, the number of steps.
     fn load(&mut self, steps: u32, live: &[(u32, u32, u32)]) {
         self.starts.clear();
         self.starts.resize(2 * (steps as usize + 1) + 2, 0);
@@ -406,16 +408,16 @@ impl LiveChanges {
         }
         self.rows.resize(end as usize, 0);
         for (place, row) in changes() {
-            // Each list is filled from its start, which moves on with each entry until it is the
-            // start of the next list.
+            // The list of variables for each step is filled from its start, which moves on with
+            // each variable until it is the start of the next list.
             let next = &mut self.starts[place + 1];
             self.rows[*next as usize] = row;
             *next += 1;
         }
     }
 
-    /// Returns the rows of the variables that cease to be live before `step`, and those of the
-    /// variables that begin to be live at `step`.
+    /// Returns the variables that cease to be live before `step`, and those that begin to be live
+    /// at `step`, as indices into [`StageScratch::rows`].
     fn at(&self, step: u32) -> [&[u32]; 2] {
         [0, 1].map(|kind| {
             let list = 2 * step as usize + kind;

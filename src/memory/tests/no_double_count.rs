@@ -7,13 +7,13 @@ use super::*;
 use crate::model::{Layering, NO_LAYER};
 use crate::profile::{CodeKind, RecordedTile, TileBytes};
 
-/// The number of variables, each of which has a size with a bit of its own.
+/// The number of variables in the model. The size in bytes of each has a single bit set, which no
+/// other variable has.
 const VARIABLES: usize = 20;
-/// One entry per kind of code: a size in bytes of one bit, which stands for the recorded code that
-/// no operation explains.
+/// One entry per kind of code: the number of the bit that is set in the recorded bytes of this code
+/// and that no operation explains.
 const UNEXPLAINED: [u32; 4] = [20, 21, 22, 23];
-/// A size in bytes of one bit, which stands for fragmentation: the recorded bytes that no variable
-/// explains.
+/// The bytes of fragmentation (recorded bytes that no variable explains), with a single bit set.
 const REST: u64 = 1 << 24;
 
 /// Gives the size of every variable and every piece of code a bit of its own. Every operation group
@@ -37,8 +37,9 @@ fn with_bits(mut plain: Plain) -> Plain {
     plain
 }
 
-/// Makes the model. Its recorded code is the code of all operation groups and one more bit for each
-/// kind, which no operation explains.
+/// Makes a model in which each variable and piece of code has a size with a bit of its own. Its
+/// recorded code is the code of all operation groups and one more bit for each kind of code, which
+/// no operation explains.
 fn recorded(plain: &Plain) -> (Model, Layering) {
     let (mut model, layering) = plain.model();
     for kind in CodeKind::ALL {

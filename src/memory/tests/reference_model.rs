@@ -20,8 +20,8 @@ pub(crate) const VERTEX_TYPES: u32 = 3;
 /// A random model as plain lists, so that the rules of the memory model can be applied directly.
 #[derive(Debug, Clone)]
 pub(crate) struct Plain {
-    /// One entry per equivalence class: the half-open live ranges; `None` for a class that is
-    /// always live.
+    /// One entry per equivalence class of variables: the half-open live ranges; `None` for a class
+    /// that is always live.
     pub(crate) classes: Vec<Option<Vec<(u32, u32)>>>,
     pub(crate) groups: Vec<PlainGroup>,
     /// One entry per operation: its operation group and its layer.

@@ -206,8 +206,8 @@ proptest! {
         let updates: BTreeSet<u32> = updates.map(|update| update.group).collect();
         let placement = full(&model, &layering);
         let by_pass = &placement.by_pass;
-        // Use sets are numbered as the model makes them: one for each further user of a variable.
-        // The last one has all users of the variable.
+        // In these models, a use set (the operations that use a variable) is numbered for each
+        // further user of a variable. The last set of a variable has all its users.
         let mut sets = 0u32;
         let is_forward = plain.variables.iter().map(|v| {
             sets += v.users.len() as u32;

@@ -128,7 +128,7 @@ impl<const N: usize> TileUpdates<N> {
         phase: &UpdatePhase,
         positions: &Range<usize>,
     ) -> [Updating; N] {
-        // A stage of no positions has only the variables that every stage has.
+        // A stage without positions (In, layers, Out) has only the variables that every stage has.
         let common = memory.sum_in(&self.holes, &(0..0));
         let holes = memory.sum_in(&self.holes, positions);
         let shares = memory.sum_in(&self.shares, positions);
@@ -201,8 +201,8 @@ pub(crate) struct Updating {
     /// outside of updates, if landing pads (buffers into which state is loaded) hold all state at
     /// once.
     pub taken: u64,
-    /// The highest bytes that any update takes if a landing pad (a buffer into which optimizer
-    /// state is loaded) holds only one tensor of state at a time.
+    /// The highest bytes that the update of any weight takes if a landing pad (a buffer into which
+    /// optimizer state is loaded) holds only one tensor of state at a time.
     pub taken_at_least: u64,
     /// The index and the first liveness step of the weight update that takes the most bytes; `None`
     /// if no update takes any bytes.
@@ -218,8 +218,8 @@ pub(crate) struct RangeUpdates<const N: usize> {
     /// at some steps of the passes.
     lasting: GrowingSums<N, 2>,
     /// One entry per position (In, a layer or Out): the bytes of weight updates that a range of
-    /// layers gains when it grows to the position. Each item has the first start to which it
-    /// applies (ranges with earlier starts have the bytes already), the index of the update in
+    /// layers gains when it grows to the position. Each item has the first start of ranges that
+    /// gain the bytes (ranges with earlier starts have them already), the index of the update in
     /// `common`, and the bytes.
     gained: Vec<Vec<(u32, u32, Amounts<N>)>>,
     /// For each weight update (by its index in [`UpdatePhase`]): the bytes of those of its
@@ -238,7 +238,7 @@ pub(crate) struct RangeUpdates<const N: usize> {
 }
 
 impl<const N: usize> RangeUpdates<N> {
-    /// Replaces the contents with the bytes of weight updates on `tiles`.
+    /// Loads the bytes of weight updates on the next tiles to examine, `tiles`.
     ///
     /// # Errors
     /// If the tiles have more variables than any real tile.
@@ -362,8 +362,8 @@ mod tests {
             temporaries: ByLane([300]),
         };
         let taken = |place, loaded| phase(place, 4).taken(0, &amounts(loaded));
-        // A quarter of the 300 bytes of temporaries plus shares of 25 + 30 bytes is more than the
-        // 100 + 25 bytes of the gathered weight.
+        // The update takes the larger of two amounts: a quarter of the 300 bytes of temporaries
+        // plus shares of 25 + 30 bytes, and the 100 + 25 bytes of the gathered weight.
         assert_eq!(taken(StatePlace::Sharded, 0), [(130, 130)]);
         let off_chip = taken(StatePlace::ShardedOffChip, 50);
         assert_eq!(off_chip, [(50 + 130, 50 + 130)]);

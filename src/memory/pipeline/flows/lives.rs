@@ -25,13 +25,13 @@ use rustc_hash::FxHashMap;
 /// use set) are live in stages of a pipeline.
 #[derive(Debug)]
 pub(super) struct StageLives {
-    /// One entry per use, in the order of [`CountedUses`](crate::memory::uses::CountedUses): an
-    /// index into `lives`. A model can have millions of uses, and many of them share an entry of
-    /// `lives`.
+    /// One entry per use (variables with one equivalence class and use set), in the order of
+    /// [`CountedUses`](crate::memory::uses::CountedUses): an index into `lives`. A model can have
+    /// millions of uses, and many of them share an entry of `lives`.
     of_uses: Vec<u32>,
-    /// The distinct entries, each a list of parts that apply to different stages: variables are
-    /// live in a stage at the steps of all parts that apply to it. The entry [`AS_RECORDED`] has no
-    /// parts and stands for variables that are live as in the profile.
+    /// The distinct lists of parts that tell when variables are live in stages. Variables are live
+    /// in a stage at the liveness steps of all parts that apply to the stage. The list with the
+    /// index [`AS_RECORDED`] has no parts and stands for variables that are live as in the profile.
     lives: Vec<Box<[PartOfLife]>>,
 }
 
@@ -121,13 +121,14 @@ struct Loading<'l> {
     /// the pipeline recomputes layers.
     again: Segments,
     sets: &'l mut PlaceSets,
-    /// Results that are already in `lives`, for variables that all positions need at the same
-    /// liveness steps. The key has all that such a result depends on: equivalence class, flow,
-    /// [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes them.
+    /// Indices into `lives` of liveness steps that have been computed, for variables that all
+    /// positions need at the same steps. The key has all on which these steps depend: equivalence
+    /// class, flow, [`Flow::is_layered`] and, for gradients, the step at which an accumulator takes
+    /// them.
     known: FxHashMap<(u32, u32, bool, Option<u32>), u32>,
     lives: Vec<Box<[PartOfLife]>>,
-    /// The number of ranges of steps that may still be stored; beyond it, the computation fails
-    /// rather than run out of memory.
+    /// The number of ranges of liveness steps that may still be stored; beyond it, the computation
+    /// fails rather than run out of memory.
     left: usize,
 }
 
@@ -217,8 +218,8 @@ impl Loading<'_> {
             others = found.others;
         }
         let others = self.flows.positions_of(others);
-        // The steps in `more` apply only to stages that have a user of the tensor besides its
-        // maker, since only these stages need the tensor then.
+        // The liveness steps in `more` apply only to stages that have a user of the tensor besides
+        // its maker, since the tensor is kept at these steps for such a user.
         let more = by_positions(&more).into_iter().map(|(places, steps)| {
             let is_known = places.iter().all(|place| others.contains(place));
             (if is_known { places } else { others.to_vec() }, steps)
@@ -415,8 +416,9 @@ struct Lives {
     /// Half-open liveness steps at which the variables of a flow (tensors with the same users) are
     /// live in every stage that has the variables.
     everywhere: Vec<Held>,
-    /// Further liveness steps at which variables are live only in stages that have any place of
-    /// `others`, since only these stages need the variables then.
+    /// Further liveness steps at which the variables of a flow (tensors with the same users) are
+    /// live only in stages that have any place of `others`, since these places need the variables
+    /// then.
     beside: Vec<Held>,
     /// The places (In, layers, Out) that use the variables, without the place that makes them. A
     /// stage with any of these places must keep the variables at the steps in `beside`.

@@ -136,11 +136,11 @@ impl PassWindows {
         &self.0[place as usize]
     }
 
-    /// Returns the users of a variable in the forward and in the backward pass, among the places
-    /// `forward` and `backward` (In, layers, Out). These have all callers of a function, but each
-    /// live range of the variable belongs to one call. So only users during one live range are
-    /// returned: the first over the start of the backward pass or, without such a range, the one
-    /// with the most users.
+    /// Returns the places among `forward` and `backward` (In, layers, Out) that use a variable in
+    /// the forward and in the backward pass. If a function uses the variable, `forward` and
+    /// `backward` have all callers of the function, but each live range of the variable belongs to
+    /// one call. So only users during one live range are returned: the first range that contains
+    /// the start of the backward pass or, without such a range, the one with the most users.
     pub fn users(
         &self,
         model: &Model,
@@ -179,7 +179,7 @@ impl PassWindows {
 }
 
 /// The half-open liveness steps of an operation, and the set of places (In, layers, Out) that run
-/// it. `None` if only a rule, not the operation itself, gives these places.
+/// it; the set is `None` if only a rule, not the operation itself, gives these places.
 type OperationSteps = ((u32, u32), Option<PlaceSet>);
 
 /// The steps and places of all operations, from which follows at which liveness steps each position
@@ -237,8 +237,9 @@ impl<'a> OwnSteps<'a> {
                     |(&(from, to), (&end, &last))| {
                         let start = backward_start.filter(|start| (from + 1..to).contains(start));
                         match (end, start) {
-                            // Only other positions use the variables in this live range, so they
-                            // are not live in a stage without those positions.
+                            // Only other positions (In, layers, Out) use the variables in this live
+                            // range, so the variables are not live in a stage without those
+                            // positions.
                             (None, _) if is_used && last.is_some() => None,
                             (Some(end), Some(start)) if Some(end) != last => {
                                 let goes_on = end <= start && !is_last;
@@ -334,8 +335,8 @@ mod made {
     use super::*;
 
     impl PassWindows {
-        /// Makes the steps of places without operations, one for each entry of `go_back`, which
-        /// tells whether the place has a backward pass.
+        /// Makes places (In, layers, Out) whose operations run at no liveness step, one for each
+        /// entry of `go_back`, which tells whether the place has a backward pass.
         pub(crate) fn made(go_back: Vec<bool>) -> Self {
             let steps = |goes_back| PlaceSteps {
                 backward_pass: BackwardPass {

@@ -14,8 +14,8 @@ use std::rc::Rc;
 struct Again<'a> {
     memory: &'a MemoryModel<'a>,
     is_again: bool,
-    /// The places (In, layers) that are recomputed: all except Out whose liveness steps in the
-    /// forward and the backward pass are known.
+    /// The places (In, layers) that are recomputed in the backward pass: all except Out whose
+    /// liveness steps in both passes are known.
     places: Vec<u32>,
     /// The first liveness step after the forward and the backward pass.
     end: u32,
@@ -107,7 +107,7 @@ impl<'a> Again<'a> {
     }
 
     /// Returns the liveness steps between the forward and the backward pass of a place (In or a
-    /// layer). In belongs to the first layer.
+    /// layer), when its activations are not live. In counts as part of the first layer.
     fn gap(&self, place: u32) -> Steps {
         let has_layers = !self.memory.placement.positions.layers().is_empty();
         let next = place + 1 + u32::from(place == 0 && has_layers);
@@ -346,8 +346,8 @@ impl<'a> Again<'a> {
         live.into_iter().max().unwrap_or(0)
     }
 
-    /// Compares the memory of stages with the rules: one of each `every[0]` stages, on one of each
-    /// `every[1]` tiles.
+    /// Compares the memory of pipeline stages with the rules of recomputation: of every
+    /// `every[0]`-th stage, on every `every[1]`-th tile.
     fn check(&self, every: [usize; 2]) {
         let stages = ranges(self.memory.layers());
         let found = stages.iter().zip(self.memory.stages(&stages));
@@ -403,8 +403,8 @@ fn layers_of_fixtures_that_run_again_have_what_the_rules_say() {
             .map(|recompute| recomputing(recompute, &memory(&model, &placement)));
         Again::new(&kept).check([share(5), 29]);
         Again::new(&again).check([share(3), 29]);
-        // Recomputation frees some activations of the stage while other layers are recomputed. This
-        // lowers the peak if the peak is in the passes.
+        // Recomputation frees some activations of a stage while other layers are recomputed. This
+        // lowers the peak of the stage if the peak is in the forward or the backward pass.
         let [kept, free] = [kept, again].map(|memory| {
             let whole = 0..memory.layers();
             memory.stages(&[whole])[0].sums().variables
